@@ -1,0 +1,67 @@
+"""The project's own errors: each says what was expected, what was found and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class CragError(Exception):
+    """Base of every error that a user can cause or meet.
+
+    `hint` is the thing to do, often a command. `retryable` tells that the same call may succeed later
+    without any change of input.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class BadRecord(CragError):
+    """Data from a file, a link or an import does not have the expected shape."""
+
+
+class UnknownName(CragError):
+    """A name (policy, evaluator, model, file format) that nothing is registered under."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1)
+        guess = f"Did you mean {near[0]!r}? " if near else ""
+        return cls(f"Unknown {kind} {name!r}.", hint=f"{guess}Known: {', '.join(names)}.")
+
+
+class DocumentRefused(CragError):
+    """A file that cannot be indexed; the message names the file and the reason."""
+
+
+class StoreUnavailable(CragError):
+    """The passage store cannot be opened, read or written."""
+
+    retryable = True
+
+
+class EmbeddingUnavailable(CragError):
+    """The embedding model cannot be loaded."""
+
+
+class ModelUnavailable(CragError):
+    """The language model's server does not answer, went away, or timed out."""
+
+    retryable = True
+
+
+class ModelMissing(CragError):
+    """The server answers but does not have the model."""
+
+
+class Stopped(CragError):
+    """The user stopped the run; what was recorded so far is kept."""

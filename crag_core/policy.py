@@ -1,0 +1,177 @@
+"""A policy as data: how scores become one action, and what each action does. Thresholds live here and nowhere else."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from crag_core.errors import BadRecord
+from crag_core.records import from_plain
+from crag_core.types import Action, EvaluatorCard, Scores
+
+
+class Aggregation(StrEnum):
+    """How passage scores become the overall score.
+
+    `signals` is the weighted mean of set-level signals and reads passage grades only for the signal `rerank_top3`.
+    `mean-of-kept` first drops the passages below `lower`.
+    """
+
+    BEST = "best"
+    WORST = "worst"
+    RANK_WEIGHTED = "rank-weighted"
+    SIGNALS = "signals"
+    MEAN_OF_KEPT = "mean-of-kept"
+
+
+class Handling(StrEnum):
+    """What an action does with the retrieved passages."""
+
+    WHOLE = "whole"
+    REFINE = "refine"
+    EXTRACT = "extract"
+    DISCARD = "discard"
+
+
+class WebUse(StrEnum):
+    NEVER = "never"
+    ALWAYS = "always"
+    WHEN_FEW = "when-few"
+
+
+class StripOrder(StrEnum):
+    DOCUMENT = "document"
+    RELEVANCE = "relevance"
+
+
+@dataclass(frozen=True)
+class Route:
+    """What one action does.
+
+    `drop_below`: passages scoring less are discarded first. `web_below_results`: with `web = "when-few"`, search when
+    fewer passages than this remain. `keep_original_without_web`: when the web brings nothing, use the retrieved
+    passages after all, with a warning.
+    """
+
+    label: str
+    passages: Handling
+    web: WebUse = WebUse.NEVER
+    drop_below: float | None = None
+    web_below_results: int = 3
+    keep_original_without_web: bool = False
+    expand: bool = False
+    re_retrieve: bool = False
+
+
+@dataclass(frozen=True)
+class StripRules:
+    """Which strips reach the answer: those scoring at least `cutoff`, until `token_budget` (words x 1.3) is full."""
+
+    cutoff: float = 0.25
+    order: StripOrder = StripOrder.DOCUMENT
+    token_budget: int = 2048
+
+
+@dataclass(frozen=True)
+class FastPath:
+    """Rules that settle a question without grading, first match wins; None or False switches a rule off.
+
+    `read_file`: every passage is a whole file that the user pinned. `few_context`: at most this many passages.
+    `high_vector_score`: every passage came from dense retrieval with at least this cosine.
+    """
+
+    read_file: bool = False
+    few_context: int | None = None
+    high_vector_score: float | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One row of the policy table.
+
+    CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
+    with `lower_is_inclusive`), AMBIGUOUS between. `ungraded_score` is what a passage counts as that could not be graded
+    (None: it does not count). `grade_top` limits the overall score to the first passages. `weights` belong to the
+    aggregation `signals`. `low_variance_promotes` is the option of description 002, off by default: between the
+    thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
+    """
+
+    name: str
+    title: str
+    summary: str
+    source: str
+    evaluator: str
+    aggregation: Aggregation
+    lower: float
+    upper: float
+    correct: Route
+    ambiguous: Route
+    incorrect: Route
+    upper_is_exclusive: bool = False
+    lower_is_inclusive: bool = False
+    ungraded_score: float | None = None
+    web_when_ungraded: bool = False
+    grade_top: int | None = None
+    weights: Scores = ()
+    low_variance_promotes: bool = False
+    fast_path: FastPath = field(default_factory=FastPath)
+    strips: StripRules = field(default_factory=StripRules)
+    web_limit: int = 5
+    web_query_words: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "ungraded_score"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} must lie in 0..1, found {value}")
+        if not 0.0 <= self.strips.cutoff <= 1.0:
+            raise ValueError(f"strips.cutoff must lie in 0..1, found {self.strips.cutoff}")
+        if self.lower > self.upper:
+            raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
+        if self.aggregation is Aggregation.SIGNALS and sum(weight for _, weight in self.weights) <= 0:
+            raise ValueError("aggregation 'signals' needs weights with a positive sum")
+
+    def route(self, action: Action) -> Route:
+        return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[action]
+
+    def drops_below(self, action: Action) -> float | None:
+        """The score below which `action` discards a passage; mean-of-kept has already dropped it for the mean."""
+        return self.lower if self.aggregation is Aggregation.MEAN_OF_KEPT else self.route(action).drop_below
+
+    @property
+    def reads_grades(self) -> bool:
+        """Whether passage grades have any part in the overall score."""
+        return self.aggregation is not Aggregation.SIGNALS or any(name == "rerank_top3" for name, _ in self.weights)
+
+    def with_thresholds(
+        self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None
+    ) -> Policy:
+        strips = self.strips if cutoff is None else replace(self.strips, cutoff=cutoff)
+        return replace(
+            self,
+            lower=self.lower if lower is None else lower,
+            upper=self.upper if upper is None else upper,
+            strips=strips,
+        )
+
+    def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
+        """This policy with the thresholds to start from for `card`, and its strip cut-off for `strip_card`.
+
+        A policy's own thresholds hold for the evaluator it was described with, and always when the overall score is
+        made of signals; with any other evaluator that evaluator's defaults are the honest start.
+        """
+        if self.aggregation is Aggregation.SIGNALS or card.name == self.evaluator:
+            lower, upper = self.lower, self.upper
+        else:
+            lower, upper = card.lower, card.upper
+        return self.with_thresholds(lower, upper, strip_card.strip_cutoff)
+
+
+def parse_policy(text: str, name: str) -> Policy:
+    """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
+    return from_plain(Policy, {"name": name} | data, f"policy {name}")

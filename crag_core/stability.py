@@ -1,0 +1,80 @@
+"""How far a decision is from flipping: the interval of each threshold over which the action stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from crag_core.decide import decide
+from crag_core.policy import Policy
+from crag_core.types import Action, Decision, Grade, Passage, Scores
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of one threshold, and the actions that lie beyond its ends (None: the end of the scale).
+
+    `low_included` and `high_included` tell whether the end itself still gives the same action.
+    """
+
+    low: float
+    high: float
+    low_included: bool
+    high_included: bool
+    below: Action | None
+    above: Action | None
+
+
+@dataclass(frozen=True)
+class Stability:
+    """One interval for `lower` (with `upper` held) and one for `upper` (with `lower` held)."""
+
+    lower: Interval
+    upper: Interval
+
+
+def stability(
+    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, signals: Scores = ()
+) -> Stability:
+    """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
+
+    Breakpoints of a threshold are the grades, the overall score and the ends of its range.
+    """
+    def decided(lower: float, upper: float) -> Decision:
+        return decide(policy.with_thresholds(lower, upper), passages, grades, signals)
+
+    now = decided(policy.lower, policy.upper)
+    points = {grade.score for grade in grades or () if grade.score is not None}
+    if policy.ungraded_score is not None:
+        points.add(policy.ungraded_score)
+    # With mean-of-kept the overall score itself depends on `lower`: every value that it takes is a breakpoint.
+    tried = {0.0, policy.lower} | {point for point in points if point <= policy.upper}
+    overall = {decided(point, policy.upper).score for point in tried}
+    points |= {score for score in overall if score is not None}
+    return Stability(
+        lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: decided(v, policy.upper).action, now.action),
+        upper=_interval(policy.upper, policy.lower, 1.0, points, lambda v: decided(policy.lower, v).action, now.action),
+    )
+
+
+def _interval(
+    at: float, least: float, most: float, points: set[float], act: Callable[[float], Action], now: Action
+) -> Interval:
+    inside = sorted({point for point in points if least < point < most} | {least, at, most})
+    here = inside.index(at)
+    high, high_included, above = _walk(inside[here:], act, now)
+    low, low_included, below = _walk(inside[here::-1], act, now)
+    return Interval(low, high, low_included, high_included, below, above)
+
+
+def _walk(path: list[float], act: Callable[[float], Action], now: Action) -> tuple[float, bool, Action | None]:
+    """Follow `path` from the present value until the action changes: (the end, is it included, the other action)."""
+    for point, following in pairwise(path):
+        between = act((point + following) / 2)
+        if between is not now:
+            return point, True, between
+        beyond = act(following)
+        if beyond is not now:
+            return following, False, beyond
+    return path[-1], True, None
