@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from crag_core.policy import Aggregation, Handling, Policy, WebUse
+from crag_core.signals import weigh
 from crag_core.types import Action, Correction, CorrectionKind, Decision, Grade, Passage, Scores
 
 EffectiveScores = dict[str, float | None]
@@ -115,16 +116,11 @@ def aggregate(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveSc
 def _weigh_signals(
     policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores
 ) -> Overall:
-    """Weighted mean over the signals that are there; weights of missing ones are shared out among the rest."""
-    values = dict(signals)
     top = sorted((s for p in passages if (s := scores[p.id]) is not None), reverse=True)[:3]
-    if top:
-        values["rerank_top3"] = math.fsum(top) / len(top)
-    there = [(weight, values[name]) for name, weight in policy.weights if name in values]
-    total = math.fsum(weight for weight, _ in there)
-    if total <= 0:
+    rerank: Scores = (("rerank_top3", math.fsum(top) / len(top)),) if top else ()
+    score = weigh(signals + rerank, policy.weights)
+    if score is None:
         return Overall(None)
-    score = math.fsum(weight * value for weight, value in there) / total
     ids = tuple(passage.id for passage in passages)
     return Overall(round(min(max(score, 0.0), 1.0), 9), "weighted sum of signals", ids)
 

@@ -1,0 +1,190 @@
+"""Knowledge refinement: decompose passages into strips, filter them, recompose what is kept (arXiv 2401.15884, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from crag_core.decide import readable
+from crag_core.policy import Handling, Policy, StripOrder
+from crag_core.split import split
+from crag_core.types import (
+    CorrectionKind,
+    Decision,
+    Excerpt,
+    Extraction,
+    Knowledge,
+    Passage,
+    Strip,
+    StripVerdict,
+    WebOutcome,
+    WebSearch,
+)
+from crag_core.words import estimate_tokens
+
+Keep = Callable[[Strip], str]
+"""Why a strip is struck out; the empty string keeps it."""
+
+
+def decompose(passage: Passage) -> tuple[Strip, ...]:
+    """The passage's strips, not yet scored."""
+    return tuple(
+        Strip(passage.id, index, start, end, passage.text[start:end])
+        for index, (start, end) in enumerate(split(passage.text))
+    )
+
+
+def as_passage(strip: Strip, passage: Passage) -> Passage:
+    """A strip in the shape that evaluators grade, under the strip's own id."""
+    return replace(passage, id=strip.id, text=strip.text, scores=())
+
+
+def recompose(
+    policy: Policy,
+    decision: Decision,
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+    web: WebSearch | None,
+) -> Knowledge:
+    """What reaches the answer under `policy`, from what was recorded; strips None: they were never scored."""
+    discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
+    handling = policy.route(decision.action).passages
+    usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
+    notes: list[str] = []
+
+    if handling is Handling.WHOLE:
+        internal = _whole(usable, policy.strips.token_budget, notes)
+        whole = {excerpt.passage.id for excerpt in internal}
+        verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, whole, discarded))
+    else:
+        keep = _keep_extracted(extractions) if handling is Handling.EXTRACT else _keep_scored(policy.strips.cutoff)
+        verdicts = _choose(policy, strips or (), passages, lambda s: _why_discarded(s, discarded) or keep(s))
+        internal = _excerpts(policy, verdicts, passages)
+        if usable and not internal and strips:
+            notes.append(_nothing_left(policy, handling, strips))
+
+    external: tuple[Excerpt, ...] = ()
+    if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
+        external, web_verdicts = _external(policy, web, notes)
+        verdicts += web_verdicts
+        if not external and policy.route(decision.action).keep_original_without_web and passages:
+            internal = _whole(passages, policy.strips.token_budget, notes)
+            kept = {excerpt.passage.id for excerpt in internal}
+            verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, kept, {}))
+            notes.append("The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant.")
+    return Knowledge(internal, external, verdicts, tuple(notes))
+
+
+def _external(policy: Policy, web: WebSearch, notes: list[str]) -> tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]:
+    if web.outcome is not WebOutcome.USED:
+        return (), ()
+    if not policy.refine_web:
+        external = _whole(web.passages, policy.strips.token_budget, notes)
+        kept = {excerpt.passage.id for excerpt in external}
+        return external, _verdicts(web.strips, lambda strip: _why_not_whole(strip, kept, {}))
+    verdicts = _choose(policy, web.strips, web.passages, _keep_scored(policy.strips.cutoff))
+    external = _excerpts(policy, verdicts, web.passages)
+    if not external:
+        notes.append(f"The web answered, but {_nothing_left(policy, Handling.REFINE, web.strips).lower()}")
+    return external, verdicts
+
+
+def _keep_scored(cutoff: float) -> Keep:
+    def why_struck(strip: Strip) -> str:
+        if strip.score is None:
+            return "not graded"
+        value, limit = readable(strip.score, cutoff)
+        return "" if strip.score >= cutoff else f"score {value} is below the cut-off {limit}"
+
+    return why_struck
+
+
+def _keep_extracted(extractions: tuple[Extraction, ...] | None) -> Keep:
+    picked = {(e.passage_id, index) for e in extractions or () for index in e.strip_indexes}
+    failed = {e.passage_id: e.cause for e in extractions or () if e.cause}
+
+    def why_struck(strip: Strip) -> str:
+        if (strip.passage_id, strip.index) in picked:
+            return ""
+        return failed.get(strip.passage_id) or "not extracted by the language model"
+
+    return why_struck
+
+
+def _why_discarded(strip: Strip, discarded: dict[str | None, str]) -> str:
+    reason = discarded.get(strip.passage_id) or discarded.get(None)
+    return f"its passage was discarded: {reason}" if reason else ""
+
+
+def _why_not_whole(strip: Strip, whole: set[str], discarded: dict[str | None, str]) -> str:
+    if strip.passage_id in whole:
+        return ""
+    return _why_discarded(strip, discarded) or "the token budget was full"
+
+
+def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, ...]:
+    judged = ((strip, why_struck(strip)) for strip in strips)
+    return tuple(StripVerdict(strip, not why, why or "kept") for strip, why in judged)
+
+
+def _choose(
+    policy: Policy, strips: tuple[Strip, ...], passages: tuple[Passage, ...], why_struck: Keep
+) -> tuple[StripVerdict, ...]:
+    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
+    rank = {passage.id: i for i, passage in enumerate(passages)}
+    reasons = {strip.id: why_struck(strip) for strip in strips}
+    seen: set[str] = set()
+    tokens = 0
+    for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
+        if reasons[strip.id]:
+            continue
+        words = " ".join(strip.text.split())
+        size = estimate_tokens(strip.text)
+        if words in seen:
+            reasons[strip.id] = "the same sentence is kept already"
+        elif tokens + size > policy.strips.token_budget:
+            reasons[strip.id] = f"the token budget of {policy.strips.token_budget} is full"
+        else:
+            seen.add(words)
+            tokens += size
+    return _verdicts(strips, lambda strip: reasons[strip.id])
+
+
+def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> tuple[Excerpt, ...]:
+    by_id = {passage.id: passage for passage in passages}
+    kept = [verdict.strip for verdict in verdicts if verdict.kept]
+    if policy.strips.order is StripOrder.RELEVANCE:
+        kept.sort(key=lambda strip: -(strip.score or 0.0))
+    else:
+        first: dict[str, int] = {}
+        for rank, passage in enumerate(passages):
+            first.setdefault(passage.document_id or passage.id, rank)
+        kept.sort(key=lambda s: (first[by_id[s.passage_id].document_id or s.passage_id], by_id[s.passage_id].ordinal, s.start))
+    excerpts = []
+    for passage_id, group in groupby(kept, key=lambda strip: strip.passage_id):
+        run = list(group)
+        text = " ".join(strip.text for strip in run)
+        excerpts.append(Excerpt(by_id[passage_id], text, tuple(strip.id for strip in run)))
+    return tuple(excerpts)
+
+
+def _whole(passages: tuple[Passage, ...], budget: int, notes: list[str]) -> tuple[Excerpt, ...]:
+    excerpts: list[Excerpt] = []
+    tokens = 0
+    for passage in passages:
+        tokens += estimate_tokens(passage.text)
+        if tokens > budget and excerpts:
+            notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
+            break
+        excerpts.append(Excerpt(passage, passage.text))
+    return tuple(excerpts)
+
+
+def _nothing_left(policy: Policy, handling: Handling, strips: tuple[Strip, ...]) -> str:
+    if handling is Handling.EXTRACT:
+        return "No sentence was extracted as relevant."
+    best = max((strip.score for strip in strips if strip.score is not None), default=None)
+    found = "none was graded" if best is None else f"the best scores {readable(best, policy.strips.cutoff)[0]}"
+    return f"No sentence reaches the cut-off {policy.strips.cutoff:.2f}: {found}."
