@@ -1,0 +1,15 @@
+"""Evaluators: a class with a `card` and `grade(question, passages, cancel)`, registered here under its name."""
+
+from crag_core.evaluators.embedding import EmbeddingEvaluator
+from crag_core.evaluators.heuristic import HeuristicEvaluator
+from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.types import EvaluatorCard
+
+EVALUATORS = {
+    kind.card.name: kind for kind in (EmbeddingEvaluator, HeuristicEvaluator, LLMEvaluator)
+}
+
+
+def cards() -> dict[str, EvaluatorCard]:
+    """What each known evaluator declares of itself, by name."""
+    return {name: kind.card for name, kind in EVALUATORS.items()}

@@ -1,0 +1,41 @@
+"""The four criteria of description 000, applied to each passage alone: no model at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag_core.protocols import Cancel
+from crag_core.signals import CRITERIA, SignalMeter, weigh
+from crag_core.types import EvaluatorCard, Grade, Passage
+
+
+class HeuristicEvaluator:
+    """A passage's score is the weighted sum of the criteria for the set of that one passage.
+
+    Its coherence is then its own cosine (left out, and its weight shared out, where no retriever recorded one).
+    The policy `heuristic` itself decides by the criteria of the whole set, which every run records as signals.
+    """
+
+    card = EvaluatorCard(
+        name="heuristic",
+        title="Heuristic",
+        scale="weighted sum of keyword overlap, cosine, length and diversity, 0 to 1",
+        lower=0.50,
+        upper=0.75,
+        strip_cutoff=0.50,
+        calls_model=False,
+        cost="no model call, under 1 ms a passage",
+    )
+
+    def __init__(self, meter: SignalMeter) -> None:
+        self._meter = meter
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        return tuple(self._grade(question, passage) for passage in passages)
+
+    def _grade(self, question: str, passage: Passage) -> Grade:
+        measured = dict(self._meter.measure(question, (passage,)))
+        parts = tuple((name, measured[name]) for name, _ in CRITERIA if name in measured)
+        score = weigh(parts, CRITERIA)
+        reason = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in parts)
+        return Grade(passage.id, score, reason, parts)

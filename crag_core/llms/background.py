@@ -1,0 +1,75 @@
+"""One event loop in one thread for all model calls, so that a call can be cancelled while it waits for its server.
+
+A synchronous HTTP read cannot be interrupted from another thread; an awaited one can, and closes its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
+from functools import cache
+from typing import Any, TypeVar
+
+from crag_core.errors import Stopped
+from crag_core.protocols import Cancel
+
+Value = TypeVar("Value")
+
+_GLANCE = 0.05  # seconds between two looks at the cancel flag
+
+
+def wait_for(work: Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
+    """Run `work` on the loop and return its value; raises `Stopped` once `cancel` is set."""
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    while True:
+        try:
+            return future.result(timeout=_GLANCE)
+        except TimeoutError:
+            if future.done():  # the work itself raised a TimeoutError
+                raise
+            if cancel.is_set():
+                future.cancel()
+                raise Stopped("Stopped by you.") from None
+
+
+def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
+    """The items of an asynchronous iterator as they come; `cancel`, or closing this iterator, closes that one."""
+    items: queue.SimpleQueue[Value] = queue.SimpleQueue()
+    future = asyncio.run_coroutine_threadsafe(_forward(work, items), _loop())
+    try:
+        while not (future.done() and items.empty()):
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+            try:
+                yield items.get(timeout=_GLANCE)
+            except queue.Empty:
+                continue
+        _raise_from(future)
+    finally:
+        future.cancel()
+
+
+async def _forward(work: AsyncIterator[Value], items: queue.SimpleQueue[Value]) -> None:
+    try:
+        async for item in work:
+            items.put(item)
+    finally:
+        close = getattr(work, "aclose", None)
+        if close:
+            await close()
+
+
+def _raise_from(future: Future[None]) -> None:
+    error = future.exception()
+    if error:
+        raise error
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="model-calls", daemon=True).start()
+    return loop

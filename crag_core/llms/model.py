@@ -1,0 +1,106 @@
+"""Any LlamaIndex LLM behind the project's `LanguageModel` protocol: cancellable, counted, with typed errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crag_core.errors import CragError
+from crag_core.llms.background import iterate, wait_for
+from crag_core.protocols import Cancel, Messages, Reply
+from crag_core.types import Usage
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+    from llama_index.core.llms import LLM
+
+Explain = Callable[[Exception], CragError | None]
+"""Turns a client's exception into the project's error; None lets it through, for it is a bug."""
+
+Structured = Callable[[dict[str, Any]], dict[str, Any]]
+"""The call arguments that ask for a reply of the given JSON schema."""
+
+
+class LlamaIndexModel:
+    """`at_once` caps how many calls wait on the server together."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        name: str,
+        *,
+        explain: Explain = lambda error: None,
+        structured: Structured = lambda schema: {},
+        at_once: int = 2,
+    ) -> None:
+        self.name = name
+        self._llm = llm
+        self._explain = explain
+        self._structured = structured
+        self._at_once = at_once
+
+    def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
+        reply = self.complete_all([messages], cancel, schema)[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def complete_all(
+        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
+    ) -> list[Reply | Exception]:
+        options = self._structured(schema) if schema else {}
+
+        async def ask_all() -> list[Reply | Exception]:
+            gate = asyncio.Semaphore(self._at_once)
+
+            async def ask(messages: Messages) -> Reply | Exception:
+                async with gate:
+                    return await self._ask(messages, options)
+
+            return list(await asyncio.gather(*(ask(messages) for messages in chats)))
+
+        return wait_for(ask_all(), cancel)
+
+    def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
+        return iterate(self._pieces(messages), cancel)
+
+    async def _ask(self, messages: Messages, options: dict[str, Any]) -> Reply | Exception:
+        try:
+            response = await self._llm.achat(_chat(messages), **options)
+        except Exception as error:
+            return self._explained(error)
+        return Reply(response.message.content or "", _usage(response))
+
+    async def _pieces(self, messages: Messages) -> AsyncIterator[str | Usage]:
+        last: ChatResponse | None = None
+        try:
+            stream = await self._llm.astream_chat(_chat(messages))
+            try:
+                async for last in stream:
+                    if last.delta:
+                        yield last.delta
+            finally:
+                close = getattr(stream, "aclose", None)
+                if close:
+                    await close()
+        except Exception as error:
+            raise self._explained(error) from error
+        yield _usage(last)
+
+    def _explained(self, error: Exception) -> Exception:
+        return error if isinstance(error, CragError) else self._explain(error) or error
+
+
+def _chat(messages: Messages) -> list[ChatMessage]:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    return [ChatMessage(role=role, content=text) for role, text in messages]
+
+
+def _usage(response: ChatResponse | None) -> Usage:
+    """One call, with the tokens that the server reported: Ollama's and OpenAI's spelling."""
+    raw = response.raw if response else None
+    counts = raw.get("usage") if isinstance(raw, dict) else getattr(raw, "usage", None)
+    counts = counts if isinstance(counts, dict) else getattr(counts, "__dict__", {})
+    return Usage(1, int(counts.get("prompt_tokens") or 0), int(counts.get("completion_tokens") or 0))

@@ -1,0 +1,72 @@
+"""Any server that speaks OpenAI's protocol: vLLM, llama.cpp, LM Studio and the like, by URL."""
+
+from __future__ import annotations
+
+import json
+
+from crag_core.errors import CragError, ModelMissing, ModelUnavailable
+from crag_core.llms.model import LlamaIndexModel
+from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, ServerState
+
+
+def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
+    """Ask the server for its models; never raises for a server that is away."""
+    import httpx
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        reply = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=timeout)
+        reply.raise_for_status()
+        names = tuple(str(item["id"]) for item in reply.json()["data"])
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        hint = "Set OPENAI_API_KEY." if status in (401, 403) else "The URL usually ends in /v1."
+        return ServerState(False, (), f"The model server at {url} answered with status {status}.", hint)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return ServerState(False, (), f"No model server answers at {url}.", "Start it, or check the URL.")
+    except (ValueError, KeyError, TypeError):
+        return ServerState(False, (), f"What answers at {url} does not list models.", "The URL usually ends in /v1.")
+    return ServerState(True, names)
+
+
+def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaIndexModel:
+    """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds for one reply."""
+    from llama_index.llms.openai_like import OpenAILike
+
+    llm = OpenAILike(
+        model=name,
+        api_base=url,
+        api_key=key or "none",
+        is_chat_model=True,
+        context_window=CONTEXT_WINDOW,
+        max_tokens=ANSWER_TOKENS,
+        temperature=0.0,
+        timeout=timeout,
+        max_retries=0,  # the pipeline decides what is worth asking again
+    )
+    return LlamaIndexModel(
+        llm,
+        name,
+        explain=lambda error: explain(error, url, name),
+        structured=lambda schema: {
+            "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        },
+        at_once=at_once,
+    )
+
+
+def explain(error: Exception, url: str, name: str) -> CragError | None:
+    import httpx
+    import openai
+
+    if isinstance(error, openai.NotFoundError):
+        return ModelMissing(f"The server at {url} does not have the model {name!r}.", hint="Choose one that it lists.")
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return ModelUnavailable(f"The server at {url} refused the key.", hint="Set OPENAI_API_KEY.")
+    if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
+        return ModelUnavailable(f"The server at {url} took too long with {name!r}.", hint="Choose a smaller model.")
+    if isinstance(error, openai.APIStatusError):
+        return ModelUnavailable(f"The server at {url} failed with status {error.status_code}.", hint="See its log.")
+    if isinstance(error, openai.APIError | httpx.HTTPError | OSError | json.JSONDecodeError):
+        return ModelUnavailable(f"The server at {url} does not answer or went away.", hint="Start it, or check the URL.")
+    return None
