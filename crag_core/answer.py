@@ -54,6 +54,7 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     searches = {
         None: "the web was not searched",
         WebOutcome.OFF: "web search is off",
+        WebOutcome.APPROVED: "the web was not searched yet",
         WebOutcome.PENDING: "the web search waits for your approval",
         WebOutcome.REFUSED: "you refused the web search",
         WebOutcome.EMPTY: "the web search found nothing",

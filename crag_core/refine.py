@@ -59,11 +59,14 @@ def recompose(
         whole = {excerpt.passage.id for excerpt in internal}
         verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, whole, discarded))
     else:
-        keep = _keep_extracted(extractions) if handling is Handling.EXTRACT else _keep_scored(policy.strips.cutoff)
+        extracted = handling is Handling.EXTRACT and extractions is not None
+        keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
         verdicts = _choose(policy, strips or (), passages, lambda s: _why_discarded(s, discarded) or keep(s))
         internal = _excerpts(policy, verdicts, passages)
+        if handling is Handling.EXTRACT and not extracted and usable:
+            notes.append("No model has extracted sentences; strips are kept by their score instead.")
         if usable and not internal and strips:
-            notes.append(_nothing_left(policy, handling, strips))
+            notes.append(_nothing_left(policy, strips))
 
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
@@ -87,7 +90,7 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> tuple[tuple[E
     verdicts = _choose(policy, web.strips, web.passages, _keep_scored(policy.strips.cutoff))
     external = _excerpts(policy, verdicts, web.passages)
     if not external:
-        notes.append(f"The web answered, but {_nothing_left(policy, Handling.REFINE, web.strips).lower()}")
+        notes.append(f"The web answered, but {_nothing_left(policy, web.strips).lower()}")
     return external, verdicts
 
 
@@ -101,9 +104,9 @@ def _keep_scored(cutoff: float) -> Keep:
     return why_struck
 
 
-def _keep_extracted(extractions: tuple[Extraction, ...] | None) -> Keep:
-    picked = {(e.passage_id, index) for e in extractions or () for index in e.strip_indexes}
-    failed = {e.passage_id: e.cause for e in extractions or () if e.cause}
+def _keep_extracted(extractions: tuple[Extraction, ...]) -> Keep:
+    picked = {(e.passage_id, index) for e in extractions for index in e.strip_indexes}
+    failed = {e.passage_id: e.cause for e in extractions if e.cause}
 
     def why_struck(strip: Strip) -> str:
         if (strip.passage_id, strip.index) in picked:
@@ -182,9 +185,7 @@ def _whole(passages: tuple[Passage, ...], budget: int, notes: list[str]) -> tupl
     return tuple(excerpts)
 
 
-def _nothing_left(policy: Policy, handling: Handling, strips: tuple[Strip, ...]) -> str:
-    if handling is Handling.EXTRACT:
-        return "No sentence was extracted as relevant."
+def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
     found = "none was graded" if best is None else f"the best scores {readable(best, policy.strips.cutoff)[0]}"
-    return f"No sentence reaches the cut-off {policy.strips.cutoff:.2f}: {found}."
+    return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: {found}."

@@ -56,7 +56,8 @@ def _missing_evidence(trace: Trace, policy: Policy, decision: Decision) -> list[
         missing.append(Missing.STRIPS)
     if trace.extractions is None and trace.passages and handling is Handling.EXTRACT:
         missing.append(Missing.EXTRACTION)
-    if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome is WebOutcome.PENDING):
+    unsearched = trace.web is None or trace.web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED)
+    if decision.wants(CorrectionKind.WEB_SEARCH) and unsearched:
         missing.append(Missing.WEB)
     if decision.wants(CorrectionKind.EXPAND):
         missing.append(Missing.EXPANSION)

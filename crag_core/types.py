@@ -169,6 +169,7 @@ class WebOutcome(StrEnum):
     TIMED_OUT = "timed out"
     OFF = "off"
     PENDING = "waiting for approval"
+    APPROVED = "approved, not searched yet"
     REFUSED = "refused by you"
 
 

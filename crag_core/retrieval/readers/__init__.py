@@ -1,0 +1,96 @@
+"""From a file to pages of text, or a refusal that says what is wrong and what to do.
+
+A reader is a function (content, name) -> pages that raises `DocumentRefused`; a new format is one such function in one
+line of `READERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.kind import check_kind
+from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.pdf import read_pdf
+from crag_core.retrieval.readers.rows import read_csv
+from crag_core.retrieval.readers.text import read_markdown, read_text
+from crag_core.retrieval.readers.web import read_html
+from crag_core.retrieval.readers.word import read_docx
+
+__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
+
+Reader = Callable[[bytes, str], tuple[Page, ...]]
+
+READERS: dict[str, Reader] = {
+    ".csv": read_csv,
+    ".docx": read_docx,
+    ".htm": read_html,
+    ".html": read_html,
+    ".markdown": read_markdown,
+    ".md": read_markdown,
+    ".pdf": read_pdf,
+    ".txt": read_text,
+}
+
+MAX_BYTES = 50 * 1024 * 1024
+
+
+def supported_extensions() -> tuple[str, ...]:
+    """Without the dot, as a file chooser wants them."""
+    return tuple(extension.removeprefix(".") for extension in READERS)
+
+
+def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: int = MAX_BYTES) -> tuple[Page, ...]:
+    """The pages that hold text, at least one; anything else raises `DocumentRefused`.
+
+    `name` decides the format by its extension and appears in messages; for a path it defaults to the file's own name.
+    """
+    shown = name or (PurePath(path_or_bytes).name if isinstance(path_or_bytes, str | Path) else "the document")
+    extension = PurePath(shown).suffix.lower()
+    if extension not in READERS:
+        raise DocumentRefused(
+            f"{shown}: expected one of {', '.join(READERS)}, found {extension or 'no extension'}.",
+            hint="Convert the file to one of these formats, or rename it if only its extension is wrong.",
+        )
+    content = load_content(path_or_bytes, shown, max_bytes)
+    check_kind(content, extension, shown)
+    pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())
+    if not pages:
+        raise DocumentRefused(
+            f"{shown}: holds no readable text.", hint="Check in its own program that the file shows text, then add it again."
+        )
+    return pages
+
+
+def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """The raw bytes; raises `DocumentRefused` for a file that is missing, unreadable, empty or larger than `max_bytes`."""
+    if isinstance(path_or_bytes, bytes):
+        size = len(path_or_bytes)
+    else:
+        try:
+            size = Path(path_or_bytes).stat().st_size
+        except (OSError, ValueError) as error:
+            raise _unreadable(name, error) from error
+    if size > max_bytes:
+        raise DocumentRefused(
+            f"{name}: {_megabytes(size)} is over the limit of {_megabytes(max_bytes)}.",
+            hint="Split the document into smaller files and add those.",
+        )
+    if not size:
+        raise DocumentRefused(f"{name}: the file is empty (0 bytes).", hint="Save or download the file again.")
+    if isinstance(path_or_bytes, bytes):
+        return path_or_bytes
+    try:
+        return Path(path_or_bytes).read_bytes()
+    except OSError as error:
+        raise _unreadable(name, error) from error
+
+
+def _unreadable(name: str, error: Exception) -> DocumentRefused:
+    reason = getattr(error, "strerror", None) or str(error)
+    return DocumentRefused(f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1024 * 1024):.1f} MB"

@@ -1,0 +1,131 @@
+"""PDF through PDFium: one page of text for each page that has any, numbered from 1."""
+
+from __future__ import annotations
+
+import re
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.layout import Line, flow_lines
+from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.prose import normalise_text
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfTextPage
+
+_BOLD = 600
+# PDFium is not thread-safe, not even across documents, and Streamlit sessions are threads.
+_PDFIUM = Lock()
+# PDFium puts this in place of a hyphen and the line break after it.
+_BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
+
+
+def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
+    with _PDFIUM:
+        pages, pictures = _extract(content, name)
+    whole = "\n".join(line.text for lines in pages for line in lines)
+    letters = len("".join(whole.split()))
+    if not letters:
+        what = "only images (a scan without a text layer)" if pictures else "no text on any page"
+        raise DocumentRefused(
+            f"{name}: expected text, found {what}.",
+            hint="Run text recognition (OCR), for example ocrmypdf, and add the result.",
+        )
+    if len(_UNMAPPED.findall(whole)) > 0.3 * letters:
+        raise DocumentRefused(
+            f"{name}: its text cannot be read, because its fonts do not say which letters they show.",
+            hint="Export the PDF again from its source, or run text recognition (OCR) on it.",
+        )
+    known = set(re.findall(r"[\w-]+", whole))
+    return tuple(Page(_tidy(flow_lines(lines), known), number) for number, lines in enumerate(pages, 1))
+
+
+def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise DocumentRefused(
+                f"{name}: the PDF is encrypted and asks for a password.",
+                hint="Remove the password in a PDF program (print or save a copy without it) and add the copy.",
+            ) from error
+        raise _damaged(name, str(error)) from error
+    try:
+        if not len(document):
+            raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
+        pages = [_read_page(document, index) for index in range(len(document))]
+        return pages, not any(pages) and _has_pictures(document)
+    except pypdfium2.PdfiumError as error:
+        raise _damaged(name, str(error)) from error
+    finally:
+        document.close()
+
+
+def _read_page(document: PdfDocument, index: int) -> list[Line]:
+    page = document[index]
+    words = page.get_textpage()
+    try:
+        lines, start = [], 0
+        for text in words.get_text_range().split("\r\n"):
+            if text.strip():
+                first = start + len(text) - len(text.lstrip())
+                lines.append(_place_line(words, text, first, start + len(text.rstrip()) - 1))
+            # Letters beyond 16 bits count twice in PDFium.
+            start += len(text.encode("utf-16-le", "surrogatepass")) // 2 + 2
+        return lines
+    finally:
+        words.close()
+        page.close()
+
+
+def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
+    from ctypes import byref, c_double
+
+    import pypdfium2.raw as raw
+
+    x, y = c_double(), c_double()
+    raw.FPDFText_GetCharOrigin(words, first, byref(x), byref(y))
+    left, right = c_double(), c_double()
+    raw.FPDFText_GetCharBox(words, last, byref(left), byref(right), byref(c_double()), byref(c_double()))
+    return Line(
+        text,
+        left=x.value,
+        right=right.value,
+        y=y.value,
+        size=raw.FPDFText_GetFontSize(words, first),
+        bold=raw.FPDFText_GetFontWeight(words, first) >= _BOLD,
+        ends_bold=raw.FPDFText_GetFontWeight(words, last) >= _BOLD,
+    )
+
+
+def _has_pictures(document: PdfDocument) -> bool:
+    import pypdfium2.raw as raw
+
+    return any(
+        next(iter(document[index].get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
+        for index in range(min(len(document), 20))
+    )
+
+
+def _tidy(text: str, known: set[str]) -> str:
+    text = _BROKEN_WORD.sub(lambda found: _mend(found[1], found[2], known), text)
+    return re.sub(r"[ \t]{2,}", " ", normalise_text(text))
+
+
+def _mend(left: str, right: str, known: set[str]) -> str:
+    """The hyphen goes when the whole word stands elsewhere in the document, or when its halves are not words there."""
+    whole, compound = left + right, f"{left}-{right}"
+    if not (left.isalpha() and right.isalpha() and right.islower()) or compound in known:
+        return compound
+    return whole if whole in known or not (left in known and right in known) else compound
+
+
+def _damaged(name: str, detail: str) -> DocumentRefused:
+    return DocumentRefused(
+        f"{name}: the PDF is damaged or incomplete ({detail.rstrip('.')}).",
+        hint="Download or export it again; if it opens in a PDF program, print it to a new PDF and add that.",
+    )

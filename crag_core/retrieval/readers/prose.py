@@ -1,0 +1,131 @@
+"""Text made regular: characters cleaned, hard line breaks inside a paragraph joined, lists and tables left line by line."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import groupby
+
+_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\u200b\ud800-\udfff]")
+_BULLET = "[-*+\u2022\u2023\u25cf\u25cb\u25aa\u25e6\u2043\u2013\u2014\u00b7]"
+_STARTS_ITEM = re.compile(rf"\s*(?:{_BULLET}\s|\(?(?:\d{{1,3}}|[A-Za-z]|[ivxIVX]{{1,5}})[.)]\s|[#>|]|```|~~~|\d+\s*:\s)")
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/%)-]*$")
+_WIDE = ("W", "F")
+# Narrower text is a list, a poem, an address or a table column as often as prose: its line breaks stay.
+_NARROWEST_PROSE = 40
+_FULL_LINE = 0.85
+
+
+def normalise_text(text: str) -> str:
+    """LF line ends, composed letters, no control characters, no space at line ends, at most one blank line in a row."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
+    text = re.sub("[\f\v\u2029]", "\n\n", text).replace("\u00a0", " ").replace("\u202f", " ")
+    text = unicodedata.normalize("NFC", _NOT_TEXT.sub("", text))
+    text = re.sub(r"[ \t]+\n", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n").rstrip()
+
+
+def join_lines(text: str) -> str:
+    """Turn hard-wrapped paragraphs into one line each.
+
+    A break goes only where the line was full and what follows is neither indented nor a new item, heading or table row;
+    a break that stays costs little, a table row glued to the next costs its meaning.
+    """
+    lines = text.split("\n")
+    full = _full_width(lines)
+    if full is None:
+        return text
+    joined: list[str] = []
+    previous = ""
+    fenced = False
+    for line in lines:
+        fence = line.lstrip().startswith(("```", "~~~"))
+        if joined and not fenced and not fence and _continues(previous, line, full):
+            joined[-1] = glue_lines(joined[-1], line.strip())
+        else:
+            joined.append(line)
+        fenced ^= fence
+        previous = line
+    return "\n".join(joined)
+
+
+def starts_item(line: str) -> bool:
+    """A list item, heading, quotation, table row or code fence opens here."""
+    return bool(_STARTS_ITEM.match(line))
+
+
+def show_table(rows: list[list[str]], headed: bool = True) -> str:
+    """One line a row: "header: value; header: value", so that a row torn from its table keeps its meaning.
+
+    Without a header row, cells are separated by bars. Cells that a merge repeats are shown once.
+    """
+    rows = [[" ".join(cell.split()) for cell in row] for row in rows]
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        return ""
+    if headed and all(len(row) == 2 for row in rows) and _is_value(rows[0][1]):
+        return "\n".join(f"{key}: {value}".strip(": ") for key, value in rows)
+    if not headed or len(rows) == 1 or len(rows[0]) == 1:
+        return "\n".join(" | ".join(cell for cell, _ in groupby(row) if cell) for row in rows)
+    header = [cell or f"column {number}" for number, cell in enumerate(rows[0], 1)]
+    return "\n".join(pair_cells(header, row) for row in rows[1:])
+
+
+def pair_cells(header: list[str], row: list[str]) -> str:
+    """Empty cells are left out; a row longer than its header numbers what is left over."""
+    names = header + [f"column {number}" for number in range(len(header) + 1, len(row) + 1)]
+    return "; ".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=False) if cell)
+
+
+def _is_value(cell: str) -> bool:
+    """In a table of two columns: too long or too exact for a header, so the first column names what the second says."""
+    return len(cell) > 40 or any(letter.isdigit() for letter in cell)
+
+
+def _full_width(lines: list[str]) -> int | None:
+    widths = sorted(width for line in lines if (width := _width(line)) > _NARROWEST_PROSE // 2)
+    if len(widths) < 2:
+        return None
+    typical = widths[int(len(widths) * 0.8)]
+    # A page of one-line paragraphs of 300 characters is not wrapped at 300.
+    return typical if _NARROWEST_PROSE <= typical <= 160 else None
+
+
+def _continues(previous: str, line: str, full: int) -> bool:
+    if not previous.strip() or not line.strip() or starts_item(line) or _HEADING.match(previous):
+        return False
+    if previous.endswith("  ") or "|" in previous or "|" in line or is_row(previous) or is_row(line):
+        return False
+    if _indent(line) > _indent(previous) and not starts_item(previous):
+        return False
+    # The break was forced when the next line's first word would not have fitted.
+    first = line.split(maxsplit=1)[0]
+    return _width(previous) + 1 + _width(first) > full * _FULL_LINE
+
+
+def glue_lines(left: str, right: str) -> str:
+    """With a space between, except between Chinese or Japanese letters."""
+    if _is_wide(left[-1]) and _is_wide(right[0]):
+        return left + right
+    return f"{left} {right}"
+
+
+def is_row(line: str) -> bool:
+    """Columns of figures or a run of wide gaps."""
+    words = line.split()
+    figures = sum(bool(_NUMBER.match(word)) for word in words)
+    return (len(words) > 3 and figures * 5 >= len(words) * 2) or len(re.findall(r"\S(?: {3,}|\t)(?=\S)", line)) >= 2
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _width(line: str) -> int:
+    line = line.strip()
+    return len(line) if line.isascii() else sum(2 if _is_wide(letter) else 1 for letter in line)
+
+
+def _is_wide(letter: str) -> bool:
+    return unicodedata.east_asian_width(letter) in _WIDE

@@ -1,0 +1,101 @@
+"""Word documents: paragraphs, headings, lists and tables in the order of the document."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.prose import normalise_text, show_table
+
+if TYPE_CHECKING:
+    from docx.table import Table, _Cell
+    from docx.text.paragraph import Paragraph
+
+MAX_UNPACKED = 300 * 1024 * 1024
+_HEADING = re.compile(r"(?:heading|title)\s*(\d?)", re.IGNORECASE)
+_WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "smartTag")
+
+
+def read_docx(content: bytes, name: str) -> tuple[Page, ...]:
+    _check_package(content, name)
+    import docx
+
+    try:
+        document = docx.Document(io.BytesIO(content))
+        text = "\n\n".join(_show_blocks(document.element.body, document))
+    # python-docx lets lxml's, zipfile's and its own errors through, and KeyError for a missing part.
+    except Exception as error:
+        raise _damaged(name, str(error) or type(error).__name__) from error
+    # Items of one list stand under one another, as in Markdown.
+    text = re.sub(r"(?m)^(- .*)\n\n(?=- )", r"\1\n", text)
+    return (Page(normalise_text(text)),)
+
+
+def _check_package(content: bytes, name: str) -> None:
+    try:
+        members = zipfile.ZipFile(io.BytesIO(content)).infolist()
+    except zipfile.BadZipFile as error:
+        raise _damaged(name, str(error)) from error
+    size = sum(member.file_size for member in members)
+    if size > MAX_UNPACKED:
+        raise DocumentRefused(
+            f"{name}: unpacks to {size // (1024 * 1024)} MB, over the limit of {MAX_UNPACKED // (1024 * 1024)} MB.",
+            hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
+        )
+
+
+def _show_blocks(element: Any, parent: Any) -> Iterator[str]:
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+
+    for child in element.iterchildren():
+        tag = str(child.tag).rpartition("}")[2]
+        if tag == "p":
+            yield from _keep(_show_paragraph(Paragraph(child, parent)))
+        elif tag == "tbl":
+            yield from _keep(show_table(_read_rows(Table(child, parent))))
+        # python-docx skips content controls, where templates keep their text.
+        elif tag in _WRAPPERS:
+            yield from _show_blocks(child, parent)
+
+
+def _show_paragraph(paragraph: Paragraph) -> str:
+    text = paragraph.text.strip()
+    if not text:
+        return ""
+    style = paragraph.style.name or "" if paragraph.style is not None else ""
+    heading = _HEADING.match(style)
+    if heading:
+        return f"{'#' * int(heading[1] or 1)} {' '.join(text.split())}"
+    properties = paragraph._p.pPr
+    listed = style.startswith("List") or (properties is not None and properties.numPr is not None)
+    return f"- {' '.join(text.split())}" if listed else text
+
+
+def _read_rows(table: Table) -> list[list[str]]:
+    rows = []
+    for row in table.rows:
+        before = [""] * row.grid_cols_before
+        rows.append(before + [_read_cell(cell) for cell in row.cells])
+    return rows
+
+
+def _read_cell(cell: _Cell) -> str:
+    # The cell's own `text` leaves out tables inside it.
+    return " ".join(_show_blocks(cell._tc, cell))
+
+
+def _keep(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
+def _damaged(name: str, detail: str) -> DocumentRefused:
+    return DocumentRefused(
+        f"{name}: expected a Word document (.docx), found a damaged one ({detail[:200].rstrip('.')}).",
+        hint="Open it in Word, let Word repair it, save it and add it again.",
+    )
