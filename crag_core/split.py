@@ -32,10 +32,9 @@ _END = re.compile(
 _LAST_WORD = re.compile(r"[^\s(\[\"'“„«]+$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _NEVER_LAST = frozenset(
-    """mr mrs ms dr prof hr fr st mt sr jr gen col capt lt sgt rev hon pres gov e.g i.e cf vs approx ca resp incl excl
-    min max tel fig figs eq sec ch vol pp ed eds u.s u.k z.b d.h u.a o.ä bzw evtl ggf inkl zzgl mme mlle env""".split()
+    ["mr", "mrs", "ms", "dr", "prof", "hr", "fr", "st", "mt", "sr", "jr", "gen", "col", "capt", "lt", "sgt", "rev", "hon", "pres", "gov", "e.g", "i.e", "cf", "vs", "approx", "ca", "resp", "incl", "excl", "min", "max", "tel", "fig", "figs", "eq", "sec", "ch", "vol", "pp", "ed", "eds", "u.s", "u.k", "z.b", "d.h", "u.a", "o.ä", "bzw", "evtl", "ggf", "inkl", "zzgl", "mme", "mlle", "env"]
 )
-_MAY_BE_LAST = frozenset("a.m p.m".split())
+_MAY_BE_LAST = frozenset(["a.m", "p.m"])
 _GERMAN_MONTH = re.compile(
     r"\s+(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )

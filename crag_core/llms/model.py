@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from crag_core.errors import CragError
@@ -23,7 +24,7 @@ Structured = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class LlamaIndexModel:
-    """`at_once` caps how many calls wait on the server together."""
+    """`streaming` are extra call arguments for a stream; `at_once` caps how many calls wait on the server together."""
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class LlamaIndexModel:
         *,
         explain: Explain = lambda error: None,
         structured: Structured = lambda schema: {},
+        streaming: Mapping[str, Any] = MappingProxyType({}),
         at_once: int = 2,
     ) -> None:
         self.name = name
         self._llm = llm
         self._explain = explain
         self._structured = structured
+        self._streaming = dict(streaming)
         self._at_once = at_once
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
@@ -75,7 +78,7 @@ class LlamaIndexModel:
     async def _pieces(self, messages: Messages) -> AsyncIterator[str | Usage]:
         last: ChatResponse | None = None
         try:
-            stream = await self._llm.astream_chat(_chat(messages))
+            stream = await self._llm.astream_chat(_chat(messages), **self._streaming)
             try:
                 async for last in stream:
                     if last.delta:

@@ -51,6 +51,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaI
         structured=lambda schema: {
             "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         },
+        streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
         at_once=at_once,
     )
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers.layout import Line, flow_lines
+from crag_core.retrieval.readers.layout import Line, find_spacing, flow_lines
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.prose import normalise_text
 
@@ -38,8 +38,9 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
             f"{name}: its text cannot be read, because its fonts do not say which letters they show.",
             hint="Export the PDF again from its source, or run text recognition (OCR) on it.",
         )
-    known = set(re.findall(r"[\w-]+", whole))
-    return tuple(Page(_tidy(flow_lines(lines), known), number) for number, lines in enumerate(pages, 1))
+    known = set(re.findall(r"[\w-]+", _BROKEN_WORD.sub(" ", whole)))
+    spacing = find_spacing(pages)
+    return tuple(Page(_tidy(flow_lines(lines, spacing), known), number) for number, lines in enumerate(pages, 1))
 
 
 def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
@@ -83,23 +84,41 @@ def _read_page(document: PdfDocument, index: int) -> list[Line]:
 
 
 def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
+    import pypdfium2.raw as raw
+
+    left, y = _find_origin(words, first)
+    word = first + len(text.split(maxsplit=1)[0]) - 1
+    return Line(
+        text,
+        left=left,
+        right=_find_right(words, last),
+        y=y,
+        end_y=_find_origin(words, last)[1],
+        word=_find_right(words, word) - left,
+        size=raw.FPDFText_GetFontSize(words, first),
+        bold=raw.FPDFText_GetFontWeight(words, first) >= _BOLD,
+        ends_bold=raw.FPDFText_GetFontWeight(words, last) >= _BOLD,
+    )
+
+
+def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
     from ctypes import byref, c_double
 
     import pypdfium2.raw as raw
 
     x, y = c_double(), c_double()
-    raw.FPDFText_GetCharOrigin(words, first, byref(x), byref(y))
-    left, right = c_double(), c_double()
-    raw.FPDFText_GetCharBox(words, last, byref(left), byref(right), byref(c_double()), byref(c_double()))
-    return Line(
-        text,
-        left=x.value,
-        right=right.value,
-        y=y.value,
-        size=raw.FPDFText_GetFontSize(words, first),
-        bold=raw.FPDFText_GetFontWeight(words, first) >= _BOLD,
-        ends_bold=raw.FPDFText_GetFontWeight(words, last) >= _BOLD,
-    )
+    raw.FPDFText_GetCharOrigin(words, index, byref(x), byref(y))
+    return x.value, y.value
+
+
+def _find_right(words: PdfTextPage, index: int) -> float:
+    from ctypes import byref, c_double
+
+    import pypdfium2.raw as raw
+
+    left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
+    raw.FPDFText_GetCharBox(words, index, byref(left), byref(right), byref(bottom), byref(top))
+    return right.value
 
 
 def _has_pictures(document: PdfDocument) -> bool:

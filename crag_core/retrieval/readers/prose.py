@@ -115,7 +115,10 @@ def is_row(line: str) -> bool:
     """Columns of figures or a run of wide gaps."""
     words = line.split()
     figures = sum(bool(_NUMBER.match(word)) for word in words)
-    return (len(words) > 3 and figures * 5 >= len(words) * 2) or len(re.findall(r"\S(?: {3,}|\t)(?=\S)", line)) >= 2
+    # "2020." alone is the end of a sentence.
+    only = figures == len(words) and not line.rstrip().endswith(".")
+    mostly = only or (len(words) > 3 and figures * 5 >= len(words) * 2)
+    return mostly or len(re.findall(r"\S(?: {3,}|\t)(?=\S)", line)) >= 2
 
 
 def _indent(line: str) -> int:

@@ -30,10 +30,14 @@ def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
     rows = [row for row in rows if any(row)]
     if not rows:
         return ()
+    title = []
+    # Spreadsheets exported with a title row: one cell above the real header.
+    while len(rows) > 1 and sum(map(bool, rows[0])) == 1 < sum(map(bool, rows[1])):
+        title.append(next(filter(None, rows.pop(0))))
     header = name_columns(rows[0])
-    body = rows[1:] if header == [cell or f"column {n}" for n, cell in enumerate(rows[0], 1)] else rows
+    body = rows if header != [cell or f"column {n}" for n, cell in enumerate(rows[0], 1)] else rows[1:]
     # A file of nothing but a header still says what it is about.
-    return (Page("\n".join(pair_cells(header, row) for row in body) or "; ".join(header)),)
+    return (Page("\n".join([*title, *(pair_cells(header, row) for row in body)] if body else [*title, "; ".join(header)])),)
 
 
 def find_delimiter(text: str) -> str:

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from bs4.element import PageElement, Tag
 
 _DROPPED = (
-    "script style noscript template nav footer svg math iframe object canvas audio video form select button dialog".split()
+    ["script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object", "canvas", "audio", "video", "form", "select", "button", "dialog"]
 )
 _BLOCKS = frozenset(
-    "address article aside blockquote body dd details div dl dt fieldset figcaption figure header hr html legend main"
-    " ol p section summary table tbody td tfoot th thead tr ul caption".split()
+    ["address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption", "figure", "header", "hr", "html", "legend", "main", "ol", "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption"]
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)

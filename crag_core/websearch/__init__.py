@@ -1,0 +1,1 @@
+"""Web search providers: a class with `search(query, limit, cancel)` that tells every outcome and never raises."""

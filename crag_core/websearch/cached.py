@@ -1,0 +1,46 @@
+"""A bounded memory of web searches: the same query within the hour asks nobody."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from threading import Lock
+
+from crag_core.protocols import Cancel, Clock, WebReply, WebSearcher
+from crag_core.types import WebOutcome
+
+_WORTH_KEEPING = (WebOutcome.USED, WebOutcome.EMPTY)
+
+
+class CachedSearcher:
+    """Keeps at most `size` answers for `seconds`; failures are not kept. Safe to share between sessions."""
+
+    def __init__(
+        self, searcher: WebSearcher, size: int = 256, seconds: float = 3600.0, clock: Clock = time.monotonic
+    ) -> None:
+        self._searcher = searcher
+        self._size = size
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, int], tuple[float, WebReply]] = OrderedDict()
+        self._lock = Lock()
+        self.last: WebReply | None = None
+        """The newest answer of any session, for a health display."""
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        key = (" ".join(query.split()).casefold(), limit)
+        now = self._clock()
+        with self._lock:
+            kept_at, reply = self._kept.get(key, (now - self._seconds, None))
+            if reply is not None and now - kept_at < self._seconds:
+                self._kept.move_to_end(key)
+                return replace(reply, from_cache=True)
+        self.last = reply = self._searcher.search(query, limit, cancel)
+        if reply.outcome in _WORTH_KEEPING:
+            with self._lock:
+                self._kept[key] = (now, reply)
+                self._kept.move_to_end(key)
+                while len(self._kept) > self._size:
+                    self._kept.popitem(last=False)
+        return reply

@@ -1,0 +1,189 @@
+"""A server that speaks Ollama's wire.
+
+Paths, fields and words as in Ollama's `server/routes.go` and `docs/api.md`: a chat with a model that is not there
+names it as it was asked for, `/api/show` names it with its tag.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.types import ASGIApp
+
+from .engines import Ask, Engine, Finish
+from .local_server import Handler
+from .model_server import Answer, ModelServer
+
+MODEL = "smollm2:135m"
+DETAILS = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "llama",
+    "families": ["llama"],
+    "parameter_size": "134.52M",
+    "quantization_level": "Q4_1",
+}
+SIZE = 98_000_000
+
+
+class OllamaServer(ModelServer):
+    """Ollama with these models pulled, all answered by one engine. `x` and `x:latest` are the same model.
+
+    `num_ctx` is recorded and shown by `/api/ps`, not enforced.
+    """
+
+    chat_path = "/api/chat"
+
+    def __init__(
+        self, engine: Engine, *, models: Sequence[str] = (MODEL,), context_length: int = 8192, version: str = "0.12.0"
+    ) -> None:
+        handlers: dict[tuple[str, str], Handler] = {
+            ("GET", "/"): self._greet,
+            ("GET", "/api/version"): self._show_version,
+            ("GET", "/api/tags"): self._list,
+            ("GET", "/api/ps"): self._list_loaded,
+            ("POST", "/api/show"): self._show,
+            ("POST", "/api/chat"): self._chat,
+            ("POST", "/api/generate"): self._generate,
+        }
+        super().__init__(engine, [with_tag(model) for model in models], handlers)
+        self.context_length = context_length
+        self.version = version
+        self._loaded: dict[str, int] = {}
+
+    async def _greet(self, body: None) -> ASGIApp:
+        return PlainTextResponse("Ollama is running")
+
+    async def _show_version(self, body: None) -> ASGIApp:
+        return JSONResponse({"version": self.version})
+
+    async def _list(self, body: None) -> ASGIApp:
+        return JSONResponse({"models": [entry(model) | {"modified_at": now()} for model in self.models]})
+
+    async def _list_loaded(self, body: None) -> ASGIApp:
+        return JSONResponse(
+            {
+                "models": [
+                    entry(model) | {"expires_at": now(), "size_vram": 0, "context_length": num_ctx}
+                    for model, num_ctx in self._loaded.items()
+                ]
+            }
+        )
+
+    async def _show(self, body: dict[str, Any]) -> ASGIApp:
+        name = with_tag(body.get("model") or body.get("name") or "")
+        if name not in self.models:
+            return not_found(name)
+        info = {
+            "general.architecture": "llama",
+            "general.parameter_count": 134_515_008,
+            "llama.context_length": self.context_length,
+        }
+        shown = {"modelfile": f"FROM {name}\n", "parameters": "", "template": "{{ .Prompt }}", "details": DETAILS}
+        return JSONResponse(shown | {"model_info": info, "capabilities": ["completion"], "modified_at": now()})
+
+    async def _chat(self, body: dict[str, Any]) -> ASGIApp:
+        return self._answer(body, tuple(body.get("messages") or ()), "chat")
+
+    async def _generate(self, body: dict[str, Any]) -> ASGIApp:
+        spoken = (("system", body.get("system")), ("user", body.get("prompt")))
+        return self._answer(body, tuple({"role": role, "content": text} for role, text in spoken if text), "generate")
+
+    def _answer(
+        self, body: dict[str, Any], messages: tuple[Mapping[str, Any], ...], kind: Literal["chat", "generate"]
+    ) -> ASGIApp:
+        model, options = body.get("model") or "", body.get("options") or {}
+        if not model:
+            return JSONResponse({"error": "model is required"}, 400)
+        if with_tag(model) not in self.models:
+            return not_found(model)
+        self._loaded[with_tag(model)] = options.get("num_ctx", self.context_length)
+        wire = OllamaWire(model, kind)
+        if not messages:
+            # An empty request is how clients ask for a model to be loaded.
+            return JSONResponse(wire.chunk("", done=True, done_reason="load"))
+        num_predict, stop = options.get("num_predict", -1), options.get("stop") or ()
+        ask = Ask(
+            messages=messages,
+            schema=body.get("format") or None,
+            max_tokens=num_predict if num_predict > 0 else None,
+            temperature=options.get("temperature"),
+            seed=options.get("seed"),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        )
+        return Answer(self, wire, ask, is_streamed=body.get("stream", True))
+
+
+class OllamaWire:
+    """One reply as newline-delimited JSON; counts and nanoseconds stand in its last line."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(self, model: str, kind: Literal["chat", "generate"]) -> None:
+        self.model = model
+        self.kind = kind
+        self.broken = b'{"model": "%s", "mess\n' % model.encode()
+
+    def chunk(self, text: str, **fields: Any) -> dict[str, Any]:
+        """One object of the stream."""
+        content = {"message": {"role": "assistant", "content": text}} if self.kind == "chat" else {"response": text}
+        return {"model": self.model, "created_at": now()} | content | fields
+
+    def piece(self, text: str) -> bytes:
+        return line(self.chunk(text, done=False))
+
+    def final(self, finish: Finish) -> bytes:
+        return line(self.whole("", finish))
+
+    def failure(self, message: str) -> bytes:
+        return line(self.error(500, message))
+
+    def whole(self, text: str, finish: Finish) -> dict[str, Any]:
+        return self.chunk(
+            text,
+            done=True,
+            done_reason=finish.reason,
+            total_duration=finish.load_ns + finish.prompt_ns + finish.eval_ns,
+            load_duration=finish.load_ns,
+            prompt_eval_count=finish.prompt_tokens,
+            prompt_eval_duration=finish.prompt_ns,
+            eval_count=finish.completion_tokens,
+            eval_duration=finish.eval_ns,
+        )
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        return {"error": message}
+
+
+def with_tag(model: str) -> str:
+    """The full name of a model."""
+    return model if ":" in model else f"{model}:latest"
+
+
+def not_found(model: str) -> JSONResponse:
+    """Ollama's refusal of a model that was not pulled."""
+    return JSONResponse({"error": f"model '{model}' not found"}, 404)
+
+
+def entry(model: str) -> dict[str, Any]:
+    """A model as it stands in a list."""
+    return {
+        "name": model,
+        "model": model,
+        "size": SIZE,
+        "digest": sha256(model.encode()).hexdigest(),
+        "details": DETAILS,
+    }
+
+
+def line(chunk: Mapping[str, Any]) -> bytes:
+    return json.dumps(chunk).encode() + b"\n"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

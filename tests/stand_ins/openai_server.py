@@ -1,0 +1,131 @@
+"""A server that speaks the chat wire of OpenAI, as llama.cpp, vLLM and Ollama's `/v1` do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
+
+from .engines import Ask, Engine, Finish
+from .local_server import Handler
+from .model_server import Answer, ModelServer
+
+MODEL = "smollm2"
+
+
+class OpenAIServer(ModelServer):
+    """`POST /v1/chat/completions` and `GET /v1/models`; clients want `api_base` as their base address."""
+
+    chat_path = "/v1/chat/completions"
+
+    def __init__(self, engine: Engine, *, models: Sequence[str] = (MODEL,)) -> None:
+        handlers: dict[tuple[str, str], Handler] = {
+            ("GET", "/v1/models"): self._list,
+            ("POST", self.chat_path): self._chat,
+        }
+        super().__init__(engine, models, handlers)
+
+    @property
+    def api_base(self) -> str:
+        """The address that clients call `base_url` or `api_base`."""
+        return f"{self.url}/v1"
+
+    async def _list(self, body: None) -> ASGIApp:
+        listed = [{"id": model, "object": "model", "created": 0, "owned_by": "stand-in"} for model in self.models]
+        return JSONResponse({"object": "list", "data": listed})
+
+    async def _chat(self, body: dict[str, Any]) -> ASGIApp:
+        model = body.get("model", "")
+        options = body.get("stream_options") or {}
+        wire = OpenAIWire(model, f"chatcmpl-{len(self.requests)}", has_usage=bool(options.get("include_usage")))
+        if model not in self.models:
+            return JSONResponse(wire.error(404, f"The model `{model}` does not exist"), 404)
+        stop = body.get("stop") or ()
+        ask = Ask(
+            messages=tuple(
+                {"role": message["role"], "content": plain(message.get("content"))} for message in body["messages"]
+            ),
+            schema=schema_of(body.get("response_format")),
+            max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
+            temperature=body.get("temperature"),
+            seed=body.get("seed"),
+            stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        )
+        return Answer(self, wire, ask, is_streamed=body.get("stream", False))
+
+
+class OpenAIWire:
+    """One reply as server-sent events; token counts come in an event of their own, and only if asked for."""
+
+    media_type = "text/event-stream; charset=utf-8"
+    broken = b'data: {"id": "chatcmpl-0", "choi\n\n'
+
+    def __init__(self, model: str, reply_id: str, *, has_usage: bool) -> None:
+        self.model = model
+        self.reply_id = reply_id
+        self.has_usage = has_usage
+
+    def piece(self, text: str) -> bytes:
+        return event(self._chunk([choice({"delta": {"role": "assistant", "content": text}})]))
+
+    def final(self, finish: Finish) -> bytes:
+        ending = event(self._chunk([choice({"delta": {}}, finish.reason)]))
+        if self.has_usage:
+            ending += event(self._chunk([]) | {"usage": usage(finish)})
+        return ending + b"data: [DONE]\n\n"
+
+    def failure(self, message: str) -> bytes:
+        return event(self.error(500, message))
+
+    def whole(self, text: str, finish: Finish) -> dict[str, Any]:
+        message = choice({"message": {"role": "assistant", "content": text}}, finish.reason)
+        return self._chunk([message]) | {"object": "chat.completion", "usage": usage(finish)}
+
+    def error(self, status: int, message: str) -> dict[str, Any]:
+        kind, code = ("invalid_request_error", "model_not_found") if status == 404 else ("server_error", None)
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def _chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "id": self.reply_id,
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": self.model,
+            "choices": choices,
+        }
+
+
+def choice(content: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
+    return {"index": 0, "finish_reason": reason} | dict(content)
+
+
+def usage(finish: Finish) -> dict[str, int]:
+    total = finish.prompt_tokens + finish.completion_tokens
+    return {"prompt_tokens": finish.prompt_tokens, "completion_tokens": finish.completion_tokens, "total_tokens": total}
+
+
+def event(chunk: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def schema_of(response_format: Mapping[str, Any] | None) -> Mapping[str, Any] | str | None:
+    """The schema in a `response_format`, "json" for any object, `None` for text."""
+    asked = response_format or {}
+    match asked.get("type"):
+        case "json_schema":
+            return asked["json_schema"]["schema"]
+        case "json_object":
+            return "json"
+        case _:
+            return None
+
+
+def plain(content: str | Sequence[Mapping[str, Any]] | None) -> str:
+    """The text of a message, which may come in parts."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part.get("text", "") for part in content)
