@@ -48,7 +48,9 @@ def declines(text: str) -> bool:
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
     """What was looked for, where, and why nothing is left to answer from."""
     if decision.action is Action.INCORRECT:
-        corpus = f"the {looked_at} retrieved passages were discarded ({decision.reason})" if looked_at else decision.reason
+        corpus = (
+            f"the {looked_at} retrieved passages were discarded ({decision.reason})" if looked_at else decision.reason
+        )
     else:
         corpus = "no sentence of the retrieved passages was kept"
     searches = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ from crag_core.websearch.duckduckgo import DuckDuckGo
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parent.parent / "data"
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME"."""
@@ -56,11 +59,19 @@ class Workbench:
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
         self.embedder = MiniLMEmbedder(self.config.embedding)
-        self.store = PassageStore(self.config.home / "index", self.embedder)
+        self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize)
         self.retriever = HybridRetriever(self.store, self.embedder)
         self.searcher = CachedSearcher(DuckDuckGo(self.config.web_timeout))
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
         self.policies = load_policies()
+
+    def using(self, settings: Config) -> Workbench:
+        """A workbench with other settings that shares index and embedding model with this one."""
+        if (settings.home, settings.embedding) != (self.config.home, self.config.embedding):
+            return Workbench(settings)
+        other = copy(self)
+        other.config = settings
+        return other
 
     def models(self) -> Models:
         """Ask the model servers what they have; a server that is away costs its time-out of 2 s."""
@@ -99,7 +110,9 @@ class Workbench:
         if name == "llm" and model is not None:
             return evaluators.LLMEvaluator(model)
         if name == "llm":
-            raise ModelMissing("The evaluator 'llm' needs a language model.", hint="Choose a model, or another evaluator.")
+            raise ModelMissing(
+                "The evaluator 'llm' needs a language model.", hint="Choose a model, or another evaluator."
+            )
         raise UnknownName.among("evaluator", name, evaluators.cards())
 
     def pipeline(self, choice: Choice) -> Pipeline:

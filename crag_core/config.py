@@ -24,7 +24,9 @@ class Config:
     ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
     openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
-    model: str = _setting("CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first one found")
+    model: str = _setting(
+        "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first one found"
+    )
     model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, "seconds to wait for one reply of a model")
     calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
@@ -32,7 +34,12 @@ class Config:
     top_k: int = _setting("CRAG_TOP_K", 6, "passages retrieved for a question, 1 to 20")
 
     def __post_init__(self) -> None:
-        for name, low, high in (("top_k", 1, 20), ("calls_at_once", 1, 64), ("model_timeout", 1, 3600), ("web_timeout", 1, 120)):
+        for name, low, high in (
+            ("top_k", 1, 20),
+            ("calls_at_once", 1, 64),
+            ("model_timeout", 1, 3600),
+            ("web_timeout", 1, 120),
+        ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise BadRecord(f"{variable_of(name)}: expected {low} to {high}, found {value}.")
@@ -58,4 +65,6 @@ def _read(variable: str, text: str, kind: type) -> Any:
     try:
         return Path(text).expanduser() if issubclass(kind, Path) else kind(text)
     except ValueError:
-        raise BadRecord(f"{variable}: expected {'a whole number' if kind is int else 'a number'}, found {text!r}.") from None
+        raise BadRecord(
+            f"{variable}: expected {'a whole number' if kind is int else 'a number'}, found {text!r}."
+        ) from None

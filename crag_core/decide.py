@@ -106,16 +106,16 @@ def aggregate(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveSc
     kept = [(passage_id, score) for _, passage_id, score in counted if score >= policy.lower]
     if policy.aggregation is Aggregation.MEAN_OF_KEPT and kept:
         mean = math.fsum(score for _, score in kept) / len(kept)
-        return Overall(round(mean, 9), f"mean of {len(kept)} kept passages", tuple(passage_id for passage_id, _ in kept))
+        return Overall(
+            round(mean, 9), f"mean of {len(kept)} kept passages", tuple(passage_id for passage_id, _ in kept)
+        )
     # mean-of-kept with nothing kept falls through: the best score is then below `lower`, which is the reason to give.
     pick, name = (min, "worst score") if policy.aggregation is Aggregation.WORST else (max, "best score")
     _, passage_id, score = pick(counted, key=lambda item: item[2])
     return Overall(score, name, (passage_id,))
 
 
-def _weigh_signals(
-    policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores
-) -> Overall:
+def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:
     top = sorted((s for p in passages if (s := scores[p.id]) is not None), reverse=True)[:3]
     rerank: Scores = (("rerank_top3", math.fsum(top) / len(top)),) if top else ()
     score = weigh(signals + rerank, policy.weights)
@@ -139,7 +139,10 @@ def _compare(policy: Policy, overall: Overall, scores: EffectiveScores) -> tuple
     if policy.low_variance_promotes and score > 0.5:
         variance = _variance([s for s in scores.values() if s is not None])
         if variance <= 0.1:
-            return Action.CORRECT, f"{overall.name} {value} is above 0.50 and the scores agree (variance {variance:.2f})"
+            return (
+                Action.CORRECT,
+                f"{overall.name} {value} is above 0.50 and the scores agree (variance {variance:.2f})",
+            )
     return Action.AMBIGUOUS, f"{overall.name} {value} lies between lower {low} and upper {high}"
 
 
@@ -176,7 +179,9 @@ def _handling(policy: Policy, handling: Handling, remaining: int) -> Correction:
         why = f"keep the strips of {remaining} passages that score at least {policy.strips.cutoff:.2f}"
         return Correction(CorrectionKind.REFINE, why)
     if handling is Handling.EXTRACT:
-        return Correction(CorrectionKind.REFINE, f"extract the relevant sentences of {remaining} passages word for word")
+        return Correction(
+            CorrectionKind.REFINE, f"extract the relevant sentences of {remaining} passages word for word"
+        )
     return Correction(CorrectionKind.KEEP, f"use {remaining} passages as they are")
 
 

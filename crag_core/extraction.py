@@ -30,12 +30,10 @@ def parse_sentences(reply: str) -> tuple[str, ...] | None:
         return None
     if re.search(r"\bno (?:relevant )?sentences?\b|^none\b", text, re.IGNORECASE):
         return ()
-    return tuple(line for raw in text.splitlines() if (line := raw.strip().lstrip("-*• ").strip("\"“”")))
+    return tuple(line for raw in text.splitlines() if (line := raw.strip().lstrip("-*• ").strip('"“”')))
 
 
-def locate(
-    sentences: tuple[str, ...], text: str, strips: tuple[Strip, ...]
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def locate(sentences: tuple[str, ...], text: str, strips: tuple[Strip, ...]) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """(indexes of the strips in which the sentences stand, sentences that do not stand in `text`).
 
     Only white space may differ. `strips` are those of the passage `text`.

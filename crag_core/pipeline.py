@@ -118,6 +118,12 @@ class Pipeline:
         return trace, step.state not in (StepState.FAILED, StepState.STOPPED)
 
 
+def raise_failure(trace: Trace) -> None:
+    """Raise a `CragError` when the run broke off; for callers who have no screen to show the trace on."""
+    if trace.failure:
+        raise CragError(f"Step {trace.failure.name!r} failed: {trace.failure.summary}", hint=trace.failure.hint)
+
+
 def is_waiting(trace: Trace) -> bool:
     """Whether the run waits for the user's word on a web query."""
     return trace.web is not None and trace.web.outcome is WebOutcome.PENDING

@@ -134,7 +134,9 @@ class Policy:
             raise ValueError("aggregation 'signals' needs weights with a positive sum")
 
     def route(self, action: Action) -> Route:
-        return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[action]
+        return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[
+            action
+        ]
 
     def drops_below(self, action: Action) -> float | None:
         """The score below which `action` discards a passage; mean-of-kept has already dropped it for the mean."""

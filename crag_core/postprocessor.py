@@ -9,7 +9,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.nodes import to_passage
-from crag_core.pipeline import Pipeline
+from crag_core.pipeline import Pipeline, raise_failure
 from crag_core.trace import Trace
 
 
@@ -18,14 +18,15 @@ class CRAGPostprocessor(BaseNodePostprocessor):
 
     Incoming nodes are never changed: refined passages and web results leave as new nodes (web results with
     `source="web"` and `url` in their metadata). Each carries `crag_action` and `crag_reason`, hidden from model and
-    embedding. `on_trace` receives the whole record; a step that fails raises its error there and here.
+    embedding. `on_trace` receives the whole record of each run, from the thread that made it. Raises `CragError` when a
+    step fails, so that a broken grader is never mistaken for "nothing relevant".
     """
 
     on_trace: Callable[[Trace], None] | None = Field(default=None, exclude=True)
     _pipeline: Pipeline = PrivateAttr()
 
     def __init__(self, pipeline: Pipeline, on_trace: Callable[[Trace], None] | None = None) -> None:
-        super().__init__(on_trace=on_trace)
+        super().__init__(on_trace=on_trace)  # type: ignore[call-arg]
         self._pipeline = pipeline
 
     @classmethod
@@ -41,4 +42,5 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         trace = self._pipeline.correct(self._pipeline.begin(query_bundle.query_str, passages))
         if self.on_trace:
             self.on_trace(trace)
+        raise_failure(trace)
         return kept_nodes(trace)

@@ -92,6 +92,5 @@ class WebSearcher(Protocol):
         ...
 
 
-
 Clock = Callable[[], float]
 """Seconds from an arbitrary start, never going back."""

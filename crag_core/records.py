@@ -45,9 +45,7 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
         if key not in hints:
             near = get_close_matches(str(key), hints, n=1)
             guess = f"Did you mean {near[0]!r}? " if near else ""
-            raise BadRecord(
-                f"{_join(path, str(key))}: unknown key.", hint=f"{guess}Known keys: {', '.join(hints)}."
-            )
+            raise BadRecord(f"{_join(path, str(key))}: unknown key.", hint=f"{guess}Known keys: {', '.join(hints)}.")
     values = {key: _convert(hints[key], value, _join(path, key)) for key, value in data.items()}
     for field in dataclasses.fields(typing.cast(Any, kind)):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

@@ -76,7 +76,9 @@ def recompose(
             internal = _whole(passages, policy.strips.token_budget, notes)
             kept = {excerpt.passage.id for excerpt in internal}
             verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, kept, {}))
-            notes.append("The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant.")
+            notes.append(
+                "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant."
+            )
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 
@@ -164,7 +166,9 @@ def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tupl
         first: dict[str, int] = {}
         for rank, passage in enumerate(passages):
             first.setdefault(passage.document_id or passage.id, rank)
-        kept.sort(key=lambda s: (first[by_id[s.passage_id].document_id or s.passage_id], by_id[s.passage_id].ordinal, s.start))
+        kept.sort(
+            key=lambda s: (first[by_id[s.passage_id].document_id or s.passage_id], by_id[s.passage_id].ordinal, s.start)
+        )
     excerpts = []
     for passage_id, group in groupby(kept, key=lambda strip: strip.passage_id):
         run = list(group)

@@ -44,7 +44,9 @@ class SignalMeter:
         return tuple(signals)
 
     def keywords(self, question: str) -> list[str]:
-        return [word for word in words(question) if word not in self.stop_words and (len(word) > 2 or not word.isascii())]
+        return [
+            word for word in words(question) if word not in self.stop_words and (len(word) > 2 or not word.isascii())
+        ]
 
 
 def weigh(signals: Scores, weights: Scores) -> float | None:

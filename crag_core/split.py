@@ -32,7 +32,63 @@ _END = re.compile(
 _LAST_WORD = re.compile(r"[^\s(\[\"'“„«]+$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _NEVER_LAST = frozenset(
-    ["mr", "mrs", "ms", "dr", "prof", "hr", "fr", "st", "mt", "sr", "jr", "gen", "col", "capt", "lt", "sgt", "rev", "hon", "pres", "gov", "e.g", "i.e", "cf", "vs", "approx", "ca", "resp", "incl", "excl", "min", "max", "tel", "fig", "figs", "eq", "sec", "ch", "vol", "pp", "ed", "eds", "u.s", "u.k", "z.b", "d.h", "u.a", "o.ä", "bzw", "evtl", "ggf", "inkl", "zzgl", "mme", "mlle", "env"]
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "hr",
+        "fr",
+        "st",
+        "mt",
+        "sr",
+        "jr",
+        "gen",
+        "col",
+        "capt",
+        "lt",
+        "sgt",
+        "rev",
+        "hon",
+        "pres",
+        "gov",
+        "e.g",
+        "i.e",
+        "cf",
+        "vs",
+        "approx",
+        "ca",
+        "resp",
+        "incl",
+        "excl",
+        "min",
+        "max",
+        "tel",
+        "fig",
+        "figs",
+        "eq",
+        "sec",
+        "ch",
+        "vol",
+        "pp",
+        "ed",
+        "eds",
+        "u.s",
+        "u.k",
+        "z.b",
+        "d.h",
+        "u.a",
+        "o.ä",
+        "bzw",
+        "evtl",
+        "ggf",
+        "inkl",
+        "zzgl",
+        "mme",
+        "mlle",
+        "env",
+    ]
 )
 _MAY_BE_LAST = frozenset(["a.m", "p.m"])
 _GERMAN_MONTH = re.compile(
@@ -101,7 +157,10 @@ def _sentences(text: str, start: int, end: int) -> list[Span]:
     begin = start
     for match in _END.finditer(text, start, end):
         at = match.end()
-        if _is_sentence_end(text, begin, match.start(), at, end) and len(text[begin:at].strip().encode("utf-8", "replace")) >= _MIN_STRIP:
+        if (
+            _is_sentence_end(text, begin, match.start(), at, end)
+            and len(text[begin:at].strip().encode("utf-8", "replace")) >= _MIN_STRIP
+        ):
             spans.append((begin, at))
             begin = at
     if text[begin:end].strip():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.decide import decide
+from crag_core.decide import decide, readable
 from crag_core.policy import Policy
 from crag_core.types import Action, Decision, Grade, Passage, Scores
 
@@ -34,6 +34,35 @@ class Stability:
     upper: Interval
 
 
+@dataclass(frozen=True)
+class Flip:
+    """The nearest move of one threshold that changes the action."""
+
+    threshold: str
+    at: float
+    distance: float
+    to: Action
+    sentence: str
+
+
+def flips(stable: Stability, policy: Policy) -> tuple[Flip, ...]:
+    """What would change the action, nearest first; () when no single threshold can."""
+    found = []
+    for name, value, interval in (("lower", policy.lower, stable.lower), ("upper", policy.upper, stable.upper)):
+        if interval.below is not None:
+            at, place = interval.low, "below" if interval.low_included else "down to"
+            found.append(_flip(name, value, at, place, interval.below))
+        if interval.above is not None:
+            at, place = interval.high, "above" if interval.high_included else "up to"
+            found.append(_flip(name, value, at, place, interval.above))
+    return tuple(sorted(found, key=lambda flip: flip.distance))
+
+
+def _flip(name: str, value: float, at: float, place: str, to: Action) -> Flip:
+    now, there = readable(value, at)
+    return Flip(name, at, abs(at - value), to, f"{to} if {name} moves from {now} {place} {there}")
+
+
 def stability(
     policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, signals: Scores = ()
 ) -> Stability:
@@ -41,6 +70,7 @@ def stability(
 
     Breakpoints of a threshold are the grades, the overall score and the ends of its range.
     """
+
     def decided(lower: float, upper: float) -> Decision:
         return decide(policy.with_thresholds(lower, upper), passages, grades, signals)
 

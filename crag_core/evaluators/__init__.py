@@ -5,9 +5,7 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.types import EvaluatorCard
 
-EVALUATORS = {
-    kind.card.name: kind for kind in (EmbeddingEvaluator, HeuristicEvaluator, LLMEvaluator)
-}
+EVALUATORS = {kind.card.name: kind for kind in (EmbeddingEvaluator, HeuristicEvaluator, LLMEvaluator)}
 
 
 def cards() -> dict[str, EvaluatorCard]:

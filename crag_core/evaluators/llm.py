@@ -50,10 +50,7 @@ class LLMEvaluator:
         started = time.perf_counter()
         replies = self._model.complete_all(list(chats.values()), cancel, prompts.SCORE_SCHEMA)
         each = (time.perf_counter() - started) / max(len(chats), 1)
-        return {
-            passage_id: _grade(passage_id, reply, each)
-            for passage_id, reply in zip(chats, replies, strict=True)
-        }
+        return {passage_id: _grade(passage_id, reply, each) for passage_id, reply in zip(chats, replies, strict=True)}
 
 
 def _grade(passage_id: str, reply: Reply | Exception, seconds: float) -> Grade:

@@ -82,7 +82,9 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
     from ollama import ResponseError
 
     if isinstance(error, ResponseError) and error.status_code == 404:
-        return ModelMissing(f"Ollama at {host} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}")
+        return ModelMissing(
+            f"Ollama at {host} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
+        )
     if isinstance(error, ResponseError):
         return ModelUnavailable(f"Ollama at {host} failed: {error.error}.", hint="See the log of ollama serve.")
     if isinstance(error, httpx.TimeoutException):

@@ -69,5 +69,7 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     if isinstance(error, openai.APIStatusError):
         return ModelUnavailable(f"The server at {url} failed with status {error.status_code}.", hint="See its log.")
     if isinstance(error, openai.APIError | httpx.HTTPError | OSError | json.JSONDecodeError):
-        return ModelUnavailable(f"The server at {url} does not answer or went away.", hint="Start it, or check the URL.")
+        return ModelUnavailable(
+            f"The server at {url} does not answer or went away.", hint="Start it, or check the URL."
+        )
     return None

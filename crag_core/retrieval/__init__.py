@@ -1,1 +1,1 @@
-"""Adapters around files, the embedding model and LanceDB. Importing a module here loads none of the libraries behind it."""
+"""Adapters around files, the embedding model and LanceDB; importing them loads none of the libraries behind."""

@@ -29,7 +29,7 @@ class DuckDuckGo:
 
         for pause in (*self._pauses, None):
             try:
-                # A request of ddgs cannot be interrupted: the user who stops is let go, its thread ends by the time-out.
+                # A request of ddgs cannot be interrupted: who stops is let go, its thread ends by the time-out.
                 results = _wait(self._threads.submit(_ask, query, self._timeout), cancel)
                 break
             except RatelimitException:
@@ -53,7 +53,8 @@ def _ask(query: str, timeout: float) -> list[Any]:
     The engine is used directly: `DDGS.text` reorders results and reports a rate limit as "No results found".
     """
     from ddgs.engines.duckduckgo import Duckduckgo
-    from ddgs.exceptions import RatelimitException
+    from ddgs.exceptions import DDGSException, RatelimitException
+    from lxml.etree import LxmlError
 
     class Honest(Duckduckgo):
         def request(self, *args: Any, **kwargs: Any) -> str:
@@ -62,7 +63,10 @@ def _ask(query: str, timeout: float) -> list[Any]:
                 raise RatelimitException(f"HTTP {response.status_code}")
             return response.text
 
-    return Honest(timeout=timeout).search(query) or []
+    try:
+        return Honest(timeout=timeout).search(query) or []
+    except (LxmlError, ValueError) as error:
+        raise DDGSException(f"its page could not be read: {error}") from error
 
 
 def _wait(future: Future[list[Any]], cancel: Cancel) -> list[Any]:

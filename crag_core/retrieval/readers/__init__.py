@@ -6,6 +6,7 @@ line of `READERS`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -33,6 +34,8 @@ READERS: dict[str, Reader] = {
     ".txt": read_text,
 }
 
+_log = logging.getLogger(__name__)
+
 MAX_BYTES = 50 * 1024 * 1024
 
 
@@ -55,16 +58,27 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
         )
     content = load_content(path_or_bytes, shown, max_bytes)
     check_kind(content, extension, shown)
-    pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())
+    try:
+        pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())
+    except DocumentRefused:
+        raise
+    # Parsers fail on hostile files in ways of their own; one such file must not stop the others.
+    except Exception as error:
+        _log.exception("%s: the reader failed", shown)
+        raise DocumentRefused(
+            f"{shown}: cannot be read ({type(error).__name__} while parsing).",
+            hint="The file may be damaged: open it in its own program, save it again and add it.",
+        ) from error
     if not pages:
         raise DocumentRefused(
-            f"{shown}: holds no readable text.", hint="Check in its own program that the file shows text, then add it again."
+            f"{shown}: holds no readable text.",
+            hint="Check in its own program that the file shows text, then add it again.",
         )
     return pages
 
 
 def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """The raw bytes; raises `DocumentRefused` for a file that is missing, unreadable, empty or larger than `max_bytes`."""
+    """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
     if isinstance(path_or_bytes, bytes):
         size = len(path_or_bytes)
     else:

@@ -13,6 +13,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # Below this many bytes that are not ASCII, statistics guess wildly ("ä" as Mac Turkish); cp1252 is right more often.
 _ENOUGH_TO_GUESS = 24
 
@@ -41,16 +42,17 @@ def looks_like_utf16(content: bytes) -> bool:
 
 
 def _guess_utf16(content: bytes) -> str | None:
-    sample = content[:4096]
+    """Latin text in UTF-16 has a zero in every other place, and nothing but text when decoded."""
+    sample = content[: min(len(content), 4096) // 2 * 2]
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) < max(1, len(sample) // 8) or min(even, odd) * 20 > max(even, odd):
+    if max(even, odd) * 5 < len(sample) * 2 or min(even, odd) or not sample:
         return None
-    encoding = "utf-16-le" if odd > even else "utf-16-be"
+    encoding = "utf-16-le" if odd else "utf-16-be"
     try:
-        content[: len(content) // 2 * 2].decode(encoding)
+        text = content[: len(content) // 2 * 2].decode(encoding)
     except UnicodeDecodeError:
         return None
-    return encoding
+    return None if _CONTROLS.search(text) else encoding
 
 
 def _is_damaged_utf8(content: bytes) -> bool:

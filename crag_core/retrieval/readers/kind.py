@@ -35,7 +35,11 @@ def name_kind(content: bytes) -> str:
         return "a PDF"
     if head.startswith(_OLE):
         encrypted = "EncryptedPackage".encode("utf-16-le") in content
-        return "an Office document protected with a password" if encrypted else "an older Office document (.doc, .xls, .msg)"
+        return (
+            "an Office document protected with a password"
+            if encrypted
+            else "an older Office document (.doc, .xls, .msg)"
+        )
     for signature, kind in _SIGNATURES:
         if head.startswith(signature):
             return _name_archive(content) if kind == "a ZIP archive" else kind
@@ -66,7 +70,11 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
 
 def _name_archive(content: bytes) -> str:
     # The names of a ZIP's members stand uncompressed in its directory at the end.
-    for member, kind in ((b"word/", "a Word document (.docx)"), (b"xl/", "an Excel workbook"), (b"ppt/", "a PowerPoint file")):
+    for member, kind in (
+        (b"word/", "a Word document (.docx)"),
+        (b"xl/", "an Excel workbook"),
+        (b"ppt/", "a PowerPoint file"),
+    ):
         if member in content:
             return kind
     return "a ZIP archive"

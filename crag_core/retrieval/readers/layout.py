@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from crag_core.retrieval.readers.prose import glue_lines, is_row, starts_item
 
@@ -36,7 +37,7 @@ def find_spacing(pages: Sequence[Sequence[Line]]) -> float:
     gaps = sorted(
         (line.end_y - below.y) / below.size
         for lines in pages
-        for line, below in zip(lines, lines[1:], strict=False)
+        for line, below in pairwise(lines)
         if line.size == below.size > 0 and line.end_y - below.y > 0.5
     )
     # The lower quartile, because rows of tables stand further apart than lines of prose and may be more.

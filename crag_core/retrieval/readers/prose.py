@@ -1,14 +1,15 @@
-"""Text made regular: characters cleaned, hard line breaks inside a paragraph joined, lists and tables left line by line."""
+"""Text made regular: characters cleaned, hard-wrapped paragraphs joined, lists and tables left line by line."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import groupby
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\u200b\ud800-\udfff]")
 _BULLET = "[-*+\u2022\u2023\u25cf\u25cb\u25aa\u25e6\u2043\u2013\u2014\u00b7]"
-_STARTS_ITEM = re.compile(rf"\s*(?:{_BULLET}\s|\(?(?:\d{{1,3}}|[A-Za-z]|[ivxIVX]{{1,5}})[.)]\s|[#>|]|```|~~~|\d+\s*:\s)")
+_STARTS_ITEM = re.compile(
+    rf"\s*(?:{_BULLET}\s|\(?(?:\d{{1,3}}|[A-Za-z]|[ivxIVX]{{1,5}})[.)]\s|[#>|]|```|~~~|\d+\s*:\s)"
+)
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/%)-]*$")
 _WIDE = ("W", "F")
@@ -53,34 +54,6 @@ def join_lines(text: str) -> str:
 def starts_item(line: str) -> bool:
     """A list item, heading, quotation, table row or code fence opens here."""
     return bool(_STARTS_ITEM.match(line))
-
-
-def show_table(rows: list[list[str]], headed: bool = True) -> str:
-    """One line a row: "header: value; header: value", so that a row torn from its table keeps its meaning.
-
-    Without a header row, cells are separated by bars. Cells that a merge repeats are shown once.
-    """
-    rows = [[" ".join(cell.split()) for cell in row] for row in rows]
-    rows = [row for row in rows if any(row)]
-    if not rows:
-        return ""
-    if headed and all(len(row) == 2 for row in rows) and _is_value(rows[0][1]):
-        return "\n".join(f"{key}: {value}".strip(": ") for key, value in rows)
-    if not headed or len(rows) == 1 or len(rows[0]) == 1:
-        return "\n".join(" | ".join(cell for cell, _ in groupby(row) if cell) for row in rows)
-    header = [cell or f"column {number}" for number, cell in enumerate(rows[0], 1)]
-    return "\n".join(pair_cells(header, row) for row in rows[1:])
-
-
-def pair_cells(header: list[str], row: list[str]) -> str:
-    """Empty cells are left out; a row longer than its header numbers what is left over."""
-    names = header + [f"column {number}" for number in range(len(header) + 1, len(row) + 1)]
-    return "; ".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=False) if cell)
-
-
-def _is_value(cell: str) -> bool:
-    """In a table of two columns: too long or too exact for a header, so the first column names what the second says."""
-    return len(cell) > 40 or any(letter.isdigit() for letter in cell)
 
 
 def _full_width(lines: list[str]) -> int | None:

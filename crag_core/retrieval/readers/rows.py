@@ -7,9 +7,10 @@ import io
 import re
 
 from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.cells import pair_cells
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import normalise_text, pair_cells
+from crag_core.retrieval.readers.prose import normalise_text
 
 _DELIMITERS = ",;\t|"
 _FIGURE = re.compile(r"[-+]?[$€£]?\d[\d.,]*%?$")
@@ -37,7 +38,9 @@ def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
     header = name_columns(rows[0])
     body = rows if header != [cell or f"column {n}" for n, cell in enumerate(rows[0], 1)] else rows[1:]
     # A file of nothing but a header still says what it is about.
-    return (Page("\n".join([*title, *(pair_cells(header, row) for row in body)] if body else [*title, "; ".join(header)])),)
+    return (
+        Page("\n".join([*title, *(pair_cells(header, row) for row in body)] if body else [*title, "; ".join(header)])),
+    )
 
 
 def find_delimiter(text: str) -> str:

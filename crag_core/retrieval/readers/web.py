@@ -6,19 +6,68 @@ import re
 from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.cells import show_table
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import join_lines, normalise_text, show_table
+from crag_core.retrieval.readers.prose import join_lines, normalise_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
     from bs4.element import PageElement, Tag
 
-_DROPPED = (
-    ["script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object", "canvas", "audio", "video", "form", "select", "button", "dialog"]
-)
+_DROPPED = [
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "nav",
+    "footer",
+    "svg",
+    "math",
+    "iframe",
+    "object",
+    "canvas",
+    "audio",
+    "video",
+    "form",
+    "select",
+    "button",
+    "dialog",
+]
 _BLOCKS = frozenset(
-    ["address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption", "figure", "header", "hr", "html", "legend", "main", "ol", "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption"]
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "header",
+        "hr",
+        "html",
+        "legend",
+        "main",
+        "ol",
+        "p",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+        "caption",
+    ]
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
@@ -41,7 +90,8 @@ def read_html(content: bytes, name: str) -> tuple[Page, ...]:
         body = _show_page(soup)
     except RecursionError as error:
         raise DocumentRefused(
-            f"{name}: its elements are nested too deeply (over {_DEEPEST}).", hint="Save the page as plain text and add that."
+            f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
+            hint="Save the page as plain text and add that.",
         ) from error
     if title and body and not re.search(r"(?m)^# ", body):
         body = f"# {title}\n\n{body}"
@@ -114,10 +164,10 @@ def _is_data(table: Tag) -> bool:
 
 
 def _show_data(table: Tag) -> str:
-    rows = [
-        [cell.get_text(" ", strip=True) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")
-    ]
+    rows = [[cell.get_text(" ", strip=True) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")]
     first = table.find("tr")
-    headed = first is not None and (first.find("th") is not None and first.find("td") is None or table.thead is not None)
+    headed = first is not None and (
+        (first.find("th") is not None and first.find("td") is None) or table.thead is not None
+    )
     caption = table.caption.get_text(" ", strip=True) if table.caption else ""
     return "\n".join(filter(None, [caption, show_table(rows, headed)]))

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.cells import show_table
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import normalise_text, show_table
+from crag_core.retrieval.readers.prose import normalise_text
 
 if TYPE_CHECKING:
     from docx.table import Table, _Cell

@@ -1,0 +1,18 @@
+"""CRAG Explorer: the router and the sidebar that all pages share. Start it with `make run`."""
+
+import streamlit as st
+
+from ui import sidebar, state
+
+st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:", layout="wide")
+page = st.navigation(
+    [
+        st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
+        st.Page("pages/documents.py", title="Documents", icon=":material/folder_open:"),
+        st.Page("pages/settings.py", title="Settings", icon=":material/tune:"),
+    ],
+    position="top",
+)
+sidebar.draw()
+page.run()
+state.warm_up().start()

@@ -1,0 +1,128 @@
+"""The command line: `python -m crag_core ingest PATH…` and `python -m crag_core ask "…"`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from crag_core.build import DATA, Choice, Workbench, default_evaluator, find_policy, known_card
+from crag_core.errors import CragError
+from crag_core.pipeline import approve, is_waiting, refuse
+from crag_core.run import Listener, Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import AnswerState, Step
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code 0: done; 1: something was refused or failed; 2: wrong use."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except CragError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def ingest(options: argparse.Namespace) -> int:
+    files = [file for path in options.paths for file in _files(path)]
+    if not files:
+        print("error: no file found there.", file=sys.stderr)
+        return 1
+    outcomes = Workbench().store.ingest([(file.name, file) for file in files])
+    for outcome in outcomes:
+        count = f" ({outcome.passages} passages)" if outcome.passages else ""
+        print(f"{outcome.name}: {outcome.outcome}{count}")
+        if outcome.outcome == "refused":
+            print(f"  {outcome.message} {outcome.hint}")
+    return int(any(outcome.outcome == "refused" for outcome in outcomes))
+
+
+def ask(options: argparse.Namespace) -> int:
+    workbench = Workbench()
+    policy = find_policy(options.policy)
+    model = options.model or workbench.config.model or "extractive"
+    evaluator = options.evaluator or default_evaluator(policy, model)
+    policy = policy.suited_to(known_card(evaluator), known_card("embedding"))
+    policy = policy.with_thresholds(options.lower, options.upper)
+    choice = Choice(policy, evaluator, model, WebMode(options.web), options.top_k or workbench.config.top_k)
+    pipeline = workbench.pipeline(choice)
+    run = Run(Listener() if options.json else _Progress())
+    trace = pipeline.run(options.question, run)
+    if is_waiting(trace):
+        trace = pipeline.resume(_approval(trace), run)
+    print(trace.to_json() if options.json else _told(trace))
+    return int(trace.failure is not None)
+
+
+class _Progress(Listener):
+    def finished(self, step: Step, trace: Trace) -> None:
+        print(f"  {step.name:<14} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
+
+
+def _approval(trace: Trace) -> Trace:
+    """Ask on the terminal; without one, nothing leaves the machine."""
+    assert trace.web is not None
+    if not sys.stdin.isatty():
+        return refuse(trace)
+    reply = input(f"Search the web for “{trace.web.query}”? [y = yes, n = no, or another query] ").strip()
+    if reply.lower() in ("", "n", "no"):
+        return refuse(trace)
+    return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
+
+
+def _told(trace: Trace) -> str:
+    lines = []
+    if trace.decision:
+        lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")
+    if trace.failure:
+        lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
+    if trace.answer:
+        lines += ["", trace.answer.text] if trace.answer.text else []
+        lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+    lines.append("")
+    for passage in trace.passages or ():
+        grade = trace.grade_of(passage.id)
+        score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
+        page = f", page {passage.page}" if passage.page else ""
+        lines.append(f"  {score}  {passage.source}{page}")
+    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.passages if trace.web else ())]
+    return "\n".join(lines)
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or every file below a folder, hidden ones left out."""
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+    return [path]
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"expected 0 to 1, found {text}")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m crag_core", description="Corrective RAG, from the command line.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add = commands.add_parser("ingest", help="index files and folders")
+    add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
+    add.set_defaults(command=ingest)
+    query = commands.add_parser("ask", help="ask the indexed documents a question")
+    query.add_argument("question")
+    query.add_argument("--policy", default="paper", help="paper, worst-chunk, rank-weighted, heuristic, signals, agentic")
+    query.add_argument("--evaluator", help="embedding, heuristic or llm; default: what fits the policy")
+    query.add_argument("--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive')
+    query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode])
+    query.add_argument("--lower", type=_share, metavar="0..1")
+    query.add_argument("--upper", type=_share, metavar="0..1")
+    query.add_argument("--top-k", type=int, choices=range(1, 21), metavar="1..20")
+    query.add_argument("--json", action="store_true", help="print the whole record of the run")
+    query.set_defaults(command=ask)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

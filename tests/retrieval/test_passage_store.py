@@ -1,0 +1,226 @@
+"""What goes in, what comes out, and what happens to names and versions. Real LanceDB, an embedder without a model."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from crag_core.errors import Stopped, StoreUnavailable
+from crag_core.retrieval.indexing import Indexer
+from crag_core.retrieval.store import IngestOutcome, PassageStore, Progress
+from tests.retrieval.fakes import WordEmbedder, write_prose
+
+INDEXED, ALREADY, REPLACED, REFUSED = IngestOutcome
+HARBOUR, TIDES = write_prose("the harbour"), write_prose("the tides")
+
+
+def name_all(store: PassageStore) -> list[str]:
+    return [document.name for document in store.documents()]
+
+
+def test_a_store_that_was_never_used_is_empty_and_leaves_no_trace(tmp_path: Path, embedder: WordEmbedder) -> None:
+    store = PassageStore(tmp_path / "index", embedder)
+    assert (store.count(), store.documents(), store.passages_of("0" * 32)) == (0, (), ())
+    assert store.search_dense([0.0] * 64, 5) == store.search_keyword("words", 5) == []
+    assert not store.delete("0" * 32)
+    assert not (tmp_path / "index" / "passages.lance").exists()
+
+
+def test_passages_know_where_they_come_from(store: PassageStore) -> None:
+    (one,) = store.ingest([("harbour.txt", HARBOUR)])
+    (document,) = store.documents()
+    passages = store.passages_of(document.id)
+    assert (one.outcome, one.document_id, one.passages) == (INDEXED, document.id, len(passages))
+    assert (document.name, document.passages, document.pages) == ("harbour.txt", len(passages), 0)
+    assert document.characters == len(HARBOUR) and document.indexed_at.tzinfo is not None
+    assert len(passages) > 2 and store.count() == len(passages)
+    assert [passage.ordinal for passage in passages] == list(range(len(passages)))
+    assert {(passage.source, passage.document_id, passage.page) for passage in passages} == {
+        ("harbour.txt", document.id, None)
+    }
+    text = HARBOUR.decode()
+    assert all(passage.text in text for passage in passages), "passages are word for word"
+    assert all(line in "\n".join(passage.text for passage in passages) for line in text.split("\n\n")), (
+        "nothing is lost"
+    )
+
+
+def test_pages_of_a_pdf_reach_the_passages(store: PassageStore) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.set_font("helvetica")
+    for text in ("The first page.", "The second page."):
+        pdf.add_page()
+        pdf.cell(text=text)
+    store.ingest([("two.pdf", bytes(pdf.output()))])
+    (document,) = store.documents()
+    assert document.pages == 2
+    assert [(passage.page, passage.text) for passage in store.passages_of(document.id)] == [
+        (1, "The first page."),
+        (2, "The second page."),
+    ]
+
+
+def test_a_table_row_is_never_cut(store: PassageStore) -> None:
+    rows = "route,departs,vessel,note\n" + "".join(
+        f"R{n},{n % 24:02}:15,Grey Plover,calls at pier {n} if needed\n" for n in range(120)
+    )
+    store.ingest([("times.csv", rows.encode())])
+    (document,) = store.documents()
+    lines = [line for passage in store.passages_of(document.id) for line in passage.text.split("\n")]
+    assert document.passages > 5
+    assert all(line.startswith("route: R") and line.endswith("if needed") for line in lines)
+
+
+def test_the_same_again_embeds_nothing(store: PassageStore, embedder: WordEmbedder) -> None:
+    store.ingest([("harbour.txt", HARBOUR)])
+    count, embedded = store.count(), len(embedder.embedded)
+    again, copy = store.ingest([("harbour.txt", HARBOUR), ("copy.txt", HARBOUR)])
+    assert (again.outcome, copy.outcome) == (ALREADY, ALREADY)
+    assert again.passages == count and "as 'harbour.txt'" in copy.message
+    assert (store.count(), len(embedder.embedded)) == (count, embedded)
+
+
+def test_a_new_version_takes_the_old_one_s_place(store: PassageStore) -> None:
+    store.ingest([("guide.txt", HARBOUR), ("other.txt", write_prose("seals"))])
+    before = store.fingerprint()
+    (one,) = store.ingest([("guide.txt", TIDES)])
+    assert one.outcome == REPLACED and store.fingerprint() != before
+    assert name_all(store) == ["guide.txt", "other.txt"]
+    (guide,) = (document for document in store.documents() if document.name == "guide.txt")
+    assert guide.id == one.document_id
+    assert not [hit for hit in store.search_keyword("harbour", 50) if hit.passage.source == "guide.txt"]
+
+
+def test_taking_over_another_file_s_content_removes_the_own_old_version(store: PassageStore) -> None:
+    store.ingest([("a.txt", HARBOUR), ("b.txt", TIDES)])
+    (one,) = store.ingest([("a.txt", TIDES)])
+    assert one.outcome == ALREADY and "'b.txt'" in one.message and "older version was removed" in one.message
+    assert name_all(store) == ["b.txt"]
+
+
+def test_a_refused_file_stops_no_other_and_harms_no_older_version(store: PassageStore) -> None:
+    store.ingest([("c.pdf.txt", TIDES)])
+    outcomes = store.ingest(
+        [("a.txt", HARBOUR), ("bad.pdf", b"%PDF-1.4 broken"), ("x.mp3", b"x"), ("c.pdf.txt", b""), ("d.txt", b"Fine.")]
+    )
+    assert [one.outcome for one in outcomes] == [INDEXED, REFUSED, REFUSED, REFUSED, INDEXED]
+    assert all(one.message and one.hint for one in outcomes if one.outcome == REFUSED)
+    assert name_all(store) == ["a.txt", "c.pdf.txt", "d.txt"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "it's.txt",
+        'say "aye".txt',
+        "x' OR '1'='1.txt",
+        "'; DROP TABLE passages; --.txt",
+        "back\\slash\\'.txt",
+        "%_like.txt",
+        "船.txt",
+        "a" * 300 + ".txt",
+        "🚢 <script>.txt",
+        "../../etc/passwd.txt",
+    ],
+)
+def test_any_name_is_only_a_name(store: PassageStore, name: str) -> None:
+    near = [("its.txt", b"One."), ("It's.txt", b"Two."), ("it's.TXT", b"Three."), ("it's .txt", b"Four.")]
+    store.ingest([*near, (name, HARBOUR)])
+    (one,) = store.ingest([(name, TIDES)])
+    assert one.outcome == REPLACED
+    assert sorted(name_all(store)) == sorted([name, *(other for other, _ in near)])
+    assert store.delete(one.document_id)
+    assert sorted(name_all(store)) == sorted(other for other, _ in near)
+
+
+def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> None:
+    one, _ = store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
+    assert store.delete(one.document_id) and not store.delete(one.document_id)
+    assert name_all(store) == ["tides.txt"] and not store.passages_of(one.document_id)
+    assert not store.search_keyword("harbour", 5)
+    assert {hit.passage.source for hit in store.search_dense([0.1] * 64, 500)} == {"tides.txt"}
+    (again,) = store.ingest([("harbour.txt", HARBOUR)])
+    assert again.outcome == INDEXED and store.search_keyword("harbour", 5)
+
+
+@pytest.mark.parametrize("bad", ["", "x", "' OR 1=1 --", "0" * 31, "G" * 32, "0" * 32 + "' OR '1'='1"])
+def test_ids_that_are_none_touch_nothing(store: PassageStore, bad: str) -> None:
+    store.ingest([("harbour.txt", HARBOUR)])
+    count = store.count()
+    assert not store.delete(bad) and store.passages_of(bad) == () and store.count() == count
+
+
+def test_progress_tells_file_and_passages(store: PassageStore) -> None:
+    seen: list[Progress] = []
+    store.ingest([("bad.mp3", b"x"), ("harbour.txt", HARBOUR)], seen.append)
+    assert (seen[0].name, seen[0].position, seen[0].total) == ("bad.mp3", 1, 2)
+    assert seen[-1].name == "harbour.txt" and seen[-1].embedded == seen[-1].passages == store.count()
+
+
+def test_stopping_leaves_the_current_document_out(store: PassageStore) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.name == "tides.txt" and progress.embedded:
+            raise Stopped("stopped")
+
+    with pytest.raises(Stopped):
+        store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)], stop)
+    assert name_all(store) == ["harbour.txt"]
+
+
+def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> None:
+    PassageStore(tmp_path, WordEmbedder("model-a")).ingest([("harbour.txt", HARBOUR)])
+    other = PassageStore(tmp_path, WordEmbedder("model-b"))
+    for use in (other.count, other.documents, lambda: other.ingest([("t.txt", TIDES)])):
+        with pytest.raises(StoreUnavailable, match=r"built with the embedding model 'model-a'.*'model-b'"):
+            use()
+
+
+def test_another_store_on_the_same_folder_sees_every_change_at_once(tmp_path: Path, embedder: WordEmbedder) -> None:
+    one, other = PassageStore(tmp_path, embedder), PassageStore(tmp_path, embedder)
+    assert other.count() == 0
+    (done,) = one.ingest([("harbour.txt", HARBOUR)])
+    assert other.count() == one.count() > 0 and other.search_keyword("harbour", 1)
+    other.delete(done.document_id)
+    assert one.count() == 0
+
+
+def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> None:
+    files = [(f"{topic}.txt", write_prose(topic, 5)) for topic in ("seals", "gulls", "tides", "ropes")]
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda _: store.ingest(files), range(4)))
+    for one in zip(*runs, strict=True):
+        assert sorted(each.outcome for each in one) == [ALREADY] * 3 + [INDEXED]
+    ids = [passage.id for document in store.documents() for passage in store.passages_of(document.id)]
+    assert len(ids) == len(set(ids)) == store.count()
+
+
+def test_an_index_that_cannot_be_tidied_still_has_the_document(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: object) -> None:
+        raise RuntimeError("no space left on device")
+
+    monkeypatch.setattr("crag_core.retrieval.table.PassageTable.tidy", fail)
+    (one,) = store.ingest([("harbour.txt", HARBOUR)])
+    assert one.outcome == INDEXED and store.search_keyword("harbour", 1)
+
+
+def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    from llama_index.core.schema import BaseNode
+    from llama_index.vector_stores.lancedb import LanceDBVectorStore
+
+    sizes: list[int] = []
+    add = LanceDBVectorStore.add
+
+    def add_and_note(self: LanceDBVectorStore, nodes: list[BaseNode]) -> list[str]:
+        sizes.append(len(nodes))
+        return add(self, nodes)
+
+    monkeypatch.setattr(LanceDBVectorStore, "add", add_and_note)
+    monkeypatch.setattr(Indexer, "_tidy", lambda self: None)
+    store.ingest([("long.txt", write_prose("a long story", 900))])
+    assert sizes == [store.count()] and sizes[0] > 40

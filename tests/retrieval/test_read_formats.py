@@ -1,0 +1,214 @@
+"""Files that are as they should be, in every format."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import docx
+import pytest
+from docx.oxml import parse_xml
+from fpdf import FPDF
+
+from crag_core.retrieval.readers import READERS, read_document, supported_extensions
+
+LONG = "The ferry leaves the harbour at nine and comes back before the evening tide turns in the sound. "
+
+
+def read(content: bytes, name: str) -> str:
+    (page,) = read_document(content, name)
+    assert page.number is None
+    return page.text
+
+
+def make_pdf(*pages: str) -> bytes:
+    pdf = FPDF()
+    pdf.set_font("helvetica", size=11)
+    for text in pages:
+        pdf.add_page()
+        pdf.multi_cell(0, text=text)
+    return bytes(pdf.output())
+
+
+def save(document: docx.document.Document) -> bytes:
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def test_pdf_pages_count_from_one_and_blank_ones_are_left_out() -> None:
+    pages = read_document(make_pdf("First page.", "", "Third page."), "three.pdf")
+    assert [(page.number, page.text) for page in pages] == [(1, "First page."), (3, "Third page.")]
+
+
+def test_pdf_paragraphs_flow_and_list_items_stay_apart() -> None:
+    (page,) = read_document(make_pdf(f"{LONG * 3}\n\n{LONG * 2}\n- ropes\n- buoys"), "flow.pdf")
+    assert page.text.split("\n") == [(LONG * 3).strip(), "", (LONG * 2).strip(), "- ropes", "- buoys"]
+
+
+def test_pdf_table_rows_stay_apart() -> None:
+    pdf = FPDF()
+    pdf.set_font("helvetica", size=10)
+    pdf.add_page()
+    pdf.multi_cell(0, text=LONG * 4)
+    with pdf.table() as table:
+        for cells in (("Fact", "Detail"), ("Voyage", "16:05 from Kelderport"), ("Pollution", "none")):
+            row = table.row()
+            for cell in cells:
+                row.cell(cell)
+    (page,) = read_document(bytes(pdf.output()), "table.pdf")
+    assert page.text.split("\n\n")[1:] == ["Fact Detail", "Voyage 16:05 from Kelderport", "Pollution none"]
+
+
+def test_docx_keeps_the_order_and_table_rows_keep_their_header() -> None:
+    document = docx.Document()
+    document.add_heading("Menu", 1)
+    document.add_paragraph("Prices of the day.")
+    table = document.add_table(rows=0, cols=3)
+    for cells in (("Dish", "Price", "Allergens"), ("Chowder", "£7.80", "fish, milk"), ("Tea", "£2.20", "")):
+        for cell, text in zip(table.add_row().cells, cells, strict=True):
+            cell.text = text
+    document.add_paragraph("ask the cook", style="List Bullet")
+    document.add_paragraph("or the mate", style="List Bullet")
+    assert read(save(document), "menu.docx").split("\n") == [
+        *["# Menu", "", "Prices of the day.", ""],
+        *["Dish: Chowder; Price: £7.80; Allergens: fish, milk", "Dish: Tea; Price: £2.20", ""],
+        *["- ask the cook", "- or the mate"],
+    ]
+
+
+def test_docx_table_of_names_and_values() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=0, cols=2)
+    for cells in (("Date", "22 January 2025"), ("Minutes", "Fenella")):
+        for cell, text in zip(table.add_row().cells, cells, strict=True):
+            cell.text = text
+    assert read(save(document), "minutes.docx") == "Date: 22 January 2025\nMinutes: Fenella"
+
+
+def test_docx_content_controls_are_read() -> None:
+    document = docx.Document()
+    document.add_paragraph("outside")
+    paragraph = document.add_paragraph("inside the control")._p
+    control = parse_xml(
+        '<w:sdt xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:sdtContent/></w:sdt>'
+    )
+    paragraph.addprevious(control)
+    control[0].append(paragraph)
+    assert read(save(document), "template.docx") == "outside\n\ninside the control"
+
+
+def test_html_keeps_what_people_read() -> None:
+    page = b"""<!doctype html><html><head><title>T</title><style>p{}</style><script>alert("leak")</script></head><body>
+      <nav><a href="/">Home</a></nav><h1>Fares &amp; rules</h1><p>One   sentence
+      over two lines with <b>bold</b>text.</p><!-- secret --><ul><li>first</li><li>second</li></ul>
+      <ol><li>step</li><li>next</li></ol><p hidden>ghost</p><p style="display: none">ghost</p>
+      <table><tr><th>Route</th><th>Price</th></tr><tr><td>R1</td><td>8.40</td></tr><tr><td>R2</td><td>5.10</td></tr>
+      </table><noscript>ghost</noscript><footer>imprint</footer></body></html>"""
+    assert read(page, "fares.html").split("\n") == [
+        *["# Fares & rules", "", "One sentence over two lines with boldtext.", ""],
+        *["- first", "- second", "", "1. step", "2. next", ""],
+        *["Route: R1; Price: 8.40", "Route: R2; Price: 5.10"],
+    ]
+
+
+def test_html_title_stands_in_for_a_missing_heading() -> None:
+    assert read(b"<html><title>Tides</title><body><p>High at six.</body>", "t.htm") == "# Tides\n\nHigh at six."
+
+
+def test_html_layout_tables_are_read_as_text() -> None:
+    page = b"<table><tr><td><h2>News</h2><table><tr><td>a</td><td>b</td></tr></table></td><td>side</td></tr></table>"
+    assert read(page, "old.html") == "## News\n\na | b\n\nside"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16", "shift_jis"])
+def test_html_takes_the_declared_charset(encoding: str) -> None:
+    word = "港の船" if encoding == "shift_jis" else "Fähre für Gäste"
+    page = f'<html><head><meta charset="{encoding}"></head><body><p>{word}</p></body></html>'.encode(encoding)
+    assert read(page, "page.html") == word
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_text_in_any_encoding(encoding: str) -> None:
+    assert read("Die Fähre fährt über den Sund – täglich.".encode(encoding), "a.txt") == (
+        "Die Fähre fährt über den Sund – täglich."
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("shift_jis", "東京タワーは東京都港区にある電波塔です。毎日多くの人が訪れます。"),
+        ("cp1251", "Паром отходит от причала каждое утро и возвращается вечером."),
+        ("gb18030", "渡轮每天早上九点离开港口,晚上返回码头。天气不好的时候不开船。"),
+    ],
+)
+def test_legacy_encodings_are_recognised(encoding: str, text: str) -> None:
+    assert read((text * 4).encode(encoding), "old.txt") == text * 4
+
+
+def test_one_broken_byte_leaves_the_umlauts_of_the_rest_alone() -> None:
+    text = read("Fähre über Öl. ".encode() * 10 + b"\xff" + "Gäste".encode(), "damaged.txt")
+    assert text.startswith("Fähre über Öl.") and text.endswith("Gäste")
+
+
+def test_line_ends_form_feeds_and_control_characters() -> None:
+    assert read("a\r\nb\rc\x0cd\x07\x00e\u200bf  \n\n\n\n\ng".encode().replace(b"\x00", b""), "a.txt") == (
+        "a\nb\nc\n\nd" + "ef\n\ng"
+    )
+
+
+def test_hard_wrapped_text_is_joined_but_lists_verse_and_code_are_not() -> None:
+    wrapped = (
+        "The note a mate gives to a driver whose vehicle has been measured\n"
+        "at the pier and found longer than booked. The driver pays before\nboarding.\n\n"
+        "Roses are red,\nviolets are blue.\n\n1. first step of the procedure, which is described in words\n"
+        "2. second step\n\n```\nfor ship in all_the_ships_of_the_whole_wide_fleet_of_northmoor:\n"
+        "    sail(ship, towards=the_harbour_of_the_capital_of_the_islands)\n```"
+    )
+    assert read(wrapped.encode(), "notes.md").split("\n\n") == [
+        "The note a mate gives to a driver whose vehicle has been measured at the pier and found longer than booked. "
+        "The driver pays before boarding.",
+        "Roses are red,\nviolets are blue.",
+        "1. first step of the procedure, which is described in words\n2. second step",
+        wrapped.split("\n\n")[-1],
+    ]
+
+
+def test_japanese_lines_are_joined_without_a_space() -> None:
+    line = "東京タワーは東京都港区にある電波塔であり多くの観光客が訪れる"
+    assert read(f"{line}\n{line}\n終わり。".encode(), "tokyo.txt") == f"{line}{line}終わり。"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_rows_keep_their_header(delimiter: str) -> None:
+    rows = (("route", "price", "note"), ("R1", "8.40", '"two\nlines"'), ("R2", "5.10", ""))
+    content = "\n".join(delimiter.join(row) for row in rows).encode()
+    assert read(content, "fares.csv") == "route: R1; price: 8.40; note: two lines\nroute: R2; price: 5.10"
+
+
+def test_csv_without_header_with_title_and_with_ragged_rows() -> None:
+    assert read(b"1,2\n3,4", "n.csv") == "column 1: 1; column 2: 2\ncolumn 1: 3; column 2: 4"
+    assert read(b"Fares,,\nroute,price,\nR1,8.40,", "t.csv") == "Fares\nroute: R1; price: 8.40"
+    assert read(b"a,b\nx,y,z\nw", "r.csv") == "a: x; b: y; column 3: z\na: w"
+    assert read(b"route,price", "h.csv") == "route; price"
+
+
+def test_a_path_gives_its_own_name_and_extensions_ignore_case(tmp_path: Path) -> None:
+    path = tmp_path / "NOTES.TXT"
+    path.write_text("hello there")
+    assert read_document(path)[0].text == "hello there"
+
+
+def test_every_supported_extension_is_listed_without_its_dot() -> None:
+    assert set(supported_extensions()) == {extension[1:] for extension in READERS}
+
+
+def test_shared_sound_documents_give_sane_text(shared_documents: Path) -> None:
+    for path in sorted((shared_documents / "ok").iterdir()):
+        if path.suffix in READERS:
+            text = "\n".join(page.text for page in read_document(path))
+            assert len(text.split()) >= 2, path.name
+            assert "\ufffe" not in text and "\x00" not in text and "\r" not in text, path.name
+    script = read_document(shared_documents / "ok" / "example-with-scripts.html")[0].text
+    assert "function(" not in script and "Russian Offensive Campaign Assessment" in script

@@ -1,0 +1,192 @@
+"""Kills, two processes, and folders that are not as they should be."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crag_core.errors import StoreUnavailable
+from crag_core.retrieval.store import IngestOutcome, PassageStore
+from tests.retrieval.conftest import REPOSITORY
+from tests.retrieval.fakes import WordEmbedder, write_prose
+
+LONG = "an endless story of the sea"
+COMMON = ("seals.txt=seals", "gulls.txt=gulls", "guide.txt=ropes")
+WORKERS = {
+    "second batch": ("second batch", f"long.txt={LONG}", "gulls.txt=gulls"),
+    "table made": ("table made", f"long.txt={LONG}", "gulls.txt=gulls"),
+    "after add": ("after add", f"long.txt={LONG}", "gulls.txt=gulls"),
+    "before tidy": ("before tidy", f"long.txt={LONG}", "gulls.txt=gulls"),
+    "replacing, before add": ("before add", "guide.txt=seals"),
+    "replacing, after add": ("after add", "guide.txt=seals"),
+    "first of two": ("never", *COMMON, *(f"a{n}.txt=anchors {n}" for n in range(5))),
+    "second of two": ("never", *(f"b{n}.txt=buoys {n}" for n in range(5)), *COMMON),
+}
+
+
+class Worker:
+    """A process of its own that waits to be let go before it touches its folder."""
+
+    def __init__(self, folder: Path, moment: str, *files: str) -> None:
+        self.folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.retrieval.ingest_worker", str(folder), moment, *files],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def let_go(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise AssertionError(self._process.communicate(timeout=60)[1])
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def finish(self) -> tuple[int, list[str]]:
+        output, errors = self._process.communicate(timeout=120)
+        assert self._process.returncode in (0, -signal.SIGKILL), errors
+        return self._process.returncode, output.splitlines()
+
+    def discard(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Worker]]:
+    """All at once, because most of their time goes into starting up."""
+    together = tmp_path_factory.mktemp("together")
+    started = {
+        name: Worker(together if name.endswith("of two") else tmp_path_factory.mktemp("killed"), *arguments)
+        for name, arguments in WORKERS.items()
+    }
+    yield started
+    for worker in started.values():
+        worker.discard()
+
+
+def run_to_death(worker: Worker) -> None:
+    worker.let_go()
+    assert worker.finish()[0] == -signal.SIGKILL, "the worker was killed where it was meant to be"
+
+
+def prose_of(name: str, topic: str) -> tuple[str, bytes]:
+    return name, write_prose(topic)
+
+
+@pytest.mark.parametrize("moment", ["second batch", "table made", "after add", "before tidy"])
+def test_a_kill_leaves_documents_whole_or_absent(tmp_path: Path, workers: dict[str, Worker], moment: str) -> None:
+    whole = PassageStore(tmp_path / "whole", WordEmbedder())
+    whole.ingest([prose_of("long.txt", LONG)])
+    run_to_death(workers[moment])
+
+    survivor = PassageStore(workers[moment].folder, WordEmbedder())
+    counts = {document.name: document.passages for document in survivor.documents()}
+    assert counts.get("long.txt", 0) in (0, whole.count())
+    assert (counts.get("long.txt", 0) > 0) == (moment != "table made")
+
+    survivor.ingest([prose_of("long.txt", LONG), prose_of("gulls.txt", "gulls")])
+    assert [document.name for document in survivor.documents()] == ["gulls.txt", "long.txt"]
+    assert survivor.search_keyword("endless", 5) and survivor.search_keyword("gulls", 5)
+
+
+@pytest.mark.parametrize(("moment", "topics"), [("before add", {"tides"}), ("after add", {"tides", "seals"})])
+def test_a_kill_while_replacing_never_leaves_neither(workers: dict[str, Worker], moment: str, topics: set[str]) -> None:
+    worker = workers[f"replacing, {moment}"]
+    store = PassageStore(worker.folder, WordEmbedder())
+    store.ingest([prose_of("guide.txt", "tides"), prose_of("other.txt", "gulls")])
+    run_to_death(worker)
+    assert {topic for topic in ("tides", "seals") if store.search_keyword(topic, 1)} == topics
+
+    (again,) = store.ingest([prose_of("guide.txt", "seals")])
+    assert again.outcome == (IngestOutcome.ALREADY if moment == "after add" else IngestOutcome.REPLACED)
+    assert [document.name for document in store.documents()] == ["guide.txt", "other.txt"]
+    assert store.search_keyword("seals", 1) and not store.search_keyword("tides", 1)
+
+
+def test_two_processes_starting_an_index_together_lose_and_double_nothing(workers: dict[str, Worker]) -> None:
+    first, second = workers["first of two"], workers["second of two"]
+    first.let_go()
+    second.let_go()
+    (code, lines), (other_code, other_lines) = first.finish(), second.finish()
+    assert (code, other_code) == (0, 0)
+    lines += other_lines
+    for name in ("seals.txt", "gulls.txt", "guide.txt"):
+        assert lines.count(f"indexed {name}") == lines.count(f"already indexed {name}") == 1
+
+    store = PassageStore(first.folder, WordEmbedder())
+    files = WORKERS["first of two"][1:] + WORKERS["second of two"][1:]
+    expected = {file.partition("=")[0] for file in files}
+    assert [document.name for document in store.documents()] == sorted(expected)
+    ids = [passage.id for document in store.documents() for passage in store.passages_of(document.id)]
+    assert len(ids) == len(set(ids)) == store.count()
+
+
+def test_damaged_files_are_an_error_with_advice(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([prose_of("guide.txt", "tides")])
+    for path in (tmp_path / "passages.lance" / "_versions").iterdir():
+        path.write_bytes(b"garbage" * 9)
+    for broken in (store, PassageStore(tmp_path, WordEmbedder())):
+        with pytest.raises(StoreUnavailable) as fault:
+            broken.count()
+        assert "move it away" in fault.value.hint and str(tmp_path) in fault.value.message
+
+
+def test_lost_data_files_are_an_error_with_advice(tmp_path: Path) -> None:
+    PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])
+    for path in (tmp_path / "passages.lance" / "data").iterdir():
+        path.unlink()
+    with pytest.raises(StoreUnavailable):
+        PassageStore(tmp_path, WordEmbedder()).documents()
+
+
+def test_a_folder_left_without_a_table_is_used(tmp_path: Path) -> None:
+    (tmp_path / "passages.lance" / "_versions").mkdir(parents=True)
+    store = PassageStore(tmp_path, WordEmbedder())
+    assert store.count() == 0
+    store.ingest([prose_of("guide.txt", "tides")])
+    assert store.search_keyword("tides", 1)
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="skipped: needs a folder that nobody can write to")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    for folder in (Path("/proc/crag-index"), tmp_path / "file" / "index"):
+        store = PassageStore(folder, WordEmbedder())
+        assert store.count() == 0
+        with pytest.raises(StoreUnavailable) as fault:
+            store.ingest([prose_of("guide.txt", "tides")])
+        assert fault.value.hint
+
+
+def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from llama_index.vector_stores.lancedb import LanceDBVectorStore
+
+    def fail(self: object, nodes: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([prose_of("guide.txt", "tides")])
+    with monkeypatch.context() as patched:
+        patched.setattr(LanceDBVectorStore, "add", fail)
+        with pytest.raises(StoreUnavailable, match="No space left") as fault:
+            store.ingest([prose_of("other.txt", "gulls")])
+    assert "disk space" in fault.value.hint
+    assert [document.name for document in store.documents()] == ["guide.txt"]
+
+
+def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from filelock import FileLock
+
+    monkeypatch.setattr("crag_core.retrieval.table._LOCK_SECONDS", 0)
+    with FileLock(tmp_path / "write.lock"), pytest.raises(StoreUnavailable, match="Another process"):
+        PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])

@@ -1,0 +1,1 @@
+"""What the pages are made of: session state in `state`, finished things drawn by `render_*`."""

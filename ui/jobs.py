@@ -1,0 +1,108 @@
+"""Work that goes on in its own thread while the page keeps answering; knows nothing of the screen."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from crag_core.errors import CragError
+from crag_core.retrieval.store import Ingested, PassageStore, Progress
+from crag_core.run import Listener, Run
+from crag_core.trace import Trace
+from crag_core.types import Step
+
+
+class Job(Listener):
+    """A run under way: what it does now, what it has recorded, the answer so far. `stop()` stops it for real."""
+
+    def __init__(self, work: Callable[[Run], Trace], trace: Trace) -> None:
+        self.trace = trace
+        self.step = "starting"
+        self.progress: tuple[int, int] | None = None
+        self.text = ""
+        self.started_at = time.monotonic()
+        self.bug: Exception | None = None
+        self._cancel = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="run", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._cancel.is_set() and self.is_running
+
+    def stop(self) -> None:
+        self._cancel.set()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def started(self, name: str) -> None:
+        self.step, self.progress = name, None
+
+    def progressed(self, name: str, done: int, total: int) -> None:
+        self.progress = (done, total)
+
+    def finished(self, step: Step, trace: Trace) -> None:
+        self.trace = trace
+
+    def wrote(self, piece: str) -> None:
+        self.text += piece
+
+    def _run(self, work: Callable[[Run], Trace]) -> None:
+        try:
+            self.trace = work(Run(self, self._cancel))
+        except Exception as error:  # a bug of ours must reach the page, not die with the thread
+            self.bug = error
+
+
+class Indexing:
+    """Files on their way into the index, once `start` is called (again does nothing).
+
+    `before` runs first in the thread, `after` when all files have an outcome.
+    """
+
+    def __init__(
+        self,
+        store: PassageStore,
+        files: list[tuple[str, bytes]],
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.progress: Progress | None = None
+        self.outcomes: tuple[Ingested, ...] = ()
+        self.error: CragError | None = None
+        self.bug: Exception | None = None
+        self.is_running = True
+        self._work = (store, files, before, after)
+        self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        store, files, before, after = self._work
+        try:
+            before()
+            if files:
+                self.outcomes = store.ingest(files, self._report)
+            after()
+        except CragError as error:
+            self.error = error
+        except Exception as error:  # a bug of ours must reach the page, not die with the thread
+            self.bug = error
+        finally:
+            self.is_running = False
+
+    def _report(self, progress: Progress) -> None:
+        self.progress = progress

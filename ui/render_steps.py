@@ -1,0 +1,49 @@
+"""What a run did, step by step, with its time and cost."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.trace import Trace
+from crag_core.types import Step, StepState
+from ui.text import plain
+
+_ICONS = {
+    StepState.DONE: ":green[:material/check_circle:]",
+    StepState.SKIPPED: ":gray[:material/do_not_disturb_on:]",
+    StepState.FAILED: ":red[:material/error:]",
+    StepState.STOPPED: ":orange[:material/stop_circle:]",
+    StepState.WAITING: ":orange[:material/hourglass_top:]",
+}
+
+
+def step_line(step: Step) -> str:
+    cost = [f"{step.seconds * 1000:.0f} ms" if step.seconds < 10 else f"{step.seconds:.0f} s"]
+    if step.usage.calls:
+        tokens = step.usage.prompt_tokens + step.usage.completion_tokens
+        cost.append(f"{step.usage.calls} model {'call' if step.usage.calls == 1 else 'calls'}, {tokens} tokens")
+    return f"{_ICONS[step.state]} **{step.name}** {plain(step.summary)} :gray[:small[{' · '.join(cost)}]]"
+
+
+def draw_steps(steps: tuple[Step, ...]) -> None:
+    st.markdown("  \n".join(step_line(step) for step in steps))
+
+
+def draw_record(trace: Trace) -> None:
+    """The steps, the settings and the whole record for download."""
+    draw_steps(trace.steps)
+    settings = trace.settings
+    told = (
+        f"Run {trace.id}, {trace.created} · policy {settings.policy.name} · evaluator {settings.evaluator.name} · "
+        f"sentences scored by {settings.strip_evaluator.name} · embedding {settings.embedding} · "
+        f"answer by {settings.writer} · web {settings.web_mode} · settings {trace.fingerprint}"
+    )
+    st.caption(plain(told))
+    st.download_button(
+        "Download the record (JSON)",
+        lambda: trace.to_json(),
+        f"crag-run-{trace.id}.json",
+        "application/json",
+        icon=":material/download:",
+        on_click="ignore",
+    )

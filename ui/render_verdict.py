@@ -1,0 +1,76 @@
+"""The verdict first: the action, its reason in numbers, and how far it is from flipping."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.decide import readable
+from crag_core.policy import Policy
+from crag_core.reroute import Reroute
+from crag_core.stability import flips, stability
+from crag_core.trace import Trace
+from crag_core.types import Action, Decision
+from ui.text import plain
+
+COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
+ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORRECT: "cancel"}
+MEANINGS = {
+    Action.CORRECT: "The evidence holds up.",
+    Action.AMBIGUOUS: "The evidence is on the subject, but may not be enough.",
+    Action.INCORRECT: "The evidence does not fit the question.",
+}
+
+
+def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
+    decision = routed.decision
+    with st.container(border=True):
+        words, numbers = st.columns([5, 3], vertical_alignment="center")
+        with words:
+            st.subheader(headline(decision), anchor=False)
+            st.markdown(f"{MEANINGS[decision.action]} {plain(_sentence(decision.reason))}")
+            _draw_flips(trace, policy)
+        with numbers.container(horizontal=True, horizontal_alignment="distribute"):
+            score = "–" if decision.score is None else readable(decision.score, policy.lower, policy.upper)[0]
+            kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
+            st.metric("Overall score", score, width="content")
+            st.metric("Sentences kept", f"{kept} of {len(routed.knowledge.verdicts)}", width="content")
+            st.metric("Model calls", trace.usage.calls, width="content")
+            st.metric("Seconds", f"{trace.seconds:.1f}", width="content")
+        _draw_difference(trace, policy, decision)
+
+
+def headline(decision: Decision) -> str:
+    """The action in its colour and with its icon; a policy's own name for it follows."""
+    own = decision.label.upper() != decision.action
+    named = f" · {plain(decision.label)}" if own else ""
+    return f":{COLOURS[decision.action]}[:material/{ICONS[decision.action]}: {decision.action}{named}]"
+
+
+def _draw_flips(trace: Trace, policy: Policy) -> None:
+    stable = stability(policy, trace.passages or (), trace.grades, trace.signals)
+    near = flips(stable, policy)
+    if near:
+        told = " · ".join(f"{flip.sentence} ({flip.distance:.2f} away)" for flip in near)
+        st.caption(f":material/swap_horiz: **Flips to** {plain(told)}")
+    else:
+        st.caption(":material/lock: No single threshold can change this decision.")
+
+
+def _draw_difference(trace: Trace, policy: Policy, decision: Decision) -> None:
+    taken, settings = trace.decision, trace.settings
+    if taken is None or policy == settings.policy:
+        return
+    then = settings.policy
+    if then.name != policy.name:
+        what = f"policy {policy.title} instead of {then.title}"
+    else:
+        what = f"{policy.lower:.2f} and {policy.upper:.2f} instead of {then.lower:.2f} and {then.upper:.2f}"
+    same = "still" if taken.action is decision.action else f"not {taken.action} but"
+    st.info(
+        f"Decided again from the record, with {plain(what)}: {same} **{decision.action}**. No model was called.",
+        icon=":material/replay:",
+    )
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[:1].upper()}{reason[1:]}."

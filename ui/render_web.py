@@ -1,0 +1,38 @@
+"""The web step: the query and who wrote it, what came of it, and each snippet with its link."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.reroute import Reroute
+from crag_core.trace import Trace
+from crag_core.types import CorrectionKind, WebOutcome, WebSearch
+from ui.render_passages import draw_passage
+from ui.text import plain
+
+_ICONS = {WebOutcome.USED: "public", WebOutcome.OFF: "public_off", WebOutcome.REFUSED: "block"}
+
+
+def draw_web(trace: Trace, routed: Reroute) -> None:
+    web = trace.web
+    wanted = routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    if web is None or web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return
+    st.subheader("From the web", anchor="web")
+    st.markdown(f":material/{_ICONS.get(web.outcome, 'warning')}: {_told(web)}")
+    if web.passages and not wanted:
+        st.caption("Recorded, but not used under the present thresholds.")
+    for rank, passage in enumerate(web.passages, start=1):
+        draw_passage(passage, rank, trace, routed)
+
+
+def _told(web: WebSearch) -> str:
+    asked = f" Query: **{plain(web.query)}** ({plain(web.query_by)})." if web.query else ""
+    if web.outcome is WebOutcome.USED:
+        kept = " from memory" if web.from_cache else ""
+        return f"{len(web.passages)} results from {plain(web.provider)}{kept}.{asked}"
+    if web.outcome is WebOutcome.OFF:
+        return "This route asks for a web search, and web search is off."
+    if web.outcome is WebOutcome.REFUSED:
+        return f"You refused this search; nothing left this machine.{asked}"
+    return f"{plain(web.message)}{asked}"

@@ -1,0 +1,80 @@
+"""What goes on in the background, drawn live: a run, or the first start."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from crag_core.reroute import reroute
+from ui import state
+from ui.jobs import Indexing, Job
+from ui.render_steps import step_line
+from ui.render_verdict import draw_verdict
+from ui.text import paragraphs, plain
+
+_LOOK_EVERY = 0.3  # seconds
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_running() -> None:
+    """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
+    job = state.job()
+    if job is None:
+        return
+    if not job.is_running:
+        state.finish(job)
+        st.rerun()
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(f":shimmer[{plain(_doing(job))}]")
+            st.button(
+                "Stopping…" if job.is_stopping else "Stop",
+                icon=":material/stop_circle:",
+                on_click=job.stop,
+                disabled=job.is_stopping,
+                key="ask_stop",
+            )
+        if job.trace.steps:
+            st.markdown("  \n".join(step_line(step) for step in job.trace.steps))
+    if job.trace.decision is not None:
+        policy = job.trace.settings.policy
+        draw_verdict(job.trace, policy, reroute(job.trace, policy))
+    if job.text:
+        with st.container(border=True):
+            st.subheader("Answer", anchor=False)
+            st.markdown(paragraphs(job.text))
+
+
+def draw_warming() -> None:
+    """The first start, while it lasts, and what went wrong with it."""
+    warming = state.warm_up()
+    if warming.is_running:
+        _draw_warming_live()
+    elif warming.bug:
+        raise warming.bug
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def _draw_warming_live() -> None:
+    warming = state.warm_up()
+    if not warming.is_running:
+        st.rerun()
+    draw_indexing(warming, idle="Loading the embedding model")
+
+
+def draw_indexing(indexing: Indexing, idle: str) -> None:
+    """Progress of files on their way into the index."""
+    progress = indexing.progress
+    if progress is None:
+        st.progress(0.0, f":shimmer[{idle} …]")
+        return
+    part = progress.embedded / progress.passages if progress.passages else 0.0
+    done = (progress.position - 1 + part) / progress.total
+    st.progress(min(done, 1.0), f"Indexing {plain(progress.name)} ({progress.position} of {progress.total})")
+
+
+def _doing(job: Job) -> str:
+    seconds = time.monotonic() - job.started_at
+    counted = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
+    return f"{job.step}{counted} … {seconds:.0f} s"

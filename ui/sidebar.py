@@ -1,0 +1,111 @@
+"""The sidebar that every page shares: what decides, where the thresholds lie, who writes, and what works here now."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.answer import EXTRACTIVE
+from crag_core.build import Models
+from crag_core.evaluators import cards
+from crag_core.policy import Policy
+from crag_core.run import WebMode
+from ui import state
+from ui.health import draw_health
+from ui.text import plain
+
+_WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
+
+
+def draw() -> None:
+    models = state.look_for_models(state.settings())
+    with st.sidebar:
+        _draw_policy(models)
+        _draw_thresholds()
+        _draw_writer(models)
+        draw_health(models)
+
+
+def _draw_policy(models: Models) -> None:
+    policies = state.policies()
+    name = st.selectbox(
+        "Policy",
+        list(policies),
+        format_func=lambda name: policies[name].title if name in policies else str(name),
+        key="policy",
+        bind="query-params",
+        on_change=state.start_policy,
+        help="How the scores of the passages become one decision, and what each decision does.",
+    )
+    st.caption(plain(policies[name].summary))
+    known = cards()
+    evaluator = st.selectbox(
+        "Evaluator",
+        list(known),
+        format_func=lambda name: known[name].title if name in known else str(name),
+        key="evaluator",
+        bind="query-params",
+        on_change=state.start_thresholds,
+        help="Who grades each passage against the question. Another evaluator grades at the next run.",
+    )
+    if known[evaluator].calls_model and st.session_state.get("model", EXTRACTIVE) == EXTRACTIVE:
+        st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
+
+
+def _draw_thresholds() -> None:
+    start = state.suited(st.session_state["policy"], st.session_state["evaluator"])
+    st.slider(
+        "Thresholds, lower and upper",
+        0.0,
+        1.0,
+        (start.lower, start.upper),
+        0.01,
+        key="thresholds",
+        bind="query-params",
+        help="Moving them decides again at once, from what was recorded. No model is called.",
+    )
+    st.slider(
+        "Sentence cut-off",
+        0.0,
+        1.0,
+        start.strips.cutoff,
+        0.01,
+        key="strips",
+        bind="query-params",
+        help="Sentences that score less are struck out, where the policy refines.",
+    )
+    _draw_legend(state.policy())
+    if state.policy() != start:
+        st.button("Back to the defaults", on_click=state.start_thresholds, type="tertiary", icon=":material/undo:")
+
+
+def _draw_legend(policy: Policy) -> None:
+    above = "above" if policy.upper_is_exclusive else "from"
+    below = "up to" if policy.lower_is_inclusive else "below"
+    st.caption(
+        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:.2f}  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.label)}] between  \n"
+        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:.2f}"
+    )
+
+
+def _draw_writer(models: Models) -> None:
+    st.selectbox(
+        "Answers written by",
+        list(models.choices),
+        format_func=lambda choice: "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1),
+        key="model",
+        persist_state="session",
+        help="A model of your own server, or plain quotations of the best sentences.",
+    )
+    st.segmented_control(
+        "Web search",
+        list(_WEB_MODES),
+        format_func=lambda mode: _WEB_MODES[WebMode(mode)],
+        default=WebMode(state.settings().web),
+        required=True,
+        key="web",
+        persist_state="session",
+        help="Auto searches when the policy asks for it. Ask first shows the exact query before it leaves this machine.",
+    )
+
+

@@ -1,0 +1,147 @@
+"""The only place for session state, caches and query parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, known_card
+from crag_core.config import Config
+from crag_core.pipeline import Pipeline
+from crag_core.policy import Policy
+from crag_core.run import WebMode
+from crag_core.trace import Trace
+from ui.jobs import Indexing, Job
+
+SAMPLE_MARKER = "sample-indexed"
+
+# -- shared by all sessions ---------------------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def shared_workbench() -> Workbench:
+    return Workbench()
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> Indexing:
+    """Loads the embedding model and, at the very first start, indexes the sample documents.
+
+    The caller starts it, when the first page is drawn: importing PyTorch would keep that page waiting.
+    """
+    workbench = shared_workbench()
+    marker = workbench.config.home / SAMPLE_MARKER
+    files = [] if marker.exists() else [(path.name, path.read_bytes()) for path in sorted((DATA / "sample").iterdir())]
+
+    def before() -> None:
+        workbench.embedder.load()
+
+    def after() -> None:
+        if files:
+            marker.touch()
+
+    return Indexing(workbench.store, files, before, after)
+
+
+@st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
+def look_for_models(settings: Config) -> Models:
+    return shared_workbench().using(settings).models()
+
+
+@st.cache_data(show_spinner=False)
+def suggested_questions() -> list[str]:
+    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
+    return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
+
+
+# -- this session -------------------------------------------------------------------------------------------------------
+
+
+def workbench() -> Workbench:
+    return shared_workbench().using(settings())
+
+
+def settings() -> Config:
+    return st.session_state.setdefault("settings", shared_workbench().config)
+
+
+def change_settings(**changes: Any) -> None:
+    """Other settings for this session; raises `BadRecord` for a value out of range and changes nothing then."""
+    st.session_state["settings"] = replace(settings(), **changes)
+
+
+def policy() -> Policy:
+    """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
+    lower, upper = sorted(st.session_state["thresholds"])
+    return policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+
+
+def policies() -> dict[str, Policy]:
+    return shared_workbench().policies
+
+
+def suited(name: str, evaluator: str) -> Policy:
+    """A policy with the thresholds to start from for an evaluator."""
+    return policies()[name].suited_to(known_card(evaluator), known_card("embedding"))
+
+
+def choice() -> Choice:
+    state = st.session_state
+    return Choice(policy(), state["evaluator"], state["model"], WebMode(state["web"]), settings().top_k)
+
+
+def start_thresholds() -> None:
+    """Put the sliders where policy and evaluator suggest."""
+    start = suited(st.session_state["policy"], st.session_state["evaluator"])
+    st.session_state["thresholds"] = (start.lower, start.upper)
+    st.session_state["strips"] = start.strips.cutoff
+
+
+def start_policy() -> None:
+    """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
+    chosen = policies()[st.session_state["policy"]]
+    st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
+    start_thresholds()
+
+
+def trace() -> Trace | None:
+    return st.session_state.get("trace")
+
+
+def show(found: Trace | None) -> None:
+    st.session_state["trace"] = found
+
+
+def job() -> Job | None:
+    return st.session_state.get("job")
+
+
+def start(begin: Callable[[Pipeline], Trace], chosen: Choice | None = None) -> None:
+    """Carry a trace on in the background, under `chosen` or the sidebar's choice; one run a session at a time.
+
+    Raises `CragError` when the choice cannot work, for instance a judge without a model.
+    """
+    running = job()
+    if running and running.is_running:
+        return
+    pipeline = workbench().pipeline(chosen or choice())
+    begun = begin(pipeline)
+    st.session_state["job"] = Job(lambda run: pipeline.resume(begun, run), begun)
+
+
+def finish(done: Job) -> None:
+    """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen."""
+    st.session_state["job"] = None
+    show(done.trace)
+    if done.bug:
+        raise done.bug
+
+
+def choice_of(found: Trace) -> Choice:
+    """The choice that a run was made under, to carry it on unchanged."""
+    made = found.settings
+    return Choice(made.policy, made.evaluator.name, made.writer, WebMode(made.web_mode), made.top_k)

@@ -1,0 +1,34 @@
+"""Other people's text on our page: shown as text, never as markup, link or script."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def plain(text: str) -> str:
+    """Markdown that shows `text` literally, on one line.
+
+    Every ASCII punctuation mark is escaped, which CommonMark renders as itself: no emphasis, link, image, HTML, colour
+    or icon survives. Control and direction-changing characters are dropped, so that no text can disguise itself.
+    """
+    return _PUNCTUATION.sub(r"\\\1", " ".join(_CONTROL.sub("", text).split()))
+
+
+def paragraphs(text: str) -> str:
+    """Like `plain`, keeping line breaks."""
+    return "\n\n".join(plain(line) for line in text.splitlines() if line.strip())
+
+
+def link(label: str, url: str) -> str:
+    """A link to a web address; anything that is not http or https shows as text."""
+    if not url.startswith(("http://", "https://")):
+        return plain(label)
+    return f"[{plain(label)}]({quote(url, safe=':/?#@!$&*+,;=%~-._')})"
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
