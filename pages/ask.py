@@ -45,8 +45,8 @@ def suggest() -> None:
 
 
 def draw_question(busy: bool) -> None:
-    with st.form("ask", border=False, enter_to_submit=True):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.form("ask_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input(
                 "Your question",
                 key="ask_question",
@@ -57,13 +57,13 @@ def draw_question(busy: bool) -> None:
             if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):
                 ask(st.session_state["ask_question"])
                 st.rerun()
-    st.pills(
-        "Or try one of these",
-        state.suggested_questions(),
-        key="ask_suggestion",
-        on_change=suggest,
-        disabled=busy,
-    )
+        if state.trace() is not None or busy:
+            with st.popover("Examples", icon=":material/lightbulb:", disabled=busy):
+                draw_suggestions()
+
+
+def draw_suggestions() -> None:
+    st.pills("Or try one of these", state.suggested_questions(), key="ask_suggestion", on_change=suggest)
 
 
 def draw_offer(trace: Trace, policy: Policy) -> None:
@@ -139,7 +139,7 @@ def draw_run(trace: Trace) -> None:
     st.subheader("Passages from your documents", anchor="passages")
     if not trace.passages:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
-    draw_passages(trace, policy, routed)
+    draw_passages(trace, routed)
     draw_web(trace, routed)
     with st.expander("What every policy makes of these scores", icon=":material/compare_arrows:"):
         draw_policies(trace, state.policies())
@@ -171,4 +171,5 @@ if job is not None:
 elif (shown := state.trace()) is not None:
     draw_run(shown)
 else:
+    draw_suggestions()
     draw_welcome()

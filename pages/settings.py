@@ -1,2 +1,54 @@
+"""Settings of this session: model servers, patience, passages a question; and every environment variable."""
+
+from dataclasses import fields
+
 import streamlit as st
-st.title("x")
+
+from crag_core.config import Config
+from crag_core.errors import BadRecord
+from crag_core.llms.ollama import DEFAULT_HOST
+from ui import state
+from ui.text import plain
+
+st.title("Settings", anchor=False)
+st.markdown("They hold for this browser session. To keep them, set the environment variables below before the start.")
+now = state.settings()
+with st.form("settings_form"):
+    host = st.text_input("Ollama answers at", now.ollama_host, placeholder=DEFAULT_HOST, max_chars=200)
+    url = st.text_input(
+        "OpenAI-compatible server", now.openai_url, placeholder="http://127.0.0.1:8000/v1", max_chars=200,
+        help="vLLM, llama.cpp, LM Studio and the like. A key is read from OPENAI_API_KEY only.",
+    )  # fmt: skip
+    left, right = st.columns(2)
+    timeout = left.number_input("Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout))
+    top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
+    if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
+        try:
+            state.change_settings(ollama_host=host.strip(), openai_url=url.strip(), model_timeout=float(timeout), top_k=top_k)
+            st.rerun()
+        except BadRecord as error:
+            st.error(plain(str(error)), icon=":material/error:")
+
+models = state.look_for_models(state.settings())
+for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", models.openai)):
+    if server is None:
+        continue
+    if server.models:
+        st.success(f"{name} answers with {len(server.models)} models: {plain(', '.join(server.models))}.", icon=":material/check_circle:")
+    else:
+        st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
+
+st.subheader("Environment variables", anchor=False)
+st.table(
+    [
+        {
+            "Variable": f"`{setting.metadata['variable']}`",
+            "Default": plain(str(setting.default)) or "(empty)",
+            "Meaning": plain(setting.metadata["meaning"]),
+        }
+        for setting in fields(Config)
+    ],
+    hide_index=True,
+    border="horizontal",
+    alt="Environment variables with default and meaning",
+)

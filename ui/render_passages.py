@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
-from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import Excerpt, Grade, Origin, Passage, Scores, StripVerdict
 from ui.text import link, paragraphs, plain
 
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_RULE = re.compile(r"[|:\-\s]+$")
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
 
 
-def draw_passages(trace: Trace, policy: Policy, routed: Reroute) -> None:
+def draw_passages(trace: Trace, routed: Reroute) -> None:
     """All corpus passages in rank order."""
     for rank, passage in enumerate(trace.passages or (), start=1):
         draw_passage(passage, rank, trace, routed)
@@ -44,12 +47,19 @@ def marked(verdicts: list[StripVerdict]) -> str:
     pieces = []
     for verdict in verdicts:
         score = "" if verdict.strip.score is None else f" :small[{verdict.strip.score:.2f}]"
-        text = plain(verdict.strip.text)
+        text = _dressed(verdict.strip.text)
         if verdict.kept:
             pieces.append(f":green-background[{text}]{score}")
         else:
             pieces.append(f":gray[~~{text}~~{score}]")
     return "  \n".join(pieces)
+
+
+def _dressed(text: str) -> str:
+    """A strip in one line; headings that lead it in bold, without their marks, and table rules left out."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _RULE.match(line.strip())]
+    shown = [f"**{plain(line.lstrip('# '))}**" if _HEADING.match(line) else plain(line) for line in lines]
+    return " ".join(shown)
 
 
 def _title(passage: Passage, rank: int) -> str:

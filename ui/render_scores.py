@@ -67,12 +67,12 @@ def _figure(rows: list[tuple[Passage, Grade | None]], policy: Policy, routed: Re
     figure.update_yaxes(
         tickvals=list(range(len(rows))),
         ticktext=[_name(at, passage) for at, (passage, _) in enumerate(rows)],
-        range=[len(rows) - 0.4, -0.6],
+        range=[len(rows) - 0.4, -1.1],
         showgrid=True,
         zeroline=False,
         fixedrange=True,
     )
-    figure.update_layout(height=_ROW * len(rows) + 80, margin={"l": 8, "r": 8, "t": 26, "b": 34}, hovermode="closest")
+    figure.update_layout(height=_ROW * len(rows) + 95, margin={"l": 8, "r": 8, "t": 26, "b": 34}, hovermode="closest")
     return figure
 
 

@@ -26,7 +26,7 @@ def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
     with st.container(border=True):
         words, numbers = st.columns([5, 3], vertical_alignment="center")
         with words:
-            st.subheader(headline(decision), anchor=False)
+            st.header(headline(decision), anchor=False)
             st.markdown(f"{MEANINGS[decision.action]} {plain(_sentence(decision.reason))}")
             _draw_flips(trace, policy)
         with numbers.container(horizontal=True, horizontal_alignment="distribute"):
@@ -50,8 +50,8 @@ def _draw_flips(trace: Trace, policy: Policy) -> None:
     stable = stability(policy, trace.passages or (), trace.grades, trace.signals)
     near = flips(stable, policy)
     if near:
-        told = " · ".join(f"{flip.sentence} ({flip.distance:.2f} away)" for flip in near)
-        st.caption(f":material/swap_horiz: **Flips to** {plain(told)}")
+        told = [f":material/swap_horiz: Flips to {plain(f'{flip.sentence} ({flip.distance:.2f} away)')}" for flip in near]
+        st.caption("  \n".join(told))
     else:
         st.caption(":material/lock: No single threshold can change this decision.")
 

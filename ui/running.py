@@ -63,6 +63,15 @@ def _draw_warming_live() -> None:
     draw_indexing(warming, idle="Loading the embedding model")
 
 
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_indexing_live() -> None:
+    """This session's files on their way in; the page draws itself anew when they are done."""
+    indexing = state.indexing()
+    if indexing is None or not indexing.is_running:
+        st.rerun()
+    draw_indexing(indexing, idle="Reading the files")
+
+
 def draw_indexing(indexing: Indexing, idle: str) -> None:
     """Progress of files on their way into the index."""
     progress = indexing.progress

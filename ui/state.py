@@ -145,3 +145,24 @@ def choice_of(found: Trace) -> Choice:
     """The choice that a run was made under, to carry it on unchanged."""
     made = found.settings
     return Choice(made.policy, made.evaluator.name, made.writer, WebMode(made.web_mode), made.top_k)
+
+
+def indexing() -> Indexing | None:
+    """This session's files on their way into the index, or what became of them."""
+    return st.session_state.get("indexing")
+
+
+def index(files: list[tuple[str, bytes]]) -> None:
+    running = indexing()
+    if running is None or not running.is_running:
+        st.session_state["indexing"] = started = Indexing(workbench().store, files)
+        started.start()
+
+
+def upload_round() -> int:
+    """Numbers the uploader, so that it is empty again after its files were taken."""
+    return int(st.session_state.setdefault("upload_round", 0))
+
+
+def next_upload_round() -> None:
+    st.session_state["upload_round"] = upload_round() + 1

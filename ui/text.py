@@ -6,6 +6,7 @@ import re
 from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_ADDRESS = re.compile(r"\b(?:https?|ftp)(?=:)|\bwww(?=\.)|(?<=\w)(?=@)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -13,9 +14,11 @@ def plain(text: str) -> str:
     """Markdown that shows `text` literally, on one line.
 
     Every ASCII punctuation mark is escaped, which CommonMark renders as itself: no emphasis, link, image, HTML, colour
-    or icon survives. Control and direction-changing characters are dropped, so that no text can disguise itself.
+    or icon survives. Web and mail addresses are linked by the browser's renderer even so; an invisible word joiner in
+    them prevents it. Control and direction-changing characters are dropped, so that no text can disguise itself.
     """
-    return _PUNCTUATION.sub(r"\\\1", " ".join(_CONTROL.sub("", text).split()))
+    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(_CONTROL.sub("", text).split()))
+    return _PUNCTUATION.sub(r"\\\1", unlinked)
 
 
 def paragraphs(text: str) -> str:

@@ -18,7 +18,7 @@ class EmbeddingEvaluator:
         title="Embedding similarity",
         scale="cosine of question and passage, 0 to 1; sees the topic, not whether the answer is there",
         lower=0.40,
-        upper=0.60,
+        upper=0.55,
         strip_cutoff=0.30,
         calls_model=False,
         cost="no model call, about 30 ms a passage",

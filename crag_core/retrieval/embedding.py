@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -47,6 +48,7 @@ class MiniLMEmbedder:
         self._model: HuggingFaceEmbedding | None = None
         self._tokenizer: Any = None
         self._lock = Lock()
+        self._tokenizer_lock = Lock()
         self._questions: OrderedDict[str, tuple[float, ...]] = OrderedDict()
 
     @property
@@ -63,7 +65,10 @@ class MiniLMEmbedder:
             if text in self._questions:
                 self._questions.move_to_end(text)
                 return self._questions[text]
-            vector = tuple(self._load().get_query_embedding(text))
+            model = self._load()
+            # One short text gains nothing from a second thread, and waits long for it when that core is busy.
+            with _limit_threads(1):
+                vector = tuple(model.get_query_embedding(text))
             self._questions[text] = vector
             if len(self._questions) > _REMEMBERED:
                 self._questions.popitem(last=False)
@@ -73,12 +78,14 @@ class MiniLMEmbedder:
         vectors: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
             with self._lock:
-                vectors += self._load().get_text_embedding_batch(list(texts[start : start + _BATCH]))
+                model = self._load()
+                with _limit_threads(self._threads):
+                    vectors += model.get_text_embedding_batch(list(texts[start : start + _BATCH]))
         return vectors
 
     def tokenize(self, text: str) -> list[str]:
         """The model's own word pieces, without the special ones that frame a text."""
-        with self._lock:
+        with self._tokenizer_lock:
             if self._tokenizer is None:
                 self._tokenizer = self._load_tokenizer()
             return list(self._tokenizer.tokenize(text))
@@ -88,13 +95,11 @@ class MiniLMEmbedder:
             return self._model
         source = self._find_source()
         try:
-            import torch
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 
             # It would be drawn into the server's log.
             disable_progress_bar()  # type: ignore[no-untyped-call]
-            torch.set_num_threads(min(self._threads, torch.get_num_threads()))
             self._model = HuggingFaceEmbedding(
                 model_name=source,
                 normalize=True,
@@ -128,6 +133,19 @@ class MiniLMEmbedder:
             f"The embedding model {self._name!r} cannot be loaded ({first[:300]}).",
             hint=f"Check its name and the network, or use the built-in {DEFAULT_MODEL!r}, which needs none.",
         )
+
+
+@contextmanager
+def _limit_threads(count: int) -> Iterator[None]:
+    """At most `count` threads for PyTorch inside; whoever else computes in this process keeps the number it had."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(count, before))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @cache

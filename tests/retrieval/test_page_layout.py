@@ -1,0 +1,83 @@
+"""Printed lines into paragraphs, without a PDF: each letter is 5 points wide, lines stand 12 points apart."""
+
+from __future__ import annotations
+
+from crag_core.retrieval.readers.layout import Line, find_spacing, flow_lines
+from crag_core.retrieval.readers.pdf import _mend
+
+FULL = "This line of prose is as wide as the column of the page and so it goes on"
+
+
+def place(text: str, y: float, left: float = 60.0, size: float = 10.0, bold: bool = False) -> Line:
+    first = text.split()[0]
+    return Line(text, left, left + 5 * len(text), y, y, 5 * len(first), size, bold, bold)
+
+
+def flow(*lines: Line, spacing: float = 1.2) -> list[str]:
+    return flow_lines(lines, spacing).split("\n")
+
+
+def test_full_lines_flow_and_a_short_one_ends_the_paragraph() -> None:
+    lines = [place(FULL, 700), place("until its end.", 688), place(FULL, 676), place("again.", 664)]
+    assert flow(*lines) == [f"{FULL} until its end.", f"{FULL} again."]
+
+
+def test_two_short_lines_are_not_a_paragraph() -> None:
+    names = [place("Investigator of the case", 640), place("Captain Vasterling", 628)]
+    prose = [place(FULL, 700 - 12 * n) for n in range(5)]
+    assert flow(*prose, *(place(line.text, line.y - 30) for line in names))[-2:] == [line.text for line in names]
+
+
+def test_gaps_headings_and_larger_type_stand_apart() -> None:
+    heading = place("1. Summary", 700, bold=True)
+    title = place("Incident Report on the Contact of the Corsay Maid with the Pier", 730, size=20)
+    gap = place(FULL, 650)
+    assert flow(title, heading, place(FULL, 688), place(FULL, 676), gap) == [
+        *[title.text, "", heading.text, "", f"{FULL} {FULL}", "", FULL]
+    ]
+
+
+def test_an_indented_line_opens_a_paragraph() -> None:
+    assert flow(place(FULL, 700), place(FULL[:-4], 688, left=75), place(FULL, 676)) == [FULL, f"{FULL[:-4]} {FULL}"]
+
+
+def test_list_items_keep_their_hanging_lines() -> None:
+    item = "• " + FULL
+    lines = [place(item, 700), place("to here", 688, left=70), place("• next", 676), place("2. third", 664)]
+    assert flow(*lines) == [f"{item} to here", "• next", "2. third"]
+
+
+def test_rows_of_figures_stay_rows() -> None:
+    rows = ["Marine gas oil 2,539 2,467 2,318 2,100 1,999", "Carbon dioxide 8,140 7,909 7,432 7,211 7,002"]
+    assert flow(place(rows[0], 700), place(rows[1], 688)) == rows
+    assert flow(place(f"{FULL} 37,499.96", 700), place(f"{FULL} 21,000.00", 688)) == [
+        f"{FULL} 37,499.96",
+        f"{FULL} 21,000.00",
+    ]
+
+
+def test_a_sentence_runs_on_into_the_next_column_only_when_it_plainly_does() -> None:
+    left, right = place(FULL, 100), place("in the next column.", 700, left=300)
+    assert flow(left, right) == [f"{FULL} in the next column."]
+    assert flow(place(f"{FULL}.", 100), place("The next column.", 700, left=300)) == [
+        f"{FULL}.",
+        "",
+        "The next column.",
+    ]
+
+
+def test_spacing_is_that_of_prose_even_when_table_rows_are_more() -> None:
+    prose = [place(FULL, 700 - 12 * n) for n in range(5)]
+    rows = [place("row", 600 - 25 * n) for n in range(8)]
+    assert find_spacing([prose, rows]) == 1.2
+    assert find_spacing([]) == find_spacing([[]]) == 1.2
+
+
+def test_words_broken_at_a_line_end() -> None:
+    known = {"without", "long", "term", "self-made"}
+    assert _mend("with", "out", known) == "without"
+    assert _mend("exception", "ally", known) == "exceptionally"
+    assert _mend("long", "term", known) == "long-term"
+    assert _mend("self", "made", known) == "self-made"
+    assert _mend("COVID", "19", known) == "COVID-19"
+    assert _mend("Dunlop", "Smith", known) == "Dunlop-Smith"
