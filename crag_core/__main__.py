@@ -44,7 +44,11 @@ def ask(options: argparse.Namespace) -> int:
     model = options.model or workbench.config.model or "extractive"
     evaluator = options.evaluator or default_evaluator(policy, model)
     policy = policy.suited_to(known_card(evaluator), known_card("embedding"))
-    policy = policy.with_thresholds(options.lower, options.upper)
+    try:
+        policy = policy.with_thresholds(options.lower, options.upper)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     choice = Choice(policy, evaluator, model, WebMode(options.web), options.top_k or workbench.config.top_k)
     pipeline = workbench.pipeline(choice)
     run = Run(Listener() if options.json else _Progress())

@@ -12,7 +12,8 @@ from crag_core.errors import BadRecord
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"variable": variable, "meaning": meaning})
+    is_secret = variable.endswith("_KEY")
+    return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 
 @dataclass(frozen=True)

@@ -33,25 +33,27 @@ def decide(
     scores = effective_scores(policy, passages, grades)
     rule = match_rule(policy, passages)
     overall = Overall(None)
-    ungraded = False
     if not passages:
         action, reason = Action.INCORRECT, "nothing was retrieved"
     elif rule:
-        action, reason = Action.CORRECT, f"rule {rule[0]}: {rule[1]}; nothing was graded"
+        graded = "nothing was graded" if grades is None else "no grade was looked at"
+        action, reason = Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
         overall = Overall(1.0, deciding=tuple(passage.id for passage in passages))
+        scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
     elif policy.aggregation is not Aggregation.SIGNALS and not any(g.score is not None for g in grades or ()):
-        ungraded = True
         action = Action.AMBIGUOUS
         reason = "no passage was graded in this run" if grades is None else "no passage could be graded"
     else:
         overall = aggregate(policy, passages, scores, signals)
-        action, reason = _compare(policy, overall, scores)
+        counted = [s for passage in passages[: policy.grade_top] if (s := scores[passage.id]) is not None]
+        action, reason = _compare(policy, overall, counted)
+    measured = overall.score is not None or not passages
     return Decision(
         action=action,
         label=policy.route(action).label,
         score=overall.score,
         reason=reason,
-        plan=_plan(policy, action, passages, scores, search_allowed=policy.web_when_ungraded or not ungraded),
+        plan=_plan(policy, action, passages, scores, search_allowed=policy.web_when_ungraded or measured),
         deciding=overall.deciding,
         rule=rule[0] if rule else None,
     )
@@ -125,7 +127,7 @@ def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: Effect
     return Overall(round(min(max(score, 0.0), 1.0), 9), "weighted sum of signals", ids)
 
 
-def _compare(policy: Policy, overall: Overall, scores: EffectiveScores) -> tuple[Action, str]:
+def _compare(policy: Policy, overall: Overall, counted: list[float]) -> tuple[Action, str]:
     score, lower, upper = overall.score, policy.lower, policy.upper
     if score is None:
         return Action.AMBIGUOUS, "no signal of this policy could be measured"
@@ -136,13 +138,9 @@ def _compare(policy: Policy, overall: Overall, scores: EffectiveScores) -> tuple
     if score < lower or (score == lower and policy.lower_is_inclusive):
         relation = "is below" if score < lower else "does not exceed"
         return Action.INCORRECT, f"{overall.name} {value} {relation} lower {low}"
-    if policy.low_variance_promotes and score > 0.5:
-        variance = _variance([s for s in scores.values() if s is not None])
-        if variance <= 0.1:
-            return (
-                Action.CORRECT,
-                f"{overall.name} {value} is above 0.50 and the scores agree (variance {variance:.2f})",
-            )
+    if policy.low_variance_promotes and score > 0.5 and counted and (variance := _variance(counted)) <= 0.1:
+        value, half = readable(score, 0.5)
+        return Action.CORRECT, f"{overall.name} {value} is above {half} and the scores agree (variance {variance:.2f})"
     return Action.AMBIGUOUS, f"{overall.name} {value} lies between lower {low} and upper {high}"
 
 
@@ -160,7 +158,7 @@ def _plan(
         for passage in passages:
             score = scores[passage.id]
             if score is None or score < least:
-                why = "not graded" if score is None else f"score {score:.2f} is below {least:.2f}"
+                why = "not graded" if score is None else "score {} is below {}".format(*readable(score, least))
                 plan.append(Correction(CorrectionKind.DISCARD, why, passage.id))
                 remaining -= 1
     if remaining:

@@ -73,11 +73,15 @@ class Pipeline:
             yield _recorded(trace, ANSWER, piece, self._clock() - start)[0] if isinstance(piece, Result) else piece
 
     def adopt(self, trace: Trace) -> Trace:
-        """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed."""
-        same_judge = trace.settings.evaluator.name == self.settings.evaluator.name
+        """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
+
+        The steps that made them are kept with them.
+        """
+        same_judge = _judge(trace.settings) == _judge(self.settings)
         same_scorer = trace.settings.strip_evaluator.name == self.settings.strip_evaluator.name
-        held = {"retrieve": True, "grade": same_judge, "score strips": same_scorer}
-        held |= dict.fromkeys(("extract", "rewrite", "search", "grade web"), same_judge and same_scorer)
+        web = _still_holding(trace.web, same_judge and same_scorer)
+        held = {"retrieve": True, "grade": same_judge, "score strips": same_scorer, "extract": True}
+        held |= {"rewrite": web is not None, "search": web is not None, "grade web": bool(web and web.grades)}
         return replace(
             trace,
             id=self._new_id(),
@@ -85,7 +89,7 @@ class Pipeline:
             settings=self.settings,
             grades=trace.grades if same_judge else None,
             strips=trace.strips if same_scorer else None,
-            web=_still_holding(trace.web, same_judge and same_scorer),
+            web=web,
             decision=None,
             context=None,
             answer=None,
@@ -112,16 +116,21 @@ class Pipeline:
         except CragError as error:
             result = Result({}, error.message, state=StepState.FAILED, hint=error.hint)
         if result is None:
-            return trace, True
+            return _without_stop(trace, name), True
         trace, step = _recorded(trace, name, result, self._clock() - start)
         run.listener.finished(step, trace)
         return trace, step.state not in (StepState.FAILED, StepState.STOPPED)
 
 
 def raise_failure(trace: Trace) -> None:
-    """Raise a `CragError` when the run broke off; for callers who have no screen to show the trace on."""
+    """Raise a `CragError` when the run broke off or waits; for callers who have no screen to show the trace on."""
     if trace.failure:
         raise CragError(f"Step {trace.failure.name!r} failed: {trace.failure.summary}", hint=trace.failure.hint)
+    if is_waiting(trace):
+        raise CragError(
+            "This run waits for approval of its web query, and nobody can be asked here.",
+            hint='Build the pipeline with web="auto" or web="off".',
+        )
 
 
 def is_waiting(trace: Trace) -> bool:
@@ -147,11 +156,25 @@ def _waiting_search(trace: Trace) -> WebSearch:
     return trace.web
 
 
+def _judge(settings: RunSettings) -> tuple[str, ...]:
+    """Who graded: grades by a model hold for that model and its prompt only."""
+    card = settings.evaluator
+    return (card.name, settings.writer, settings.prompts) if card.calls_model else (card.name,)
+
+
 def _still_holding(web: WebSearch | None, same_scores: bool) -> WebSearch | None:
     """A search that found something is kept, without its scores if others made them; any other is made again."""
     if web is None or web.outcome is not WebOutcome.USED:
         return None
     return web if same_scores else replace(web, grades=(), strips=())
+
+
+def _without_stop(trace: Trace, name: str) -> Trace:
+    """A stop that came just before a stage with nothing to do is over once the run goes on."""
+    last = trace.steps[-1] if trace.steps else None
+    if last and last.name == name and last.state is StepState.STOPPED:
+        return replace(trace, steps=trace.steps[:-1])
+    return trace
 
 
 def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:

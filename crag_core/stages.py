@@ -150,7 +150,8 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     grades = parts.evaluator.grade(trace.question, web.passages, run.cancel)
     strips = _scored_strips(trace.question, web.passages, parts, run)
     usage = sum((grade.usage for grade in grades), Usage())
-    told = f"{len(grades)} web results graded, {len(strips)} strips scored"
+    graded = sum(grade.score is not None for grade in grades)
+    told = f"{graded} of {len(grades)} web results graded, {len(strips)} strips scored"
     return Result({"web": replace(web, grades=grades, strips=strips)}, told, usage)
 
 

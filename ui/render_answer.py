@@ -26,10 +26,18 @@ def draw_answer(trace: Trace, routed: Reroute) -> None:
         if answer.text:
             st.markdown(linked(answer.text, trace, routed.knowledge.excerpts))
         _draw_state(answer, routed.decision.action)
-        used = citations(answer.text, len(routed.knowledge.excerpts))
-        if used:
-            lines = [_source(number, trace, routed.knowledge.excerpts[number - 1]) for number in used]
-            st.markdown("**Sources**  \n" + "  \n".join(lines))
+        _draw_sources(answer, trace, routed.knowledge.excerpts)
+
+
+def _draw_sources(answer: Answer, trace: Trace, excerpts: tuple[Excerpt, ...]) -> None:
+    """The cited excerpts; all that the writer was given where it cites none, and a word of warning."""
+    if not answer.text:
+        return
+    used = citations(answer.text, len(excerpts))
+    if not used:
+        st.caption(":orange[:material/warning: This answer cites nothing. Check it against the evidence it was given:]")
+    lines = [_source(number, trace, excerpts[number - 1]) for number in used or range(1, len(excerpts) + 1)]
+    st.markdown("**Sources**  \n" + "  \n".join(lines))
 
 
 def linked(text: str, trace: Trace, excerpts: tuple[Excerpt, ...]) -> str:

@@ -71,7 +71,7 @@ def _joined(first: Grade, second: Grade) -> Grade:
         second.passage_id,
         second.score,
         second.reason,
-        raw=f"{first.raw}\n--- asked again ---\n{second.raw}" if failed else second.raw,
+        raw=f"{first.raw}\n--- asked again ---\n{second.raw or ''}" if failed else second.raw,
         cause=f"{second.cause} (asked twice)" if failed else "",
         retryable=second.retryable,
         seconds=first.seconds + second.seconds,

@@ -28,8 +28,8 @@ def wait_for(work: Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
         try:
             return future.result(timeout=_GLANCE)
         except TimeoutError:
-            if future.done():  # the work itself raised a TimeoutError
-                raise
+            if future.done():  # it ended just now, or raised a TimeoutError of its own
+                return future.result()
             if cancel.is_set():
                 future.cancel()
                 raise Stopped("Stopped by you.") from None

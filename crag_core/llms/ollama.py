@@ -9,6 +9,7 @@ from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llms.model import LlamaIndexModel
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
+_EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
 CONTEXT_WINDOW = 8192
 ANSWER_TOKENS = 768
 
@@ -33,7 +34,7 @@ def host_url(value: str | None) -> str:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, "11434" if scheme == "http" else "443"
-    return f"{scheme}://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}{slash}{path}"
+    return f"{scheme}://{'127.0.0.1' if host in _EVERY_ADDRESS else host}:{port}{slash}{path}"
 
 
 def look(host: str, timeout: float = 2.0) -> ServerState:
@@ -45,7 +46,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
         listed = Client(host=host, timeout=timeout).list().models
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):
         return ServerState(False, (), f"Ollama does not answer at {host}.", "Start it with: ollama serve")
-    except (ResponseError, ValueError):
+    except (ResponseError, ValueError, TypeError):
         return ServerState(False, (), f"What answers at {host} is not Ollama.", "Check OLLAMA_HOST.")
     chat_models = tuple(
         item.model for item in listed if item.model and "bert" not in ((item.details and item.details.family) or "")

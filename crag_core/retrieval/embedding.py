@@ -67,7 +67,7 @@ class MiniLMEmbedder:
                 return self._questions[text]
             model = self._load()
             # One short text gains nothing from a second thread, and waits long for it when that core is busy.
-            with _limit_threads(1):
+            with _one_thread():
                 vector = tuple(model.get_query_embedding(text))
             self._questions[text] = vector
             if len(self._questions) > _REMEMBERED:
@@ -78,9 +78,7 @@ class MiniLMEmbedder:
         vectors: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
             with self._lock:
-                model = self._load()
-                with _limit_threads(self._threads):
-                    vectors += model.get_text_embedding_batch(list(texts[start : start + _BATCH]))
+                vectors += self._load().get_text_embedding_batch(list(texts[start : start + _BATCH]))
         return vectors
 
     def tokenize(self, text: str) -> list[str]:
@@ -95,11 +93,13 @@ class MiniLMEmbedder:
             return self._model
         source = self._find_source()
         try:
+            import torch
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 
             # It would be drawn into the server's log.
             disable_progress_bar()  # type: ignore[no-untyped-call]
+            torch.set_num_threads(min(self._threads, torch.get_num_threads()))
             self._model = HuggingFaceEmbedding(
                 model_name=source,
                 normalize=True,
@@ -136,12 +136,11 @@ class MiniLMEmbedder:
 
 
 @contextmanager
-def _limit_threads(count: int) -> Iterator[None]:
-    """At most `count` threads for PyTorch inside; whoever else computes in this process keeps the number it had."""
+def _one_thread() -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(min(count, before))
+    torch.set_num_threads(1)
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from crag_core.types import Origin, Passage, WebOutcome
 
 NAME = "DuckDuckGo"
 _GLANCE = 0.05  # seconds between two looks at the cancel flag
+_TOO_MANY = (202, 403, 418, 429)  # how DuckDuckGo says "slow down"
 
 
 class DuckDuckGo:
@@ -41,7 +42,7 @@ class DuckDuckGo:
                 return _failed(WebOutcome.TIMED_OUT, f"did not answer within {self._timeout:g} s")
             except DDGSException as error:
                 return _failed(WebOutcome.FAILED, f"could not be asked ({str(error)[:120]})")
-        passages = tuple(_passage(result) for result in results if _is_web_address(result.href))[:limit]
+        passages = _passages(results)[:limit]
         if not passages:
             return _failed(WebOutcome.EMPTY, f"found nothing for “{query}”")
         return WebReply(WebOutcome.USED, NAME, passages)
@@ -59,8 +60,9 @@ def _ask(query: str, timeout: float) -> list[Any]:
     class Honest(Duckduckgo):
         def request(self, *args: Any, **kwargs: Any) -> str:
             response = self.http_client.request(*args, **kwargs)
-            if response.status_code != 200:
-                raise RatelimitException(f"HTTP {response.status_code}")
+            status = response.status_code
+            if status != 200:
+                raise (RatelimitException if status in _TOO_MANY else DDGSException)(f"HTTP {status}")
             return response.text
 
     try:
@@ -76,6 +78,15 @@ def _wait(future: Future[list[Any]], cancel: Cancel) -> list[Any]:
         except StillRunning:
             if cancel.is_set():
                 raise Stopped("Stopped by you.") from None
+
+
+def _passages(results: list[Any]) -> tuple[Passage, ...]:
+    """The results that lead to the web, each address once."""
+    kept: dict[str, Passage] = {}
+    for result in results:
+        if _is_web_address(result.href):
+            kept.setdefault(result.href, _passage(result))
+    return tuple(kept.values())
 
 
 def _passage(result: Any) -> Passage:

@@ -13,21 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.retrieval.store import PassageStore
-from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 
-def die(*_: Any, **__: Any) -> None:
+def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def arm(moment: str) -> WordEmbedder:
-    from lancedb.table import LanceTable
     from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
-    lance: Any = LanceTable
-    wrapper: Any = LanceDBVectorStore
-    table: Any = PassageTable
     if moment == "second batch":
         batches: list[int] = []
 
@@ -37,20 +32,15 @@ def arm(moment: str) -> WordEmbedder:
                 die()
 
         return WordEmbedder(on_batch=count)
-    if moment == "table made":
-        lance.create_index = die
-    elif moment == "before add":
-        wrapper.add = die
-    elif moment == "after add":
+    if moment == "after add":
+        wrapper: Any = LanceDBVectorStore
         add = wrapper.add
 
-        def add_and_die(self: Any, nodes: Any, **more: Any) -> None:
-            add(self, nodes, **more)
+        def add_and_die(self: Any, nodes: Any) -> None:
+            add(self, nodes)
             die()
 
         wrapper.add = add_and_die
-    elif moment == "before tidy":
-        table.tidy = die
     return WordEmbedder()
 
 

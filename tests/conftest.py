@@ -1,0 +1,29 @@
+"""For every test: this machine and no other, no settings of whoever runs them, and the shared data if it is there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from crag_core.config import Config
+from tests.offline import stay_local
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for setting in fields(Config):
+        os.environ.pop(setting.metadata["variable"], None)
+    stay_local()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The data sets that lie beside the repository, or where CRAG_SHARED_DATA says."""
+    folder = Path(os.environ.get("CRAG_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("skipped: shared data not found")
+    return folder

@@ -1,0 +1,264 @@
+"""Small parts for a pipeline that count what is asked of them; for calls and faults only, never in place of a wire."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crag_core.build import find_policy
+from crag_core.errors import Stopped
+from crag_core.pipeline import Pipeline
+from crag_core.policy import Policy
+from crag_core.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
+from crag_core.run import Listener, Parts, WebMode
+from crag_core.signals import SignalMeter
+from crag_core.trace import RunSettings, Trace
+from crag_core.types import EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+
+QUESTION = "When does the ferry to Vennick leave?"
+ANSWER = "It leaves at nine [1]."
+WEB_QUERY = "ferry Vennick timetable"
+USEFUL = "The ferry to Vennick leaves at nine in the morning."
+USELESS = "Bring a warm coat and a good book for the crossing."
+
+Scoring = Callable[[Passage], float | Grade | None]
+
+
+def passage(number: int, text: str = f"{USEFUL} {USELESS}", **fields: Any) -> Passage:
+    """Passage p1, p2, … of its own document; two sentences, the first of which is useful."""
+    shown = {"source": f"document-{number}.txt", "document_id": f"d{number}", "ordinal": 0} | fields
+    return Passage(f"p{number}", text, **shown)
+
+
+def passages(count: int = 3) -> tuple[Passage, ...]:
+    return tuple(passage(number) for number in range(1, count + 1))
+
+
+def web_passage(number: int, text: str = "Ferries to Vennick leave at nine, says the harbour office.") -> Passage:
+    url = f"https://example.org/{number}"
+    return Passage(f"web-{number}", text, f"Harbour {number}", Origin.WEB, f"web-{number}", url=url, found_by=("web",))
+
+
+def found_web(count: int = 2) -> WebReply:
+    return WebReply(WebOutcome.USED, "Fake search", tuple(web_passage(n) for n in range(1, count + 1)))
+
+
+def card(name: str = "fake", calls_model: bool = False) -> EvaluatorCard:
+    return EvaluatorCard(name, name.capitalize(), "0 to 1", 0.4, 0.6, 0.3, calls_model, "nothing")
+
+
+def score_strip(strip: Passage) -> float:
+    """The useful sentence is kept at every cut-off in use, the useless one at none."""
+    return 0.1 if strip.text == USELESS else 0.9
+
+
+class FakeRetriever:
+    def __init__(self, found: Sequence[Passage]) -> None:
+        self.found = tuple(found)
+        self.asked: list[tuple[str, int]] = []
+
+    def retrieve(self, question: str, limit: int) -> Found:
+        self.asked.append((question, limit))
+        return Found(self.found[:limit], 0.5)
+
+
+class FakeEvaluator:
+    """Grades by a function of the passage; `asked` holds the ids of each call. `before` may raise or set a flag."""
+
+    def __init__(self, scoring: Scoring, card: EvaluatorCard) -> None:
+        self.card = card
+        self.scoring = scoring
+        self.asked: list[tuple[str, ...]] = []
+        self.before: Callable[[], None] = lambda: None
+
+    @property
+    def graded(self) -> list[str]:
+        """Every id that it was asked about, in order."""
+        return [passage_id for call in self.asked for passage_id in call]
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        self.asked.append(tuple(passage.id for passage in passages))
+        self.before()
+        if cancel.is_set():
+            raise Stopped("Stopped by you.")
+        return tuple(self._grade(passage) for passage in passages)
+
+    def _grade(self, passage: Passage) -> Grade:
+        found = self.scoring(passage)
+        if isinstance(found, Grade):
+            return found
+        usage = Usage(1, 10, 2) if self.card.calls_model else Usage()
+        return Grade(passage.id, found, "as scored" if found is not None else "", usage=usage)
+
+
+class FakeModel:
+    """Replies by the kind of request (judge, extract, rewrite, answer); a reply that is an exception is raised."""
+
+    name = "fake-model"
+
+    def __init__(self, **replies: str | Exception | Callable[[Messages], str | Exception]) -> None:
+        self.replies = {"rewrite": WEB_QUERY, "answer": ANSWER, "extract": '{"sentences": []}'} | replies
+        self.asked: list[tuple[str, Messages]] = []
+
+    @property
+    def kinds(self) -> list[str]:
+        return [kind for kind, _ in self.asked]
+
+    def complete(self, messages: Messages, cancel: Cancel, schema: Mapping[str, Any] | None = None) -> Reply:
+        reply = self._reply(messages)
+        if isinstance(reply, Exception):
+            raise reply
+        return Reply(reply, Usage(1, 20, 5))
+
+    def complete_all(
+        self, chats: Sequence[Messages], cancel: Cancel, schema: Mapping[str, Any] | None = None
+    ) -> list[Reply | Exception]:
+        replies = [self._reply(messages) for messages in chats]
+        return [reply if isinstance(reply, Exception) else Reply(reply, Usage(1, 20, 5)) for reply in replies]
+
+    def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
+        reply = self._reply(messages)
+        if isinstance(reply, Exception):
+            raise reply
+        for piece in reply.split(" "):
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+            yield f"{piece} "
+        yield Usage(1, 30, 7)
+
+    def _reply(self, messages: Messages) -> str | Exception:
+        kind = kind_of(messages)
+        self.asked.append((kind, messages))
+        reply = self.replies[kind]
+        return reply(messages) if callable(reply) else reply
+
+
+def kind_of(messages: Messages) -> str:
+    """Which of the project's prompts this is, told by its first words."""
+    starts = {"You grade": "judge", "You pick": "extract", "Turn the question": "rewrite", "You answer": "answer"}
+    return next(kind for start, kind in starts.items() if messages[0][1].startswith(start))
+
+
+class FakeSearcher:
+    def __init__(self, reply: WebReply) -> None:
+        self.reply = reply
+        self.asked: list[tuple[str, int]] = []
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        self.asked.append((query, limit))
+        return self.reply
+
+
+class Diary(Listener):
+    """Remembers what a run told; `at` maps a step's name to what is done when that step has finished."""
+
+    def __init__(self, **at: Callable[[], None]) -> None:
+        self.begun: list[str] = []
+        self.done: list[Step] = []
+        self.traces: list[Trace] = []
+        self.progress: list[tuple[str, int, int]] = []
+        self.pieces: list[str] = []
+        self.at = at
+
+    def started(self, name: str) -> None:
+        self.begun.append(name)
+
+    def progressed(self, name: str, done: int, total: int) -> None:
+        self.progress.append((name, done, total))
+
+    def finished(self, step: Step, trace: Trace) -> None:
+        self.done.append(step)
+        self.traces.append(trace)
+        self.at.get(step.name.replace(" ", "_"), lambda: None)()
+
+    def wrote(self, piece: str) -> None:
+        self.pieces.append(piece)
+
+
+@dataclass
+class Bench:
+    """A pipeline with its parts in reach. `scoring` grades passages, `best` is short for one score for all."""
+
+    policy: str | Policy = "paper"
+    best: float | None = 0.9
+    scoring: Scoring | None = None
+    judge: EvaluatorCard = field(default_factory=card)
+    model: LanguageModel | None = None
+    web: WebMode = WebMode.AUTO
+    reply: WebReply = field(default_factory=found_web)
+    found: tuple[Passage, ...] = field(default_factory=passages)
+    top_k: int = 20
+
+    def __post_init__(self) -> None:
+        self.retriever = FakeRetriever(self.found)
+        self.evaluator = FakeEvaluator(self.scoring or (lambda _: self.best), self.judge)
+        self.strip_evaluator = FakeEvaluator(score_strip, card("strips"))
+        self.searcher = FakeSearcher(self.reply)
+        self.clock = Clock()
+        parts = Parts(
+            self.evaluator,
+            self.strip_evaluator,
+            SignalMeter(frozenset({"when", "does", "the", "to"})),
+            self.retriever,
+            self.model,
+            None if self.web is WebMode.OFF else self.searcher,
+        )
+        policy = find_policy(self.policy) if isinstance(self.policy, str) else self.policy
+        settings = RunSettings(
+            policy=policy,
+            evaluator=self.judge,
+            strip_evaluator=self.strip_evaluator.card,
+            embedding="none",
+            writer=self.model.name if self.model else "extractive",
+            web_mode=self.web.value,
+            top_k=self.top_k,
+            prompts="test",
+            version="test",
+        )
+        ids = itertools.count(1)
+        self.pipeline = Pipeline(parts, settings, clock=self.clock, now=lambda: "now", new_id=lambda: f"run-{next(ids)}")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each part was asked; passages graded, not calls, for the evaluators."""
+        model = self.model.kinds if isinstance(self.model, FakeModel) else []
+        return {
+            "retrieve": len(self.retriever.asked),
+            "grade": len(self.evaluator.graded),
+            "strips": len(self.strip_evaluator.graded),
+            "search": len(self.searcher.asked),
+            **{kind: model.count(kind) for kind in ("rewrite", "extract", "answer")},
+        }
+
+    def forget_counts(self) -> None:
+        for counted in (self.retriever, self.evaluator, self.strip_evaluator, self.searcher, self.model):
+            if counted is not None and hasattr(counted, "asked"):
+                counted.asked.clear()
+
+
+class Clock:
+    """One second later at each look."""
+
+    def __init__(self) -> None:
+        self._ticks = itertools.count()
+        self._lock = threading.Lock()
+
+    def __call__(self) -> float:
+        with self._lock:
+            return float(next(self._ticks))
+
+
+def by_id(**scores: float | None) -> Scoring:
+    """Scores by passage id; web passages, whose ids hold a dash, by default 0.5."""
+    return lambda passage: scores.get(passage.id, 0.5)
+
+
+def step_names(trace: Trace) -> list[str]:
+    return [step.name for step in trace.steps]
+
+
+def changed(policy: str, **changes: Any) -> Policy:
+    return replace(find_policy(policy), **changes)

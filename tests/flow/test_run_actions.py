@@ -1,0 +1,281 @@
+"""Which steps each action takes, in which order, and how often each part is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crag_core.pipeline import ORDER, STAGE_NAMES
+from crag_core.run import Run, WebMode
+from crag_core.types import Action, AnswerState, Grade, Origin, StepState, Usage, WebOutcome
+from tests.fakes import (
+    ANSWER,
+    QUESTION,
+    USEFUL,
+    USELESS,
+    WEB_QUERY,
+    Bench,
+    Diary,
+    FakeModel,
+    by_id,
+    card,
+    changed,
+    passages,
+    step_names,
+)
+
+SHORT = ["retrieve", "grade", "score strips", "route", "assemble", "answer"]
+LONG = ["retrieve", "grade", "score strips", "route", "rewrite", "search", "grade web", "assemble", "answer"]
+WITH_WEB = {"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "search": 1, "rewrite": 1, "extract": 0, "answer": 1}
+WITHOUT_WEB = {"retrieve": 1, "grade": 3, "strips": 6, "search": 0, "rewrite": 0, "extract": 0, "answer": 1}
+
+PAPER = [
+    pytest.param(0.9, Action.CORRECT, SHORT, WITHOUT_WEB, id="CORRECT"),
+    pytest.param(0.5, Action.AMBIGUOUS, LONG, WITH_WEB, id="AMBIGUOUS"),
+    pytest.param(0.1, Action.INCORRECT, LONG, WITH_WEB, id="INCORRECT"),
+]
+
+
+@pytest.mark.parametrize(("best", "action", "steps", "counts"), PAPER)
+def test_paper_takes_these_steps_and_calls_with_a_model(
+    best: float, action: Action, steps: list[str], counts: dict[str, int]
+) -> None:
+    bench = Bench(best=best, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.answer is not None
+    assert trace.decision.action is action
+    assert step_names(trace) == steps
+    assert {step.state for step in trace.steps} == {StepState.DONE}
+    assert bench.counts == counts
+    assert trace.usage.calls == counts["rewrite"] + counts["answer"]
+    assert (trace.answer.text, trace.answer.state) == (ANSWER, AnswerState.COMPLETE)
+
+
+@pytest.mark.parametrize(("best", "action", "steps", "counts"), PAPER)
+def test_paper_makes_no_model_call_without_a_model(
+    best: float, action: Action, steps: list[str], counts: dict[str, int]
+) -> None:
+    bench = Bench(best=best)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.answer is not None
+    assert trace.decision.action is action
+    assert step_names(trace) == steps
+    assert bench.counts == counts | {"rewrite": 0, "answer": 0}
+    assert trace.usage == Usage()
+    assert trace.answer.writer == "extractive"
+    assert trace.answer.text
+
+
+def test_each_action_answers_from_the_evidence_that_it_may_use() -> None:
+    origins = {}
+    for best in (0.9, 0.5, 0.1):
+        trace = Bench(best=best, model=(model := FakeModel())).pipeline.run(QUESTION)
+        assert trace.decision is not None
+        prompt = model.asked[-1][1][1][1]
+        origins[trace.decision.action] = ("in the morning" in prompt, "harbour office" in prompt)
+        assert USELESS not in prompt, "a struck-out sentence reached the model"
+    assert origins == {
+        Action.CORRECT: (True, False),
+        Action.AMBIGUOUS: (True, True),
+        Action.INCORRECT: (False, True),
+    }
+
+
+def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
+    bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
+    trace = bench.pipeline.run(QUESTION, Run(diary))
+    assert tuple(diary.begun) == STAGE_NAMES == (*(name for name, _ in ORDER), "answer")
+    assert tuple(diary.done) == trace.steps
+    assert diary.traces[-1] == trace
+    assert "".join(diary.pieces).strip() == ANSWER
+    assert diary.progress == [("grade", 3, 3)]
+
+
+def test_settings_reach_retriever_searcher_and_rewrite() -> None:
+    bench = Bench(best=0.5, model=(model := FakeModel()), top_k=2)
+    bench.pipeline.run(QUESTION)
+    assert bench.retriever.asked == [(QUESTION, 2)]
+    assert bench.searcher.asked == [(WEB_QUERY, 5)]
+    assert "at most 3 keywords" in dict(model.asked)["rewrite"][0][1]
+
+
+def test_rewritten_query_is_cut_to_the_policys_words() -> None:
+    bench = Bench(best=0.5, model=FakeModel(rewrite='Query: "ferry Vennick timetable summer 2025"'))
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.searcher.asked == [("ferry Vennick timetable", 5)]
+    assert trace.web is not None and trace.web.query_by == "rewritten by fake-model"
+
+
+def test_without_a_model_the_questions_keywords_are_searched() -> None:
+    bench = Bench(best=0.5)
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.searcher.asked == [("ferry Vennick leave", 5)]
+    assert trace.web is not None and trace.web.query_by == "the question's keywords"
+
+
+def test_web_results_are_graded_and_their_strips_scored_by_the_same_parts() -> None:
+    bench = Bench(best=0.5)
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.evaluator.asked == [("p1", "p2", "p3"), ("web-1", "web-2")]
+    assert trace.web is not None and trace.strips is not None
+    assert [grade.passage_id for grade in trace.web.grades] == ["web-1", "web-2"]
+    assert {strip.passage_id for strip in trace.web.strips} == {"web-1", "web-2"}
+    assert {strip.passage_id for strip in trace.strips} == {"p1", "p2", "p3"}
+    assert all(passage.origin is Origin.WEB and passage.url for passage in trace.web.passages)
+
+
+# --- nothing to go by -----------------------------------------------------------------------------------------------
+
+
+def test_nothing_retrieved_goes_to_the_web_without_asking_the_judge() -> None:
+    bench = Bench(found=(), model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None
+    assert (trace.decision.action, trace.decision.reason) == (Action.INCORRECT, "nothing was retrieved")
+    assert (trace.passages, trace.grades, trace.strips) == ((), (), ())
+    assert bench.evaluator.asked == [("web-1", "web-2")]
+    assert trace.steps[0].summary == "nothing found"
+
+
+def test_nothing_retrieved_and_no_web_says_so_and_asks_no_model() -> None:
+    bench = Bench(found=(), model=FakeModel(), web=WebMode.OFF)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None
+    assert (trace.answer.state, trace.answer.text) == (AnswerState.CANNOT_ANSWER, "")
+    assert "nothing was retrieved" in trace.answer.message and "web search is off" in trace.answer.message
+    assert trace.usage.calls == 0
+
+
+@pytest.mark.parametrize("policy", ["paper", "worst-chunk", "rank-weighted", "agentic"])
+def test_everything_ungraded_is_ambiguous_and_searches_nothing(policy: str) -> None:
+    bench = Bench(policy, best=None)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.grades is not None
+    assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
+    assert trace.decision.reason == "no passage could be graded"
+    assert [grade.score for grade in trace.grades] == [None, None, None]
+    assert bench.counts["search"] == 0
+    assert "3 not graded" in trace.steps[1].summary
+
+
+def test_everything_ungraded_searches_if_the_policy_says_so() -> None:
+    bench = Bench(changed("paper", web_when_ungraded=True), best=None)
+    assert bench.pipeline.run(QUESTION).web is not None
+    assert bench.counts["search"] == 1
+
+
+def test_answer_that_the_model_declines_is_no_answer() -> None:
+    trace = Bench(model=FakeModel(answer="CANNOT ANSWER.")).pipeline.run(QUESTION)
+    assert trace.answer is not None
+    assert trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert "fake-model found no answer in the 3 excerpts" in trace.answer.message
+
+
+def test_empty_answer_is_no_answer() -> None:
+    trace = Bench(model=FakeModel(answer="")).pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+
+
+def test_all_strips_struck_out_ends_in_a_plain_no_without_a_model_call() -> None:
+    bench = Bench(found=(passages(1)[0].__class__("p1", USELESS, "a.txt"),), model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None
+    assert trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert "the best scores 0.10" in trace.answer.message
+    assert bench.counts["answer"] == 0
+
+
+# --- how many are graded --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("calls_model", "calls"), [(True, [4, 1]), (False, [8])])
+def test_rank_weighted_has_a_model_grade_only_the_top_five(calls_model: bool, calls: list[int]) -> None:
+    bench = Bench("rank-weighted", judge=card(calls_model=calls_model), found=passages(8))
+    trace = bench.pipeline.run(QUESTION)
+    assert [len(call) for call in bench.evaluator.asked] == calls
+    assert trace.grades is not None and len(trace.grades) == sum(calls)
+    assert trace.decision is not None and trace.decision.deciding == ("p1", "p2", "p3", "p4", "p5")
+
+
+def test_judge_that_calls_a_model_reports_progress_in_fours() -> None:
+    bench, diary = Bench(judge=card(calls_model=True), found=passages(10)), Diary()
+    trace = bench.pipeline.run(QUESTION, Run(diary))
+    assert diary.progress == [("grade", 4, 10), ("grade", 8, 10), ("grade", 10, 10)]
+    assert trace.steps[1].usage == Usage(10, 100, 20)
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        (passages(2), "few_context"),
+        (
+            tuple(p.__class__(p.id, p.text, p.source, found_by=("dense",), scores=(("cosine", 0.85),)) for p in passages(3)),
+            "high_vector_score",
+        ),
+    ],
+)
+def test_agentic_fast_path_grades_nothing(found: Any, rule: str) -> None:
+    bench = Bench("agentic", found=found, judge=card(calls_model=True))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None
+    assert (trace.decision.action, trace.decision.rule, trace.decision.score) == (Action.CORRECT, rule, 1.0)
+    assert bench.evaluator.asked == []
+    assert trace.grades is None, "never graded is None, not ()"
+    assert (trace.steps[1].name, trace.steps[1].state) == ("grade", StepState.SKIPPED)
+    assert rule in trace.steps[1].summary
+
+
+def test_agentic_grades_when_no_rule_matches() -> None:
+    bench = Bench("agentic", judge=card(calls_model=True))
+    bench.pipeline.run(QUESTION)
+    assert bench.evaluator.graded == ["p1", "p2", "p3"]
+
+
+def test_ungraded_passage_counts_as_the_policy_says() -> None:
+    scoring = by_id(p1=None, p2=0.9, p3=0.9)
+    paper = Bench("paper", scoring=scoring).pipeline.run(QUESTION)
+    worst = Bench("worst-chunk", scoring=scoring).pipeline.run(QUESTION)
+    assert paper.decision is not None and worst.decision is not None
+    assert (paper.decision.action, paper.decision.score) == (Action.CORRECT, 0.9)
+    assert (worst.decision.action, worst.decision.score) == (Action.AMBIGUOUS, 0.5)
+    assert paper.grades is not None and paper.grades[0].score is None
+
+
+def test_grades_may_carry_their_cause_and_reply_into_the_record() -> None:
+    broken = Grade("p1", None, raw="Hm.", cause="the reply holds no score")
+    trace = Bench(scoring=lambda p: broken if p.id == "p1" else 0.9).pipeline.run(QUESTION)
+    assert trace.grade_of("p1") == broken
+
+
+def test_begin_with_passages_retrieves_nothing() -> None:
+    bench = Bench()
+    trace = bench.pipeline.resume(bench.pipeline.begin(QUESTION, passages(2)))
+    assert bench.retriever.asked == []
+    assert step_names(trace) == SHORT[1:]
+    assert dict(trace.signals)["keyword_overlap"] > 0
+
+
+def test_correct_stops_short_of_the_answer() -> None:
+    bench = Bench(model=FakeModel())
+    trace = bench.pipeline.correct(bench.pipeline.begin(QUESTION))
+    assert step_names(trace) == SHORT[:-1]
+    assert trace.answer is None
+    *pieces, finished = bench.pipeline.stream_answer(trace)
+    assert "".join(str(piece) for piece in pieces).strip() == ANSWER
+    assert not isinstance(finished, str)
+    assert step_names(finished) == SHORT
+    assert finished.answer is not None and finished.answer.text == ANSWER
+
+
+def test_context_names_the_strips_that_the_answer_saw() -> None:
+    trace = Bench().pipeline.run(QUESTION)
+    # The useful sentence stands in all three passages and is used once.
+    assert trace.context == ("p1#0",)
+    assert trace.answer is not None and trace.answer.text == f"“{USEFUL}” [1]"
+
+
+def test_web_used_is_told_with_its_provider() -> None:
+    trace = Bench(best=0.1).pipeline.run(QUESTION)
+    assert trace.web is not None and trace.web.outcome is WebOutcome.USED
+    assert trace.steps[5].summary == "2 results for “ferry Vennick leave” from Fake search"

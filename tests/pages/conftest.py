@@ -1,0 +1,69 @@
+"""One small index with the real embedding model, shared by all page tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parents[2] / "app.py"
+DOCUMENTS = {
+    "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. Longer yachts pay 21 pounds. "
+    "Dues are paid at the harbour office before eight in the evening. Dr. Ames keeps the office on weekdays.",
+    "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm. "
+    "Nobody may stand under a load.",
+    "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
+}
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CRAG_HOME whose first start is over: its own three documents instead of the sample ones."""
+    from crag_core.build import Workbench
+    from crag_core.config import Config
+
+    folder = tmp_path_factory.mktemp("home")
+    Workbench(Config(home=folder)).store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
+    (folder / "sample-indexed").touch()
+    return folder
+
+
+@pytest.fixture
+def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+    """Starts the app on the shared index; keyword arguments are further environment variables."""
+
+    def start_app(page: str = "", **environment: str) -> AppTest:
+        defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
+        for name, value in {**defaults, **environment}.items():
+            monkeypatch.setenv(name, value)
+        app = AppTest.from_file(APP, default_timeout=60).run()
+        return app.switch_page(page).run().run() if page else app
+
+    st.cache_resource.clear()
+    yield start_app
+    st.cache_resource.clear()
+
+
+def ask(app: AppTest, question: str) -> AppTest:
+    """Ask and wait for the run to end, as the page's own timer would."""
+    app.text_input(key="ask_question").set_value(question)
+    next(button for button in app.button if button.label == "Ask").click()
+    app.run()
+    return settle(app)
+
+
+def settle(app: AppTest) -> AppTest:
+    if "job" in app.session_state and app.session_state["job"]:
+        app.session_state["job"].wait()
+        app.run()
+    return app
+
+
+def shown(app: AppTest) -> str:
+    """All text on the page, escapes taken out."""
+    kinds = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success", "metric")
+    texts = [str(element.value) for kind in kinds for element in getattr(app, kind)]
+    return "\n".join(texts).replace("\\", "")

@@ -1,0 +1,205 @@
+"""The Ask page through app.py: verdict, re-routing without calls, approval, honest degradation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ask, settle, shown
+from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "What does a yacht of nine metres pay for a night?"
+
+
+def header(app: AppTest) -> str:
+    return str(app.header[0].value)
+
+
+def test_the_first_page_works_without_any_model_server(start: Start) -> None:
+    app = start()
+    assert not app.exception
+    assert "Ollama does not answer" in shown(app)
+    assert app.selectbox(key="model").value == "extractive"
+
+
+def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: Start) -> None:
+    app = ask(start(), PRICE)
+    text = shown(app)
+    assert not app.exception
+    assert "CORRECT" in header(app)
+    assert "Best score 0." in text and "is above upper 0.55" in text
+    assert "Flips to" in text
+    assert "harbour-dues.md" in text
+    assert "14 pounds a night" in text and "Extractive" in text
+    assert "~~" in text, "struck-out sentences must be marked without colour too"
+
+
+def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = ask(start(), PRICE)
+    calls: list[str] = []
+    from crag_core.retrieval.embedding import MiniLMEmbedder
+    from crag_core.retrieval.store import PassageStore
+
+    for owner, name in (
+        (MiniLMEmbedder, "embed_question"),
+        (MiniLMEmbedder, "embed_texts"),
+        (PassageStore, "search_dense"),
+        (PassageStore, "search_keyword"),
+    ):
+        monkeypatch.setattr(owner, name, lambda *args, name=name, **kwargs: calls.append(name))
+    verdicts = []
+    for thresholds in ((0.4, 0.99), (0.98, 0.99), (0.0, 0.1)):
+        app.slider(key="thresholds").set_value(thresholds)
+        app.run()
+        assert not app.exception
+        verdicts.append(header(app))
+    assert ["AMBIGUOUS" in verdicts[0], "INCORRECT" in verdicts[1], "CORRECT" in verdicts[2]] == [True] * 3
+    assert calls == []
+    assert app.session_state["job"] is None
+
+
+def test_an_old_answer_is_not_shown_under_a_new_action(start: Start) -> None:
+    app = ask(start(), PRICE)
+    app.slider(key="thresholds").set_value((0.98, 0.99))
+    app.run()
+    text = shown(app)
+    assert "Extractive" not in text
+    assert "Not in this record yet" in text
+    assert any("Carry it out" in button.label for button in app.button)
+
+
+def test_the_sentence_cut_off_strikes_out_at_once(start: Start) -> None:
+    app = ask(start(), PRICE)
+    app.slider(key="strips").set_value(0.99)
+    app.run()
+    assert "0 of" in str(next(metric.value for metric in app.metric if metric.label == "Sentences kept"))
+
+
+def test_carrying_out_another_route_makes_a_new_run(start: Start) -> None:
+    app = ask(start(), PRICE)
+    first = app.session_state["trace"]
+    app.slider(key="thresholds").set_value((0.98, 0.99))
+    app.run()
+    app.button(key="ask_carry_out").click().run()
+    settle(app)
+    second = app.session_state["trace"]
+    assert second.id != first.id
+    assert second.passages == first.passages
+    assert "Not answered from this evidence" in "".join(str(warning.title) for warning in app.warning) or "cannot be answered" in shown(app)
+
+
+def test_asking_first_sends_nothing_before_approval(start: Start) -> None:
+    with DuckDuckGoServer([WebResult("Yacht dues", "https://example.org/dues", "A yacht pays dues.")]) as web:
+        app = ask(start(CRAG_WEB="ask"), "Who won the chess championship of 1972?")
+        assert "INCORRECT" in header(app)
+        assert web.queries == []
+        query = next(field for field in app.text_input if field.label == "Query")
+        assert query.value
+        query.set_value("chess championship 1972 winner")
+        app.run()
+        next(button for button in app.button if button.label == "Search with this").click()
+        app.run()
+        settle(app)
+        assert web.queries == ["chess championship 1972 winner"]
+        assert "edited by you" in shown(app)
+        assert "Yacht dues" in shown(app)
+
+
+def test_refusing_the_search_says_so_and_sends_nothing(start: Start) -> None:
+    with DuckDuckGoServer([WebResult("T", "https://example.org", "B")]) as web:
+        app = ask(start(CRAG_WEB="ask"), "Who won the chess championship of 1972?")
+        next(button for button in app.button if button.label == "Do not search").click()
+        app.run()
+        settle(app)
+        assert web.queries == []
+        assert "You refused this search" in shown(app)
+        assert "you refused the web search" in shown(app)
+
+
+def test_a_model_answers_with_citations_that_lead_to_the_passage(start: Start) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds [1]. **Bold** <b>tag</b> [9]")) as server:
+        app = ask(start(OLLAMA_HOST=server.url), PRICE)
+        markdown = "\n".join(str(element.value) for element in app.markdown)
+        assert "](#passage-" in markdown
+        assert "\\*\\*Bold\\*\\*" in markdown and "\\<b\\>" in markdown, "a model's reply is text, never markup"
+        assert "\\[9\\]" in markdown and "[\\[9\\]]" not in markdown, "a citation of nothing is no link"
+        assert "Written by smollm2:135m" in shown(app)
+
+
+def test_grades_of_a_judge_that_cannot_be_read_are_shown_as_not_graded(start: Start) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "Yes.")) as server:
+        app = start(OLLAMA_HOST=server.url)
+        app.selectbox(key="evaluator").set_value("llm")
+        app.run()
+        ask(app, PRICE)
+        text = shown(app)
+        assert "AMBIGUOUS" in header(app)
+        assert "No passage could be graded" in text
+        assert text.count("Not graded") == len(app.session_state["trace"].passages)
+        assert "Yes." in "".join(str(code.value) for code in app.code), "the raw reply is one click away"
+
+
+def test_a_judge_without_a_model_is_explained(start: Start) -> None:
+    app = start()
+    app.selectbox(key="evaluator").set_value("llm")
+    app.run()
+    ask(app, PRICE)
+    assert not app.exception
+    assert "needs a language model" in shown(app)
+
+
+def test_ollama_dying_in_mid_answer_keeps_everything_and_continues(start: Start) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds a night [1].")) as server:
+        server.faults.die_after = 3
+        app = ask(start(OLLAMA_HOST=server.url), PRICE)
+        assert "broke off" in "".join(str(error.title) for error in app.error) + shown(app)
+        assert "harbour-dues.md" in shown(app)
+        server.faults.clear()
+        app.button(key="ask_continue").click().run()
+        settle(app)
+        assert "It pays 14 pounds a night" in shown(app)
+        assert not app.exception
+
+
+def test_hostile_questions_and_links_do_no_harm(start: Start) -> None:
+    app = start()
+    app.query_params["thresholds"] = ["nonsense", "9"]
+    app.query_params["policy"] = ["<script>"]
+    app.run()
+    assert not app.exception
+    ask(app, "<script>alert(1)</script> [x](javascript:alert(1)) **what** $x$ :red[y]")
+    assert not app.exception
+
+
+def test_an_empty_question_starts_nothing(start: Start) -> None:
+    app = start()
+    next(button for button in app.button if button.label == "Ask").click()
+    app.run()
+    assert "job" not in app.session_state or app.session_state["job"] is None
+
+
+@pytest.mark.parametrize("policy", ["paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic"])
+def test_every_policy_can_be_chosen_and_decides(start: Start, policy: str) -> None:
+    app = start()
+    app.selectbox(key="policy").set_value(policy)
+    app.run()
+    ask(app, PRICE)
+    assert not app.exception
+    assert any(action in header(app) for action in ("CORRECT", "AMBIGUOUS", "INCORRECT"))
+
+
+def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:
+    empty = tmp_path_factory.mktemp("empty")
+    (empty / "sample-indexed").touch()
+    app = ask(start(CRAG_HOME=str(empty)), PRICE)
+    assert not app.exception
+    assert "INCORRECT" in header(app)
+    assert "Nothing was retrieved" in shown(app)
+    assert "Documents page" in shown(app)
