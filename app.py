@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import sidebar, state
+from ui import router, sidebar, state
 
 st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:", layout="wide")
 page = st.navigation(
@@ -13,6 +13,7 @@ page = st.navigation(
     ],
     position="top",
 )
+router.mark_routed()
 sidebar.draw()
 page.run()
 state.warm_up().start()

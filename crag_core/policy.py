@@ -175,6 +175,6 @@ def parse_policy(text: str, name: str) -> Policy:
     """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
         raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
     return from_plain(Policy, {"name": name} | data, f"policy {name}")

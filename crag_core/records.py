@@ -9,6 +9,8 @@ import dataclasses
 import hashlib
 import json
 import math
+import reprlib
+import sys
 import types
 import typing
 from difflib import get_close_matches
@@ -19,6 +21,9 @@ from typing import Any, TypeVar
 from crag_core.errors import BadRecord
 
 Record = TypeVar("Record")
+
+_SHORT = reprlib.Repr()  # stops at six levels, where repr() fails on what nests too deep
+_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def to_plain(value: Any) -> Any:
@@ -98,7 +103,7 @@ def _convert_tuple(items: tuple[Any, ...], value: Any, path: str) -> tuple[Any, 
 
 def _convert_scalar(hint: Any, value: Any, path: str) -> Any:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(value) if abs(value) <= sys.float_info.max else math.inf
     if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
         raise BadRecord(f"{path}: expected {hint.__name__}, found {_describe(value)}.")
     if hint is float and not math.isfinite(value):
@@ -111,5 +116,5 @@ def _join(path: str, key: str) -> str:
 
 
 def _describe(value: Any) -> str:
-    text = repr(value)
+    text = _SHORT.repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

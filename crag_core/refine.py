@@ -66,16 +66,22 @@ def recompose(
         if handling is Handling.EXTRACT and not extracted and usable:
             notes.append("No model has extracted sentences; strips are kept by their score instead.")
         if usable and not internal and strips:
-            notes.append(_nothing_left(policy, strips))
+            left = tuple(strip for strip in strips if not _why_discarded(strip, discarded))
+            notes.append(
+                f"The language model extracted no sentence from {len(usable)} passages."
+                if extracted
+                else _nothing_left(policy, left)
+            )
 
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
         external, web_verdicts = _external(policy, web, notes)
         verdicts += web_verdicts
-        if not external and policy.route(decision.action).keep_original_without_web and passages:
+        asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
+        if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
             internal = _whole(passages, policy.strips.token_budget, notes)
             kept = {excerpt.passage.id for excerpt in internal}
-            verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, kept, {}))
+            verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, kept, {})) + web_verdicts
             notes.append(
                 "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant."
             )
@@ -191,5 +197,7 @@ def _whole(passages: tuple[Passage, ...], budget: int, notes: list[str]) -> tupl
 
 def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
-    found = "none was graded" if best is None else f"the best scores {readable(best, policy.strips.cutoff)[0]}"
-    return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: {found}."
+    if best is None:
+        return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: none was graded."
+    value, limit = readable(best, policy.strips.cutoff)
+    return f"No sentence is kept at the cut-off {limit}: the best scores {value}."

@@ -24,12 +24,15 @@ _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _RULE_ROW = re.compile(r"^\s*\|[\s:|+-]+\|\s*$")
 
 _END = re.compile(
-    r"""[.!?…]+["'”’»)\]]*(?=\s)      # spaced scripts: a stop, then white space
-      | [。！？｡．]+[」』”’）】]*       # Chinese and Japanese: no space follows
-      | [।॥؟۔։።]+(?=\s)              # Devanagari, Arabic, Urdu, Armenian, Ethiopic""",
+    r"""(?<![.!?…])[.!?…]+["'”’“»«)\]]*(?=\s)  # spaced scripts: a stop, then white space
+      | [。！？｡．]+[」』”’）】]*                # Chinese and Japanese: no space follows
+      | (?<![।॥؟۔։።])[।॥؟۔։።]+(?=\s)          # Devanagari, Arabic, Urdu, Armenian, Ethiopic""",
     re.VERBOSE,
 )
+_OPENER = re.compile(r"\s*[\"'“„«(\[]*(.?)", re.DOTALL)
+_VISIBLE = re.compile(r"\S")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“„«]+$")
+_LONGEST_ABBREVIATION = 20  # characters; to look back further would take quadratic time
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _NEVER_LAST = frozenset(
     [
@@ -91,6 +94,7 @@ _NEVER_LAST = frozenset(
     ]
 )
 _MAY_BE_LAST = frozenset(["a.m", "p.m"])
+_GERMAN_ORDINAL = re.compile(r"\b(?:der|die|das|den|dem|des|im|vom|zum|zur|beim)\s+\d{1,2}$", re.IGNORECASE)
 _GERMAN_MONTH = re.compile(
     r"\s+(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )
@@ -154,16 +158,16 @@ def _continues(line: str) -> bool:
 
 def _sentences(text: str, start: int, end: int) -> list[Span]:
     spans: list[Span] = []
-    begin = start
+    begin = _skip_space(text, start, end)
     for match in _END.finditer(text, start, end):
         at = match.end()
         if (
             _is_sentence_end(text, begin, match.start(), at, end)
-            and len(text[begin:at].strip().encode("utf-8", "replace")) >= _MIN_STRIP
+            and len(text[begin:at].encode("utf-8", "replace")) >= _MIN_STRIP
         ):
             spans.append((begin, at))
-            begin = at
-    if text[begin:end].strip():
+            begin = _skip_space(text, at, end)
+    if begin < end:
         spans.append((begin, end))
     return spans
 
@@ -172,12 +176,13 @@ def _is_sentence_end(text: str, begin: int, stop: int, after: int, end: int) -> 
     mark = text[stop]
     if mark in "。！？｡．":
         return True
-    opener = text[after:end].lstrip().lstrip("\"'“„«([")[:1]
+    found = _OPENER.match(text, after, end)
+    opener = found.group(1) if found else ""
     if not opener or mark != ".":
         return not opener.islower()
     if opener.islower():
         return False
-    last = _LAST_WORD.search(text, begin, stop)
+    last = _LAST_WORD.search(text, max(begin, stop - _LONGEST_ABBREVIATION), stop)
     word = last.group().lower() if last else ""
     if word in _NEVER_LAST:
         return False
@@ -186,9 +191,16 @@ def _is_sentence_end(text: str, begin: int, stop: int, after: int, end: int) -> 
     if word in {"no", "nr"}:
         return not opener.isdigit()
     if word.isdigit():
-        is_marker = not text[begin : stop - len(word)].strip()  # "1. Switch off": a list number, not a sentence
-        return not is_marker and not (len(word) <= 2 and _GERMAN_MONTH.match(text, after))
+        is_marker = stop - len(word) == begin  # "1. Switch off": a list number, not a sentence
+        is_date = len(word) <= 2 and _GERMAN_MONTH.match(text, after)
+        is_ordinal = _GERMAN_ORDINAL.search(text[max(begin, stop - _LONGEST_ABBREVIATION) : stop])
+        return not (is_marker or is_date or is_ordinal)
     return not (_INITIALS.fullmatch(word) and len(word) < 6)
+
+
+def _skip_space(text: str, start: int, end: int) -> int:
+    match = _VISIBLE.search(text, start, end)
+    return match.start() if match else end
 
 
 def _cut_long(text: str, span: Span) -> Iterator[Span]:

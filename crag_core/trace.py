@@ -102,7 +102,11 @@ class Trace:
             raise BadRecord(
                 f"This run has schema {schema!r}, expected {SCHEMA}.", hint="Export it again with this version."
             )
-        return records.from_plain(cls, data, "run")
+        trace = records.from_plain(cls, data, "run")
+        _check_strips("run.strips", trace.strips or (), trace.passages or ())
+        if trace.web:
+            _check_strips("run.web.strips", trace.web.strips, trace.web.passages)
+        return trace
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
@@ -114,6 +118,15 @@ class Trace:
         except (ValueError, RecursionError) as error:
             raise BadRecord(f"This is not a recorded run: not valid JSON ({error}).") from error
         return cls.from_dict(data)
+
+
+def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:
+    """Strips are looked up in their passages, so one that stands in none must not come in from outside."""
+    texts = {passage.id: passage.text for passage in passages}
+    for index, strip in enumerate(strips):
+        text = texts.get(strip.passage_id)
+        if text is None or text[strip.start : strip.end] != strip.text:
+            raise BadRecord(f"{path}[{index}]: this strip does not stand in a passage {strip.passage_id!r} of the run.")
 
 
 def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:

@@ -13,6 +13,11 @@ Scores = tuple[tuple[str, float], ...]
 """Named numbers, in the order in which they are shown."""
 
 
+def _check_score(score: float | None) -> None:
+    if score is not None and not (math.isfinite(score) and 0.0 <= score <= 1.0):
+        raise ValueError(f"expected a score in 0..1 or None, found {score}")
+
+
 class Action(StrEnum):
     CORRECT = "CORRECT"
     AMBIGUOUS = "AMBIGUOUS"
@@ -83,8 +88,7 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
-        if self.score is not None and not (math.isfinite(self.score) and 0.0 <= self.score <= 1.0):
-            raise ValueError(f"expected a score in 0..1 or None, found {self.score}")
+        _check_score(self.score)
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,9 @@ class Strip:
     end: int
     text: str
     score: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
 
     @property
     def id(self) -> str:

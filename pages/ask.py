@@ -8,7 +8,7 @@ from crag_core.policy import Policy
 from crag_core.reroute import reroute
 from crag_core.trace import Trace
 from crag_core.types import StepState
-from ui import state
+from ui import router, state
 from ui.offers import offer
 from ui.render_answer import draw_answer
 from ui.render_passages import draw_passages
@@ -160,6 +160,7 @@ def draw_welcome() -> None:
         st.markdown(f"{name} {what}")
 
 
+router.enter("pages/ask.py")
 st.title("What does the evidence say?", anchor=False)
 job = state.job()
 draw_question(busy=job is not None)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from crag_core.errors import CragError
-from ui import state
+from ui import router, state
 from ui.render_documents import draw_documents, draw_outcomes
 from ui.running import draw_indexing_live, draw_warming
 
@@ -17,6 +17,7 @@ def add() -> None:
         state.next_upload_round()
 
 
+router.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(f"What you add stays on this machine. It reads {SUPPORTED}.")
 draw_warming()

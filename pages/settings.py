@@ -7,9 +7,10 @@ import streamlit as st
 from crag_core.config import Config
 from crag_core.errors import BadRecord
 from crag_core.llms.ollama import DEFAULT_HOST
-from ui import state
+from ui import router, state
 from ui.text import plain
 
+router.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 st.markdown("They hold for this browser session. To keep them, set the environment variables below before the start.")
 now = state.settings()

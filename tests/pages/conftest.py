@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -42,9 +44,21 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
         app = AppTest.from_file(APP, default_timeout=60).run()
         return app.switch_page(page).run().run() if page else app
 
+    _navigate_as_the_server_does(monkeypatch)
     st.cache_resource.clear()
     yield start_app
     st.cache_resource.clear()
+
+
+def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server learns at its first run that st.navigation rules, not the folder pages/; AppTest forgets it each run."""
+    original = PagesManager.__init__
+
+    def remember(self: PagesManager, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", remember)
 
 
 def ask(app: AppTest, question: str) -> AppTest:

@@ -1,0 +1,327 @@
+"""Calls through both real clients: every fault as the project's own error, usage, and cancelling that closes lines."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from crag_core.errors import CragError, ModelMissing, ModelUnavailable, Stopped
+from crag_core.llms import background, ollama, openai_compatible
+from crag_core.llms.model import LlamaIndexModel
+from crag_core.protocols import Messages, Reply
+from crag_core.types import Usage
+from tests.stand_ins import ollama_server as ollama_wire
+from tests.stand_ins import openai_server as openai_wire
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.local_server import wait_until
+from tests.stand_ins.model_server import ModelServer
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.openai_server import OpenAIServer
+
+CHAT: Messages = (("system", "Be brief."), ("user", "Who was Alan Turing?"))
+REPLY = "A mathematician, born in London."
+LONG = "word " * 400
+SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+
+
+@pytest.fixture(params=["ollama", "openai"])
+def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    engine = ScriptedModel(lambda messages: REPLY)
+    kind = OllamaServer if request.param == "ollama" else OpenAIServer
+    with kind(engine) as server:
+        yield server
+
+
+def model_of(server: ModelServer, timeout: float = 10.0, at_once: int = 2, name: str = "") -> LlamaIndexModel:
+    if isinstance(server, OpenAIServer):
+        return openai_compatible.model(server.api_base, name or openai_wire.MODEL, "", timeout, at_once)
+    return ollama.model(server.url, name or ollama_wire.MODEL, timeout, at_once)
+
+
+def no_cancel() -> threading.Event:
+    return threading.Event()
+
+
+def call_once(model: LlamaIndexModel, cancel: threading.Event) -> Reply:
+    return model.complete(CHAT, cancel)
+
+
+def call_streaming(model: LlamaIndexModel, cancel: threading.Event) -> list[str | Usage]:
+    return list(model.stream(CHAT, cancel))
+
+
+CALLS: list[Callable[[LlamaIndexModel, threading.Event], Any]] = [call_once, call_streaming]
+
+
+# --- when it works --------------------------------------------------------------------------------------------------
+
+
+def test_reply_comes_with_its_usage(server: ModelServer) -> None:
+    reply = model_of(server).complete(CHAT, no_cancel())
+    assert reply == Reply(REPLY, Usage(1, 6, 8))
+
+
+def test_stream_gives_the_pieces_as_they_come_and_the_usage_last(server: ModelServer) -> None:
+    *pieces, usage = model_of(server).stream(CHAT, no_cancel())
+    assert "".join(str(piece) for piece in pieces) == REPLY
+    assert len(pieces) == 8
+    assert usage == Usage(1, 6, 8)
+
+
+def test_pieces_arrive_while_the_model_still_writes(server: ModelServer) -> None:
+    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
+    stream = model_of(server).stream(CHAT, no_cancel())
+    assert next(stream) == "word "
+    assert server.engine.pieces_written < 100
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_temperature_limit_and_roles_go_with_the_request(server: ModelServer) -> None:
+    model_of(server).complete(CHAT, no_cancel())
+    ask = server.engine.asks[0]
+    assert (ask.temperature, ask.max_tokens, ask.schema) == (0.0, 768, None)
+    assert [(message["role"], message["content"]) for message in ask.messages] == list(CHAT)
+
+
+def test_schema_goes_with_the_request(server: ModelServer) -> None:
+    model_of(server).complete(CHAT, no_cancel(), SCHEMA)
+    assert server.engine.asks[0].schema == SCHEMA
+
+
+def test_replies_of_several_chats_keep_their_order_and_their_own_errors(server: ModelServer) -> None:
+    def reply(messages: Any) -> str:
+        if messages[-1]["content"] == "2":
+            raise RuntimeError("out of memory")
+        return f"reply {messages[-1]['content']}"
+
+    server.engine = ScriptedModel(reply)
+    first, second, third = model_of(server).complete_all([(("user", str(n)),) for n in (1, 2, 3)], no_cancel())
+    assert isinstance(first, Reply) and first.text == "reply 1"
+    assert isinstance(second, ModelUnavailable)
+    assert isinstance(third, Reply) and third.text == "reply 3"
+
+
+def test_empty_reply_is_an_empty_text(server: ModelServer) -> None:
+    server.engine = ScriptedModel(lambda messages: "")
+    assert model_of(server).complete(CHAT, no_cancel()).text == ""
+    assert [piece for piece in model_of(server).stream(CHAT, no_cancel()) if isinstance(piece, str)] == []
+
+
+def test_nothing_is_asked_twice_behind_our_back(server: ModelServer) -> None:
+    server.faults.status = 500
+    with pytest.raises(ModelUnavailable):
+        model_of(server).complete(CHAT, no_cancel())
+    assert server.chat_calls == 1
+
+
+# --- faults ---------------------------------------------------------------------------------------------------------
+
+FAULTS = [
+    ({"status": 500}, "failed"),
+    ({"status": 503}, "failed"),
+    ({"status": 429}, "failed"),
+    ({"die_after": 0}, "went away"),
+    ({"error_after": 0}, "failed"),
+]
+STREAM_FAULTS = [
+    ({"die_after": 3}, ("went away",)),
+    ({"broken_after": 3}, ("went away", "does not speak")),
+    ({"error_after": 3}, ("failed", "went away")),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("fault", "words"), FAULTS, ids=str)
+def test_fault_is_a_typed_error_with_a_hint(
+    server: ModelServer, fault: dict[str, Any], words: str, call: Callable[..., Any]
+) -> None:
+    for name, value in fault.items():
+        setattr(server.faults, name, value)
+    with pytest.raises(ModelUnavailable) as failed:
+        call(model_of(server), no_cancel())
+    assert words in failed.value.message and server.url in failed.value.message
+    assert failed.value.hint and failed.value.retryable
+    server.faults.clear()
+    assert call(model_of(server), no_cancel()), "the same call works once the fault is over"
+
+
+@pytest.mark.parametrize(("fault", "words"), STREAM_FAULTS, ids=str)
+def test_fault_in_mid_stream_comes_after_the_pieces_before_it(
+    server: ModelServer, fault: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    for name, value in fault.items():
+        setattr(server.faults, name, value)
+    pieces: list[str | Usage] = []
+    with pytest.raises(ModelUnavailable) as failed:
+        pieces.extend(model_of(server).stream(CHAT, no_cancel()))
+    assert any(word in failed.value.message for word in words) and failed.value.hint
+
+
+def test_pieces_before_a_fault_are_not_lost(server: ModelServer) -> None:
+    server.faults.die_after = 3
+    pieces: list[str | Usage] = []
+    with pytest.raises(ModelUnavailable):
+        for piece in model_of(server).stream(CHAT, no_cancel()):
+            pieces.append(piece)
+    assert pieces == [REPLY[0:4], REPLY[4:8], REPLY[8:12]]
+
+
+def test_reply_that_is_cut_short_json_is_a_typed_error(server: ModelServer) -> None:
+    server.faults.broken_after = 0
+    with pytest.raises(ModelUnavailable) as failed:
+        model_of(server).complete(CHAT, no_cancel())
+    assert failed.value.hint
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_refused_connection_says_how_to_start_the_server(server: ModelServer, call: Callable[..., Any]) -> None:
+    server.stop()
+    with pytest.raises(ModelUnavailable, match="does not answer or went away") as failed:
+        call(model_of(server), no_cancel())
+    assert failed.value.hint.startswith("Start it")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_timeout_is_told_with_a_way_out(server: ModelServer, call: Callable[..., Any]) -> None:
+    server.faults.delay_s = 5.0
+    with pytest.raises(ModelUnavailable, match="took") as failed:
+        call(model_of(server, timeout=0.1), no_cancel())
+    assert failed.value.hint == "Choose a smaller model."
+    assert server.wait_for_disconnects()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_missing_model_names_what_to_do(server: ModelServer, call: Callable[..., Any]) -> None:
+    with pytest.raises(ModelMissing, match="does not have the model 'nobody'") as failed:
+        call(model_of(server, name="nobody"), no_cancel())
+    assert not failed.value.retryable
+    assert failed.value.hint in ("Get it with: ollama pull nobody", "Choose one that it lists.")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_openai_refused_key_says_which_variable(status: int) -> None:
+    with OpenAIServer(ScriptedModel([])) as server:
+        server.faults.status = status
+        with pytest.raises(ModelUnavailable, match="refused the key") as failed:
+            openai_compatible.model(server.api_base, openai_wire.MODEL, "s3cret", 5.0, 1).complete(CHAT, no_cancel())
+    assert failed.value.hint == "Set OPENAI_API_KEY."
+    assert "s3cret" not in str(failed.value)
+
+
+def test_bug_in_the_client_is_let_through(server: ModelServer) -> None:
+    model = LlamaIndexModel(object(), "broken")  # type: ignore[arg-type]
+    for call in CALLS:
+        with pytest.raises(AttributeError):
+            call(model, no_cancel())
+
+
+def test_every_error_of_a_call_is_the_projects_own(server: ModelServer) -> None:
+    for fault, _ in FAULTS:
+        server.faults.clear()
+        for name, value in fault.items():
+            setattr(server.faults, name, value)
+        found = model_of(server).complete_all([CHAT], no_cancel())[0]
+        assert isinstance(found, CragError)
+
+
+# --- cancelling -----------------------------------------------------------------------------------------------------
+
+
+def cancelled_when(is_time: Callable[[], bool]) -> threading.Event:
+    cancel = threading.Event()
+    threading.Thread(target=lambda: wait_until(is_time, 5.0) and cancel.set(), daemon=True).start()
+    return cancel
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_cancel_before_the_first_token_closes_the_connection(server: ModelServer, call: Callable[..., Any]) -> None:
+    server.faults.delay_s = 10.0
+    start = time.monotonic()
+    with pytest.raises(Stopped):
+        call(model_of(server), cancelled_when(lambda: server.active == 1))
+    assert server.wait_for_disconnects()
+    assert time.monotonic() - start < 5.0
+    assert server.engine.asks == [] and wait_until(lambda: server.active == 0, 1.0)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_cancel_in_the_middle_closes_the_connection_and_ends_the_writing(
+    server: ModelServer, call: Callable[..., Any]
+) -> None:
+    engine = server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
+    with pytest.raises(Stopped):
+        call(model_of(server), cancelled_when(lambda: engine.pieces_written >= 3))
+    assert server.wait_for_disconnects()
+    written = engine.pieces_written
+    assert not wait_until(lambda: engine.pieces_written > written, 0.1)
+    assert written < 400
+
+
+def test_cancel_stops_all_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
+    server.faults.delay_s = 10.0
+    with pytest.raises(Stopped):
+        model_of(server, at_once=2).complete_all([CHAT] * 5, cancelled_when(lambda: server.active == 2))
+    assert server.wait_for_disconnects(2)
+    assert server.chat_calls == 2, "what waited for its turn was never sent"
+
+
+def test_closing_the_stream_closes_the_connection(server: ModelServer) -> None:
+    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
+    stream = model_of(server).stream(CHAT, no_cancel())
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert server.wait_for_disconnects()
+
+
+def test_model_can_be_used_again_after_a_cancel(server: ModelServer) -> None:
+    model = model_of(server)
+    server.faults.delay_s = 10.0
+    with pytest.raises(Stopped):
+        model.complete(CHAT, cancelled_when(lambda: server.active == 1))
+    server.faults.clear()
+    assert model.complete(CHAT, no_cancel()).text == REPLY
+
+
+def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -> None:
+    async def inside() -> str:
+        return model_of(server).complete(CHAT, no_cancel()).text
+
+    assert asyncio.run(inside()) == REPLY
+
+
+# --- the loop behind the calls --------------------------------------------------------------------------------------
+
+
+def test_work_that_ends_just_as_the_wait_for_it_times_out_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    from concurrent.futures import Future
+
+    class LateFuture(Future[str]):
+        def result(self, timeout: float | None = None) -> str:
+            if timeout is not None:
+                self.set_result("done")
+                raise TimeoutError
+            return super().result()
+
+    async def work() -> str:
+        return ""
+
+    def submit(coroutine: Any, loop: Any) -> LateFuture:
+        coroutine.close()
+        return LateFuture()
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
+    assert background.wait_for(work(), no_cancel()) == "done"
+
+
+def test_timeout_of_the_work_itself_is_raised() -> None:
+    async def work() -> str:
+        await asyncio.sleep(0.06)
+        raise TimeoutError("of the work")
+
+    with pytest.raises(TimeoutError, match="of the work"):
+        background.wait_for(work(), no_cancel())

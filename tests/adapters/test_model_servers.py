@@ -1,0 +1,198 @@
+"""Looking for models: what is said of a server that is there, empty, something else, or away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp
+
+from crag_core.llms import ollama, openai_compatible
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.local_server import LocalServer
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.openai_server import OpenAIServer
+
+# --- where Ollama is ------------------------------------------------------------------------------------------------
+
+HOSTS = [
+    (None, "http://127.0.0.1:11434"),
+    ("", "http://127.0.0.1:11434"),
+    ("   ", "http://127.0.0.1:11434"),
+    ("box", "http://box:11434"),
+    ("box:1234", "http://box:1234"),
+    ("192.168.0.7", "http://192.168.0.7:11434"),
+    (" box:1234/ ", "http://box:1234"),
+    ("0.0.0.0", "http://127.0.0.1:11434"),
+    ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+    ("http://0.0.0.0:8080", "http://127.0.0.1:8080"),
+    (":8080", "http://127.0.0.1:8080"),
+    ("[::]", "http://127.0.0.1:11434"),
+    ("http://box:1234", "http://box:1234"),
+    ("http://box:1234/", "http://box:1234"),
+    ("https://box", "https://box:443"),
+    ("https://box:8443", "https://box:8443"),
+    ("https://box/ollama", "https://box:443/ollama"),
+    ("https://box:8443/a/b/", "https://box:8443/a/b"),
+    ("box/ollama", "http://box:11434/ollama"),
+    ("[::1]", "http://[::1]:11434"),
+    ("[::1]:1234", "http://[::1]:1234"),
+    ("http://[::1]:1234/", "http://[::1]:1234"),
+]
+
+
+@pytest.mark.parametrize(("value", "url"), HOSTS, ids=repr)
+def test_host_url_makes_an_address_of_what_people_write(value: str | None, url: str) -> None:
+    assert ollama.host_url(value) == url
+    assert ollama.host_url(url) == url, "reading it again changes nothing"
+
+
+# --- Ollama ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ollama_server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel([]), models=["llama3.2", "qwen:7b"]) as server:
+        yield server
+
+
+def test_ollama_with_models(ollama_server: OllamaServer) -> None:
+    state = ollama.look(ollama_server.url)
+    assert state == ollama.ServerState(True, ("llama3.2:latest", "qwen:7b"))
+
+
+def test_ollama_without_models_says_how_to_get_one(ollama_server: OllamaServer) -> None:
+    ollama_server.models = []
+    state = ollama.look(ollama_server.url)
+    assert (state.reachable, state.models) == (True, ())
+    assert "no model yet" in state.message and "ollama pull" in state.hint
+
+
+def test_ollama_embedding_models_are_no_chat_models(
+    ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.stand_ins import ollama_server as wire
+
+    monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
+    assert ollama.look(ollama_server.url).models == ()
+
+
+def test_ollama_that_is_away_says_how_to_start_it(ollama_server: OllamaServer) -> None:
+    ollama_server.stop()
+    state = ollama.look(ollama_server.url)
+    assert (state.reachable, state.models, state.hint) == (False, (), "Start it with: ollama serve")
+    assert ollama_server.url in state.message
+
+
+@pytest.mark.parametrize("host", ["http://box box:1", "http://127.0.0.1:99999", "http://[::1:5"])
+def test_ollama_address_that_is_none_is_told_not_raised(host: str) -> None:
+    state = ollama.look(host)
+    assert not state.reachable and state.message and state.hint
+
+
+class Something(LocalServer):
+    """Answers every list of models with one response."""
+
+    def __init__(self, response: Response) -> None:
+        async def answer(body: object) -> ASGIApp:
+            return response
+
+        super().__init__({("GET", "/api/tags"): answer, ("GET", "/v1/models"): answer})
+
+
+STRANGE = [
+    JSONResponse({"detail": "not found"}, 404),
+    PlainTextResponse("<html>hello</html>"),
+    PlainTextResponse(""),
+    JSONResponse([]),
+    JSONResponse({"models": "none"}),
+    JSONResponse({"models": [1, 2]}),
+    JSONResponse({"error": "broken"}, 500),
+]
+
+
+@pytest.mark.parametrize("response", STRANGE, ids=lambda response: f"{response.status_code} {response.body[:20]!r}")
+def test_what_is_not_ollama_is_told_so(response: Response) -> None:
+    with Something(response) as server:
+        state = ollama.look(server.url)
+    assert (state.reachable, state.models, state.hint) == (False, (), "Check OLLAMA_HOST.")
+    assert "is not Ollama" in state.message
+
+
+def test_ollama_that_hangs_costs_the_timeout() -> None:
+    import asyncio
+
+    async def hang(body: object) -> ASGIApp:
+        await asyncio.sleep(5.0)
+        return PlainTextResponse("")
+
+    with LocalServer({("GET", "/api/tags"): hang}) as server:
+        assert not ollama.look(server.url, timeout=0.1).reachable
+
+
+# --- OpenAI-compatible ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(ScriptedModel([]), models=["one", "two"]) as server:
+        yield server
+
+
+def test_openai_with_models(openai_server: OpenAIServer) -> None:
+    expected = openai_compatible.ServerState(True, ("one", "two"))
+    assert openai_compatible.look(openai_server.api_base) == expected
+    assert openai_compatible.look(f"{openai_server.api_base}/") == expected
+
+
+def test_openai_at_an_address_without_v1_says_that_it_usually_ends_so(openai_server: OpenAIServer) -> None:
+    state = openai_compatible.look(openai_server.url)
+    assert not state.reachable
+    assert "status 404" in state.message and state.hint == "The URL usually ends in /v1."
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_openai_that_wants_a_key_says_which_variable(status: int) -> None:
+    with Something(JSONResponse({"error": "no"}, status)) as server:
+        state = openai_compatible.look(f"{server.url}/v1")
+    assert not state.reachable
+    assert f"status {status}" in state.message and state.hint == "Set OPENAI_API_KEY."
+
+
+def test_openai_key_is_sent_and_never_shown() -> None:
+    seen: list[str] = []
+
+    class Keyed(Something):
+        def __init__(self) -> None:
+            super().__init__(JSONResponse({"data": [{"id": "one"}]}))
+            application = self._app
+
+            async def watched(scope, receive, send):  # type: ignore[no-untyped-def]
+                seen.extend(value.decode() for name, value in scope.get("headers", ()) if name == b"authorization")
+                await application(scope, receive, send)
+
+            self._app = watched  # type: ignore[assignment]
+
+    with Keyed() as server:
+        state = openai_compatible.look(f"{server.url}/v1", "s3cret")
+        openai_compatible.look(f"{server.url}/v1")
+    assert seen == ["Bearer s3cret"]
+    assert state.reachable and "s3cret" not in repr(state)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [PlainTextResponse("<html>"), JSONResponse([]), JSONResponse({"models": []}), JSONResponse({"data": [{}]})],
+    ids=lambda response: repr(response.body[:20]),
+)
+def test_what_lists_no_models_is_told_so(response: Response) -> None:
+    with Something(response) as server:
+        state = openai_compatible.look(f"{server.url}/v1")
+    assert not state.reachable and "does not list models" in state.message
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "no address at all", "http://[::1:5"])
+def test_openai_that_is_away_or_no_address_is_told_not_raised(url: str) -> None:
+    state = openai_compatible.look(url)
+    assert not state.reachable and state.message and state.hint

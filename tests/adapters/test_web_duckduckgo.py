@@ -1,0 +1,176 @@
+"""DuckDuckGo through the real `ddgs` engine against a page of our own: every outcome told apart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from crag_core.errors import Stopped
+from crag_core.types import Origin, WebOutcome
+from crag_core.websearch.duckduckgo import DuckDuckGo
+from tests.stand_ins.duckduckgo_server import BROKEN_PAGE, DuckDuckGoServer, WebResult
+from tests.stand_ins.local_server import wait_until
+
+FOUND = [
+    WebResult("Alan Turing", "https://example.org/turing?a=1&b=2", "Born in 1912 & <raised> in England."),
+    WebResult("Advertisement", "https://duckduckgo.com/y.js?ad=1", "Buy now."),
+    WebResult("Enigma", "http://example.org/enigma", "A machine."),
+    WebResult("Bombe", "https://example.org/bombe", "Another machine."),
+]
+
+
+@pytest.fixture
+def server() -> Iterator[DuckDuckGoServer]:
+    with DuckDuckGoServer(FOUND) as server:
+        yield server
+
+
+def searcher(timeout: float = 5.0, pauses: tuple[float, ...] = (0, 0)) -> DuckDuckGo:
+    return DuckDuckGo(timeout, pauses)
+
+
+def no_cancel() -> threading.Event:
+    return threading.Event()
+
+
+def test_results_become_web_passages_in_their_order(server: DuckDuckGoServer) -> None:
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert (reply.outcome, reply.provider, reply.from_cache) == (WebOutcome.USED, "DuckDuckGo", False)
+    assert [passage.source for passage in reply.passages] == ["Alan Turing", "Enigma", "Bombe"]
+    first = reply.passages[0]
+    assert first.url == FOUND[0].url
+    assert first.text == "Born in 1912 & in England.", "ddgs takes out what looks like a tag"
+    assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
+    assert len({passage.id for passage in reply.passages}) == 3
+    assert server.queries == ["alan turing"]
+
+
+def test_same_page_gives_the_same_ids(server: DuckDuckGoServer) -> None:
+    assert searcher().search("a", 5, no_cancel()).passages == searcher().search("b", 5, no_cancel()).passages
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_limit_is_respected(server: DuckDuckGoServer, limit: int) -> None:
+    assert len(searcher().search("alan turing", limit, no_cancel()).passages) == limit
+
+
+def test_address_found_twice_is_one_passage(server: DuckDuckGoServer) -> None:
+    server.results = [FOUND[0], FOUND[2], WebResult("Again", FOUND[0].url, "The same page once more.")]
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert [passage.source for passage in reply.passages] == ["Alan Turing", "Enigma"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", "data:text/html,<b>x</b>", "JaVaScRiPt:alert(1)", "/relative", "file:///etc/passwd", "https://", ""],
+)
+def test_links_that_are_no_web_address_are_dropped(server: DuckDuckGoServer, address: str) -> None:
+    server.results = [WebResult("Trap", address, "Click me."), FOUND[2]]
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert [passage.url for passage in reply.passages] == [FOUND[2].url]
+    server.results = [WebResult("Trap", address, "Click me.")]
+    assert searcher().search("alan turing", 5, no_cancel()).outcome is WebOutcome.EMPTY
+
+
+def test_link_that_cannot_be_read_is_dropped(server: DuckDuckGoServer) -> None:
+    server.results = [WebResult("Trap", "https://[::1", "Click me."), FOUND[2]]
+    assert len(searcher().search("alan turing", 5, no_cancel()).passages) == 1
+
+
+def test_result_without_text_or_title_is_named_by_its_host(server: DuckDuckGoServer) -> None:
+    server.results = [WebResult("", "https://example.org/x", "Some text."), WebResult("A title", "https://example.org/y", "")]
+    first, second = searcher().search("alan turing", 5, no_cancel()).passages
+    assert first.source == "example.org"
+    assert second.text == "A title"
+
+
+def test_nothing_found_is_empty_and_names_the_query(server: DuckDuckGoServer) -> None:
+    server.results = ()
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
+    assert "“alan turing”" in reply.message
+
+
+@pytest.mark.parametrize("status", [202, 403, 429])
+def test_rate_limit_is_waited_out_and_then_told(server: DuckDuckGoServer, status: int) -> None:
+    server.status = status
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert reply.outcome is WebOutcome.RATE_LIMITED
+    assert "try again in a minute" in reply.message
+    assert server.queries == ["alan turing"] * 3, "once, and once after each pause"
+
+
+def test_rate_limit_that_ends_is_nothing_to_tell(server: DuckDuckGoServer) -> None:
+    def lift(query: str) -> list[WebResult]:
+        server.status = 202 if len(server.queries) < 3 else 200
+        return FOUND
+
+    server.results = lift
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert (reply.outcome, len(reply.passages), reply.message) == (WebOutcome.USED, 3, "")
+    assert len(server.queries) == 3
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+def test_other_refusal_is_a_failure_not_a_rate_limit(server: DuckDuckGoServer, status: int) -> None:
+    server.status = status
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert reply.outcome is WebOutcome.FAILED
+    assert f"HTTP {status}" in reply.message
+    assert len(server.queries) == 1
+
+
+def test_time_out_is_told_with_its_seconds(server: DuckDuckGoServer) -> None:
+    server.delay_s = 5.0
+    reply = searcher(timeout=0.2).search("alan turing", 5, no_cancel())
+    assert (reply.outcome, reply.message) == (WebOutcome.TIMED_OUT, "DuckDuckGo did not answer within 0.2 s.")
+
+
+def test_refused_connection_is_a_failure_until_the_server_is_back(server: DuckDuckGoServer) -> None:
+    server.stop()
+    shared = searcher()
+    reply = shared.search("alan turing", 5, no_cancel())
+    assert reply.outcome is WebOutcome.FAILED
+    assert "could not be asked" in reply.message
+    server.start()
+    assert shared.search("alan turing", 5, no_cancel()).outcome is WebOutcome.USED
+
+
+@pytest.mark.parametrize("page", [BROKEN_PAGE, "", "   ", "\x00", "<!-- -->", "{}"], ids=repr)
+def test_broken_or_blank_page_brings_nothing_and_raises_nothing(server: DuckDuckGoServer, page: str) -> None:
+    server.page = page
+    reply = searcher().search("alan turing", 5, no_cancel())
+    assert reply.outcome in (WebOutcome.EMPTY, WebOutcome.FAILED)
+    assert reply.passages == () and reply.message
+
+
+def test_markup_in_a_result_does_not_come_through(server: DuckDuckGoServer) -> None:
+    trap = "before <img src=x onerror=alert(1)></evidence> after"
+    server.results = [WebResult("<script>title</script>", "https://example.org/", trap)]
+    passage = searcher().search("alan turing", 5, no_cancel()).passages[0]
+    assert passage.source == "title"
+    assert passage.text.split() == ["before", "after"]
+
+
+def test_cancel_during_a_request_lets_go_at_once(server: DuckDuckGoServer) -> None:
+    server.delay_s = 3.0
+    cancel = threading.Event()
+    threading.Thread(target=lambda: wait_until(lambda: bool(server.queries), 5.0) and cancel.set()).start()
+    start = time.monotonic()
+    with pytest.raises(Stopped):
+        searcher().search("alan turing", 5, cancel)
+    assert time.monotonic() - start < 2.5
+
+
+def test_cancel_during_a_pause_lets_go_at_once(server: DuckDuckGoServer) -> None:
+    server.status = 202
+    cancel = threading.Event()
+    threading.Thread(target=lambda: wait_until(lambda: bool(server.queries), 5.0) and cancel.set()).start()
+    start = time.monotonic()
+    with pytest.raises(Stopped):
+        searcher(pauses=(60.0,)).search("alan turing", 5, cancel)
+    assert time.monotonic() - start < 10.0
+    assert len(server.queries) == 1

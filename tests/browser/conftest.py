@@ -1,0 +1,97 @@
+"""The real application in its own process, and a real Chromium to use it with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+PATIENCE = 60_000  # milliseconds; a busy machine is no failure
+
+expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh page that fails the test when the page's own script throws."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context.set_default_timeout(PATIENCE)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    context.close()
+    assert errors == []
+
+
+@contextmanager
+def serve(home: Path, **environment: str) -> Iterator[str]:
+    """The application as a user starts it, on a free port; its URL."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.headless", "true"]
+    defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
+    log = (home / "app.log").open("w")
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **defaults, **environment}, stdout=log, stderr=subprocess.STDOUT
+    )
+    try:
+        url = f"http://localhost:{port}"
+        _wait_for(lambda: process.poll() is not None or _answers(f"{url}/_stcore/health"))
+        assert process.poll() is None, (home / "app.log").read_text()
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+        log.close()
+
+
+@pytest.fixture(scope="session")
+def empty_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The application without any document: its first start is over, the sample documents were removed."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "sample-indexed").touch()
+    with serve(home) as url:
+        yield url
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2) as reply:
+            return bool(reply.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def _wait_for(condition: Callable[[], bool], tries: int = 600) -> None:
+    import threading
+
+    pause = threading.Event()
+    for _ in range(tries):
+        if condition():
+            return
+        pause.wait(0.1)
+    raise TimeoutError("the application did not start within a minute")

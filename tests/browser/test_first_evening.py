@@ -1,0 +1,111 @@
+"""What a newcomer does on the first evening, in a real browser: upload, ask, look, slide, stop."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import serve
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+HOSTILE = "Visit https://evil.example or mail eve@evil.example <img src=x onerror=alert(1)> :red[boo] [click](https://evil.example)"
+
+
+def make_pdf(path: Path) -> Path:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=12)
+    for text in (
+        "The lighthouse of Skerry Point was built in 1854. Its lamp was electrified in 1931.",
+        f"The keeper is paid 31 crowns a week. The tower is 42 metres high and has 196 steps. {HOSTILE}",
+    ):
+        pdf.add_page()
+        pdf.multi_cell(0, 8, text)
+    pdf.output(str(path))
+    return path
+
+
+def upload(page: Page, url: str, *files: Path) -> None:
+    page.goto(f"{url}/documents")
+    expect(page.get_by_role("button", name="Index")).to_be_visible()
+    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    page.locator("input[type=file]").set_input_files([str(file) for file in files])
+    page.get_by_role("button", name=re.compile("^.*Index (it|[0-9]+ files)")).click()
+
+
+def ask(page: Page, question: str) -> None:
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Ask", exact=False).last.click()
+
+
+def test_upload_ask_and_slide(page: Page, empty_app: str, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"")
+    upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"), bad)
+    expect(page.get_by_text("indexed, 2 passages")).to_be_visible()
+    expect(page.get_by_text(re.compile("bad.pdf.*empty", re.DOTALL)).first).to_be_visible()
+
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "How high is the tower of the lighthouse?")
+    verdict = page.locator("h2").first
+    expect(verdict).to_contain_text("AMBIGUOUS")
+    expect(page.get_by_role("heading", name="lighthouse.pdf, page 2")).to_be_visible()
+    expect(page.get_by_text("42 metres").first).to_be_visible()
+    expect(page.locator("del").first).to_be_visible()
+
+    # A citation leads to the card of its passage.
+    page.locator("a", has_text="[1]").first.click()
+    expect(page).to_have_url(re.compile("#passage-"))
+
+    # The thresholds by keyboard: the upper one down to the lower one, then to the right end; then the lower one.
+    thumbs = page.get_by_role("slider")
+    thumbs.nth(1).focus()
+    page.keyboard.press("Home")
+    expect(verdict).to_contain_text(re.compile(r"\bCORRECT"))
+    page.keyboard.press("End")
+    expect(verdict).to_contain_text("AMBIGUOUS")
+    thumbs.nth(0).focus()
+    for _ in range(60):
+        page.keyboard.press("ArrowRight")
+    expect(verdict).to_contain_text("INCORRECT")
+    expect(page.get_by_text("No model was called.")).to_be_visible()
+    expect(page).to_have_url(re.compile("thresholds="))
+
+    # The link with these thresholds opens with them, in another session.
+    shared = page.url.split("#")[0]
+    page.goto(shared)
+    expect(page.get_by_role("slider").nth(1)).to_have_attribute("aria-valuenow", "1")
+
+
+def test_hostile_text_stays_text(page: Page, empty_app: str, tmp_path: Path) -> None:
+    upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"))
+    expect(page.get_by_text("already indexed").or_(page.get_by_text("indexed, 2 passages")).first).to_be_visible()
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "What is a keeper paid? https://evil.example <b>bold</b>")
+    expect(page.get_by_text("evil.example").first).to_be_visible()
+    assert page.locator("a[href*='evil']").count() == 0
+    assert page.locator("img[src='x']").count() == 0
+
+
+def test_stop_really_stops(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "sample-indexed").touch()
+    engine = ScriptedModel(lambda messages: "word " * 400, delay_s=0.1)
+    with OllamaServer(engine) as server, serve(tmp_path, OLLAMA_HOST=server.url) as url:
+        upload(page, url, make_pdf(tmp_path / "lighthouse.pdf"))
+        expect(page.get_by_text("indexed, 2 passages")).to_be_visible()
+        page.get_by_role("link", name="Ask").click()
+        ask(page, "How high is the tower of the lighthouse?")
+        expect(page.get_by_text("word word").first).to_be_visible()
+        page.get_by_role("button", name="Stop", exact=False).last.click()
+        expect(page.get_by_text("Stopped by you; this is what was written until then.")).to_be_visible()
+        assert server.wait_for_disconnects()
+        written = server.pieces_sent
+        assert written < 400
+        expect(page.get_by_text("What was done is kept")).to_be_visible()
+        assert server.pieces_sent == written

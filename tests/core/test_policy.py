@@ -1,0 +1,242 @@
+"""The policies as data: every file says what its description says, and a wrong file is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.errors import BadRecord
+from crag_core.policy import Aggregation, FastPath, Handling, Policy, StripOrder, WebUse, parse_policy
+from crag_core.types import Action
+from tests.core.builders import CARD, POLICIES, POLICY_FILES, policy_file
+
+DESCRIBED: dict[str, dict[str, Any]] = {
+    "paper": {"aggregation": Aggregation.BEST, "refine_web": True, "ungraded_score": None},
+    "worst-chunk": {
+        "evaluator": "llm",
+        "aggregation": Aggregation.WORST,
+        "lower": 0.3,
+        "upper": 0.7,
+        "ungraded_score": 0.5,
+        "web_limit": 3,
+        "web_query_words": 10,
+    },
+    "rank-weighted": {
+        "evaluator": "llm",
+        "aggregation": Aggregation.RANK_WEIGHTED,
+        "lower": 0.3,
+        "upper": 0.7,
+        "lower_is_inclusive": True,
+        "ungraded_score": 0.5,
+        "grade_top": 5,
+        "web_limit": 5,
+    },
+    "heuristic": {
+        "evaluator": "heuristic",
+        "aggregation": Aggregation.SIGNALS,
+        "lower": 0.5,
+        "upper": 0.75,
+        "upper_is_exclusive": True,
+        "lower_is_inclusive": True,
+        "weights": (("keyword_overlap", 0.3), ("coherence", 0.4), ("length_adequacy", 0.15), ("diversity", 0.15)),
+        "web_limit": 5,
+    },
+    "signals": {
+        "aggregation": Aggregation.SIGNALS,
+        "lower": 0.3,
+        "upper": 0.7,
+        "lower_is_inclusive": True,
+        "weights": (("rerank_top3", 0.4), ("keyword_coverage", 0.3), ("agreement", 0.3)),
+    },
+    "agentic": {
+        "evaluator": "llm",
+        "aggregation": Aggregation.MEAN_OF_KEPT,
+        "lower": 0.3,
+        "upper": 0.7,
+        "ungraded_score": 0.5,
+        "fast_path": FastPath(read_file=True, few_context=2, high_vector_score=0.8),
+    },
+}
+
+WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
+NEVER, ALWAYS, WHEN_FEW = WebUse.NEVER, WebUse.ALWAYS, WebUse.WHEN_FEW
+
+ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
+    "paper": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "worst-chunk": (("Correct", WHOLE, NEVER), ("Ambiguous", EXTRACT, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "rank-weighted": (("Correct", WHOLE, NEVER), ("Ambiguous", REFINE, WHEN_FEW), ("Incorrect", DISCARD, ALWAYS)),
+    "heuristic": (("Relevant", WHOLE, NEVER), ("Partial", WHOLE, NEVER), ("Irrelevant", DISCARD, ALWAYS)),
+    "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
+}
+
+
+def test_the_six_described_policies_are_there() -> None:
+    assert {path.stem for path in POLICY_FILES.glob("*.toml")} >= set(POLICIES)
+
+
+@pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_policy_file_is_valid_and_introduces_itself(path: Any) -> None:
+    of = parse_policy(path.read_text("utf-8"), path.stem)
+    assert of.name == path.stem
+    assert of.title and of.summary and of.source
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_says_what_its_description_says(name: str) -> None:
+    of = policy_file(name)
+    assert {field: getattr(of, field) for field in DESCRIBED[name]} == DESCRIBED[name]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_each_action_does_what_its_description_says(name: str) -> None:
+    routes = [policy_file(name).route(action) for action in Action]
+    assert tuple((route.label, route.passages, route.web) for route in routes) == ROUTES[name]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_options_that_were_not_described_are_off(name: str) -> None:
+    of = policy_file(name)
+    assert not of.low_variance_promotes
+    assert not of.web_when_ungraded
+    if name not in ("heuristic", "rank-weighted", "signals"):
+        assert not of.lower_is_inclusive
+    if name != "heuristic":
+        assert not of.upper_is_exclusive
+    if name != "agentic":
+        assert of.fast_path == FastPath()
+
+
+def test_the_finer_points_of_single_policies() -> None:
+    ambiguous = policy_file("rank-weighted").ambiguous
+    assert (ambiguous.drop_below, ambiguous.web_below_results) == (0.4, 3)
+    assert policy_file("heuristic").ambiguous.expand
+    assert policy_file("heuristic").incorrect.keep_original_without_web
+    assert policy_file("heuristic").strips.token_budget == 8000
+    strips = policy_file("signals").strips
+    assert (strips.cutoff, strips.order, strips.token_budget) == (0.5, StripOrder.RELEVANCE, 4096)
+    assert policy_file("paper").strips.order is StripOrder.DOCUMENT
+    agentic = policy_file("agentic")
+    assert agentic.ambiguous.re_retrieve and agentic.incorrect.re_retrieve and not agentic.correct.re_retrieve
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_which_policies_read_passage_grades(name: str) -> None:
+    assert policy_file(name).reads_grades is (name != "heuristic")
+
+
+def test_agentic_drops_below_its_lower_threshold_under_every_action() -> None:
+    moved = policy_file("agentic").with_thresholds(lower=0.2)
+    assert [moved.drops_below(action) for action in Action] == [0.2, 0.2, 0.2]
+    assert [policy_file("rank-weighted").drops_below(action) for action in Action] == [None, 0.4, None]
+
+
+TOML = """
+title = "Mine"
+summary = "A policy of my own."
+source = "Me"
+evaluator = "llm"
+aggregation = "best"
+lower = 0.3
+upper = 0.7
+
+[strips]
+cutoff = 0.30
+
+[correct]
+label = "Correct"
+passages = "whole"
+
+[ambiguous]
+label = "Ambiguous"
+passages = "refine"
+web = "always"
+
+[incorrect]
+label = "Incorrect"
+passages = "discard"
+web = "always"
+"""
+
+
+def test_what_a_file_leaves_out_takes_its_default() -> None:
+    of = parse_policy(TOML, "mine")
+    assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, 2048)
+    assert (of.correct.web, of.ungraded_score, of.web_limit) == (WebUse.NEVER, None, 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("uper = 0.6", "policy mine.uper: unknown key. Did you mean 'upper'?"),
+        ("lower = 0.9\nupper = 0.2", "lower must not exceed upper, found lower 0.9 and upper 0.2"),
+        ("lower = -0.1", "lower must lie in 0..1, found -0.1"),
+        ("upper = 1.1", "upper must lie in 0..1, found 1.1"),
+        ("ungraded_score = 5", "ungraded_score must lie in 0..1, found 5"),
+        ("lower = nan", "policy mine.lower: expected a finite number"),
+        ('lower = "0.3"', "policy mine.lower: expected float, found str '0.3'"),
+        ('aggregation = "median"', "policy mine.aggregation: expected one of best, worst, rank-weighted"),
+        ("grade_top = 2.5", "policy mine.grade_top: expected int, found float 2.5"),
+        ("lower =", "Policy 'mine' is not valid TOML"),
+        ("lower = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
+        ("lower = " + "9" * 5000, "Policy 'mine' is not valid TOML"),
+        ('aggregation = "signals"', "aggregation 'signals' needs weights with a positive sum"),
+    ],
+)
+def test_a_wrong_line_is_refused_by_name(line: str, message: str) -> None:
+    given = [key.split("=")[0] for key in line.splitlines()]
+    kept = "\n".join(old for old in TOML.splitlines() if not any(old.startswith(key) for key in given))
+    with pytest.raises(BadRecord) as refusal:
+        parse_policy(f"{line}\n{kept}", "mine")
+    assert message in str(refusal.value)
+
+
+def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:
+    with pytest.raises(BadRecord, match=r"policy mine\.correct\.lable: unknown key\. Did you mean 'label'\?"):
+        parse_policy(TOML.replace('label = "Correct"', 'lable = "Correct"'), "mine")
+    with pytest.raises(BadRecord, match=r"strips\.cutoff must lie in 0\.\.1"):
+        parse_policy(TOML.replace("cutoff = 0.30", "cutoff = 30"), "mine")
+    with pytest.raises(BadRecord, match=r"policy mine\.incorrect\.passages: expected one of whole, refine"):
+        parse_policy(TOML.replace('passages = "discard"', 'passages = "burn"'), "mine")
+
+
+def test_a_policy_without_an_action_is_refused() -> None:
+    with pytest.raises(BadRecord, match=r"policy mine\.incorrect: missing"):
+        parse_policy(TOML.split("[incorrect]")[0], "mine")
+
+
+def test_thresholds_move_one_at_a_time() -> None:
+    of = policy_file("rank-weighted")
+    assert of.with_thresholds(lower=0.1) == replace(of, lower=0.1)
+    assert of.with_thresholds(upper=0.9) == replace(of, upper=0.9)
+    assert of.with_thresholds(cutoff=0.9) == replace(of, strips=replace(of.strips, cutoff=0.9))
+    assert of.with_thresholds() == of
+    assert of.with_thresholds(lower=0.0, upper=0.0).lower == 0.0
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.8, 0.7), (-0.1, 0.7), (0.3, 1.1), (float("nan"), 0.7)])
+def test_thresholds_that_make_no_sense_are_refused(lower: float, upper: float) -> None:
+    with pytest.raises(ValueError, match="must"):
+        policy_file("rank-weighted").with_thresholds(lower, upper)
+
+
+def thresholds(of: Policy) -> tuple[float, float, float]:
+    return of.lower, of.upper, of.strips.cutoff
+
+
+def test_with_another_evaluator_its_own_defaults_are_the_start() -> None:
+    suited = policy_file("worst-chunk").suited_to(CARD, CARD)
+    assert thresholds(suited) == (0.2, 0.8, 0.45)
+
+
+def test_with_its_own_evaluator_a_policy_keeps_its_thresholds() -> None:
+    suited = policy_file("worst-chunk").suited_to(replace(CARD, name="llm"), CARD)
+    assert thresholds(suited) == (0.3, 0.7, 0.45)
+
+
+@pytest.mark.parametrize("name", ["heuristic", "signals"])
+def test_thresholds_on_signals_do_not_depend_on_the_evaluator(name: str) -> None:
+    of = policy_file(name)
+    assert thresholds(of.suited_to(CARD, CARD)) == (of.lower, of.upper, 0.45)

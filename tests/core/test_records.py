@@ -1,0 +1,250 @@
+"""Records to plain JSON and back, and what is refused on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crag_core.errors import BadRecord
+from crag_core.policy import Aggregation, FastPath, Policy, Route, StripRules
+from crag_core.records import fingerprint, from_plain, to_plain
+from crag_core.trace import RunSettings, Trace
+from crag_core.types import (
+    Answer,
+    Correction,
+    Decision,
+    EvaluatorCard,
+    Excerpt,
+    Extraction,
+    Grade,
+    Knowledge,
+    Passage,
+    Step,
+    Strip,
+    StripVerdict,
+    Usage,
+    WebSearch,
+)
+from tests.core.builders import POLICIES, policy
+
+RECORDS = [
+    Answer,
+    Correction,
+    Decision,
+    EvaluatorCard,
+    Excerpt,
+    Extraction,
+    FastPath,
+    Grade,
+    Knowledge,
+    Passage,
+    Policy,
+    Route,
+    RunSettings,
+    Step,
+    Strip,
+    StripRules,
+    StripVerdict,
+    Trace,
+    Usage,
+    WebSearch,
+]
+
+shares = st.floats(0.0, 1.0)
+texts = st.text(st.characters(), max_size=8)  # lone surrogates too
+LEAVES: dict[Any, st.SearchStrategy[Any]] = {
+    str: texts,
+    float: shares,
+    int: st.integers(1, 10**6),
+    bool: st.booleans(),
+}
+
+
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return st.none() | st.one_of([values_of(option) for option in inner if option is not type(None)])
+    if origin is tuple and inner[-1] is Ellipsis:
+        return st.lists(values_of(inner[0]), max_size=2).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values_of, inner))
+    if dataclasses.is_dataclass(hint):
+        return records_of(typing.cast(type, hint))
+    if issubclass(hint, StrEnum):
+        return st.sampled_from(hint)
+    return LEAVES[hint]
+
+
+def records_of(kind: type) -> st.SearchStrategy[Any]:
+    fields = {name: values_of(hint) for name, hint in typing.get_type_hints(kind).items()}
+    if kind is not Policy:
+        return st.builds(kind, **fields)
+    del fields["lower"], fields["upper"]
+    weights = st.tuples(st.tuples(st.just("agreement"), st.floats(0.1, 1.0)))
+    pair = st.tuples(shares, shares).map(sorted)
+    return pair.flatmap(
+        lambda ends: st.builds(Policy, **fields | {"weights": weights}, lower=st.just(ends[0]), upper=st.just(ends[1]))
+    )
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_record_survives_the_way_to_json_and_back(kind: type, data: st.DataObject) -> None:
+    record = data.draw(records_of(kind))
+    plain = json.loads(json.dumps(to_plain(record)))
+    assert from_plain(kind, plain) == record
+    assert fingerprint(from_plain(kind, plain)) == fingerprint(record)
+
+
+def test_plain_values_are_plain() -> None:
+    verdict = StripVerdict(Strip("p1", 0, 0, 4, "Text", 0.5), True, "kept")
+    assert to_plain(verdict) == {
+        "strip": {"passage_id": "p1", "index": 0, "start": 0, "end": 4, "text": "Text", "score": 0.5},
+        "kept": True,
+        "reason": "kept",
+    }
+
+
+def test_missing_fields_take_their_defaults() -> None:
+    assert from_plain(Passage, {"id": "p1", "text": "", "source": "a.txt"}) == Passage("p1", "", "a.txt")
+
+
+def test_none_and_empty_stay_apart() -> None:
+    none = from_plain(Extraction, {"passage_id": "p1", "strip_indexes": [], "raw": None})
+    empty = from_plain(Extraction, {"passage_id": "p1", "strip_indexes": [], "raw": ""})
+    assert (none.raw, empty.raw) == (None, "")
+
+
+def test_whole_numbers_pass_where_a_float_is_meant() -> None:
+    score = from_plain(Grade, {"passage_id": "p1", "score": 1}).score
+    assert score == 1.0 and isinstance(score, float)
+
+
+def test_a_table_passes_for_named_numbers() -> None:
+    data = {"id": "p1", "text": "", "source": "", "scores": {"cosine": 0.5, "bm25": 7}}
+    assert from_plain(Passage, data).scores == (("cosine", 0.5), ("bm25", 7.0))
+
+
+GOOD = {"passage_id": "p1", "score": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "found"),
+    [
+        (GOOD | {"score": "0.5"}, "score", "expected float, found str '0.5'"),
+        (GOOD | {"score": True}, "score", "expected float, found bool True"),
+        (GOOD | {"score": [0.5]}, "score", "expected float, found list"),
+        (GOOD | {"score": float("nan")}, "score", "expected a finite number"),
+        (GOOD | {"score": float("inf")}, "score", "expected a finite number"),
+        (GOOD | {"score": 10**400}, "score", "expected a finite number"),
+        (GOOD | {"score": 1.01}, "Grade", "0..1"),
+        (GOOD | {"score": -0.01}, "Grade", "0..1"),
+        (GOOD | {"reason": None}, "reason", "expected str, found NoneType"),
+        (GOOD | {"reason": 7}, "reason", "expected str, found int 7"),
+        (GOOD | {"retryable": 1}, "retryable", "expected bool, found int 1"),
+        (GOOD | {"retryable": "no"}, "retryable", "expected bool, found str"),
+        (GOOD | {"parts": 3}, "parts", "expected a list"),
+        (GOOD | {"parts": "ab"}, "parts", "expected a list"),
+        (GOOD | {"parts": [["cosine"]]}, "parts[0]", "expected 2 values, found 1"),
+        (GOOD | {"parts": [["cosine", "x"]]}, "parts[0][1]", "expected float"),
+        (GOOD | {"usage": []}, "usage", "expected a table of fields"),
+        (GOOD | {"usage": {"calls": 1.5}}, "usage.calls", "expected int, found float 1.5"),
+        (GOOD | {"usage": {"calls": True}}, "usage.calls", "expected int, found bool"),
+        ({"passage_id": "p1"}, "score", "missing"),
+        ([GOOD], "Grade", "expected a table of fields, found list"),
+        (None, "Grade", "expected a table of fields, found NoneType"),
+        ("p1", "Grade", "expected a table of fields, found str"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_path(data: Any, path: str, found: str) -> None:
+    with pytest.raises(BadRecord) as refusal:
+        from_plain(Grade, data)
+    assert refusal.value.message.startswith(f"{path}: ")
+    assert found in refusal.value.message
+
+
+def test_an_unknown_name_of_a_choice_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(BadRecord, match="state: expected one of done, skipped, failed, stopped, waiting, found str 'ok'"):
+        from_plain(Step, {"name": "grade", "summary": "", "state": "ok"})
+
+
+@pytest.mark.parametrize("value", [[], {}, 3, None])
+def test_a_choice_that_is_no_name_at_all_is_refused(value: Any) -> None:
+    with pytest.raises(BadRecord, match="state: expected one of"):
+        from_plain(Step, {"name": "grade", "summary": "", "state": value})
+
+
+def test_an_unknown_key_is_answered_with_the_nearest_known_one() -> None:
+    with pytest.raises(BadRecord) as refusal:
+        from_plain(Grade, GOOD | {"reson": "typo"}, "run.grades[3]")
+    assert refusal.value.message == "run.grades[3].reson: unknown key."
+    assert "Did you mean 'reason'?" in refusal.value.hint
+
+
+def test_an_unknown_key_far_from_all_lists_the_known_ones() -> None:
+    with pytest.raises(BadRecord) as refusal:
+        from_plain(Usage, {"__class__": 1})
+    assert refusal.value.hint == "Known keys: calls, prompt_tokens, completion_tokens."
+
+
+def test_long_wrong_values_are_cut_in_the_message() -> None:
+    with pytest.raises(BadRecord) as refusal:
+        from_plain(Grade, GOOD | {"score": "x" * 10_000})
+    assert len(refusal.value.message) < 120
+
+
+def test_nested_records_are_named_down_to_the_field() -> None:
+    with pytest.raises(BadRecord, match=r"^run\.plan\[1\]\.kind: expected one of keep, discard"):
+        from_plain(
+            Decision,
+            {
+                "action": "CORRECT",
+                "label": "",
+                "score": None,
+                "reason": "",
+                "plan": [{"kind": "keep", "reason": ""}, {"kind": "delete", "reason": ""}],
+            },
+            "run",
+        )
+
+
+def test_equal_records_have_equal_fingerprints() -> None:
+    first = policy("paper").with_thresholds(0.25, 0.75)
+    second = policy("paper").with_thresholds(0.5, 0.5).with_thresholds(0.25, 0.75)
+    assert fingerprint(first) == fingerprint(second)
+
+
+def test_the_fingerprint_is_the_same_in_every_process() -> None:
+    # SHA-256 of {"calls":1,"completion_tokens":3,"prompt_tokens":2}
+    assert fingerprint(Usage(1, 2, 3)) == "7be65d070f3d3dc2"
+
+
+def test_every_setting_is_part_of_the_fingerprint() -> None:
+    of = policy("signals")
+    changes: dict[str, Any] = {
+        "lower": 0.31,
+        "upper": 0.71,
+        "aggregation": Aggregation.BEST,
+        "upper_is_exclusive": True,
+        "ungraded_score": 0.5,
+        "web_limit": 6,
+        "weights": (("agreement", 1.0),),
+        "strips": StripRules(0.51),
+        "fast_path": FastPath(few_context=1),
+        "correct": dataclasses.replace(of.correct, label="Right"),
+    }
+    prints = {fingerprint(dataclasses.replace(of, **{name: value})) for name, value in changes.items()}
+    assert len(prints | {fingerprint(of)}) == len(changes) + 1
+
+
+def test_policies_have_different_fingerprints() -> None:
+    assert len({fingerprint(policy(name)) for name in POLICIES}) == len(POLICIES)

@@ -1,0 +1,367 @@
+"""Which strips and passages reach the answer, in which order, and why the others do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.decide import decide
+from crag_core.policy import Handling, Policy, StripOrder, StripRules
+from crag_core.refine import as_passage, decompose, recompose
+from crag_core.types import (
+    Action,
+    Correction,
+    CorrectionKind,
+    Decision,
+    Extraction,
+    Knowledge,
+    Passage,
+    Strip,
+    WebOutcome,
+    WebSearch,
+)
+from tests.core.builders import graded, kept, passage, policy, searched, strips_of, struck, web_page
+
+FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
+TIMES = passage("p2", "The ferry leaves at eight. It is white.", document_id="times", ordinal=0)
+FOUND = (FARES, TIMES)
+STRIPS = (
+    *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("Dogs pay half.", 0.5), ("The sea is blue.", 0.1)),
+    *strips_of(TIMES, ("The ferry leaves at eight.", 0.7), ("It is white.", 0.2)),
+)
+WEB = (CorrectionKind.WEB_SEARCH,)
+
+
+def ruling(action: Action, *kinds: CorrectionKind, discarded: dict[str, str] | None = None) -> Decision:
+    plan = [Correction(kind, "because") for kind in kinds]
+    plan += [Correction(CorrectionKind.DISCARD, why, name) for name, why in (discarded or {}).items()]
+    return Decision(action, "", 0.5, "", tuple(plan))
+
+
+CORRECT = ruling(Action.CORRECT)
+AMBIGUOUS = ruling(Action.AMBIGUOUS, *WEB)
+INCORRECT = ruling(Action.INCORRECT, CorrectionKind.DISCARD, *WEB)
+
+
+def texts(knowledge: Knowledge) -> list[str]:
+    return [excerpt.text for excerpt in knowledge.excerpts]
+
+
+def refining(cutoff: float = 0.5, order: StripOrder = StripOrder.DOCUMENT, budget: int = 2048) -> Policy:
+    return replace(policy("paper"), strips=StripRules(cutoff, order, budget))
+
+
+def refine(of: Policy, strips: tuple[Strip, ...] = STRIPS, found: tuple[Passage, ...] = FOUND) -> Knowledge:
+    return recompose(of, CORRECT, found, strips, None, None)
+
+
+def test_decomposition_keeps_every_place() -> None:
+    strips = decompose(FARES)
+    assert [strip.text for strip in strips] == ["Adults pay nine euros.", "Dogs pay half.", "The sea is blue."]
+    assert all(FARES.text[strip.start : strip.end] == strip.text for strip in strips)
+    assert [strip.id for strip in strips] == ["p1#0", "p1#1", "p1#2"]
+    assert all(strip.score is None for strip in strips)
+
+
+def test_a_strip_is_graded_as_a_passage_of_its_own_without_the_whole_passages_scores() -> None:
+    whole = replace(FARES, scores=(("cosine", 0.9),))
+    piece = as_passage(STRIPS[1], whole)
+    assert (piece.id, piece.text, piece.scores, piece.source) == ("p1#1", "Dogs pay half.", (), FARES.source)
+
+
+@pytest.mark.parametrize(("cutoff", "strips"), [(0.4999, 1), (0.5, 1), (0.5001, 0)])
+def test_a_strip_on_the_cut_off_is_kept(cutoff: float, strips: int) -> None:
+    verdicts = refine(refining(cutoff)).verdicts
+    assert kept(verdicts).count("Dogs pay half.") == strips
+
+
+def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
+    knowledge = refine(refining(0.5))
+    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
+    assert [excerpt.strip_ids for excerpt in knowledge.internal] == [("p1#0", "p1#1"), ("p2#0",)]
+    assert struck(knowledge.verdicts) == {
+        "The sea is blue.": "score 0.10 is below the cut-off 0.50",
+        "It is white.": "score 0.20 is below the cut-off 0.50",
+    }
+    assert [verdict.strip for verdict in knowledge.verdicts] == list(STRIPS)
+    assert knowledge.external == () and knowledge.notes == ()
+
+
+def test_a_score_close_to_the_cut_off_does_not_contradict_itself() -> None:
+    strips = strips_of(FARES, ("Dogs pay half.", 0.4999))
+    assert struck(refine(refining(0.5), strips).verdicts) == {
+        "Dogs pay half.": "score 0.4999 is below the cut-off 0.5000"
+    }
+
+
+def test_an_ungraded_strip_is_struck_out_as_not_graded_even_at_cut_off_zero() -> None:
+    strips = strips_of(FARES, ("Adults pay nine euros.", 0.0), ("Dogs pay half.", None))
+    knowledge = refine(refining(0.0), strips)
+    assert texts(knowledge) == ["Adults pay nine euros."]
+    assert struck(knowledge.verdicts) == {"Dogs pay half.": "not graded"}
+
+
+def test_the_same_sentence_is_kept_once_where_it_scores_best() -> None:
+    again = passage("p3", "Dogs  pay\nhalf. Cats pay nothing.")
+    strips = (*STRIPS, *strips_of(again, ("Dogs  pay\nhalf.", 0.8), ("Cats pay nothing.", 0.6)))
+    knowledge = refine(refining(0.5), strips, (*FOUND, again))
+    assert texts(knowledge) == [
+        "Adults pay nine euros.",
+        "The ferry leaves at eight.",
+        "Dogs  pay\nhalf. Cats pay nothing.",
+    ]
+    assert struck(knowledge.verdicts)["Dogs pay half."] == "the same sentence is kept already"
+
+
+def test_of_equal_twins_the_one_of_the_better_ranked_passage_is_kept() -> None:
+    twin = passage("p3", "Dogs pay half.")
+    strips = (*strips_of(twin, ("Dogs pay half.", 0.5)), *strips_of(FARES, ("Dogs pay half.", 0.5)))
+    assert [e.passage.id for e in refine(refining(0.5), strips, (FARES, twin)).internal] == ["p1"]
+
+
+def test_a_full_token_budget_keeps_the_best() -> None:
+    # 4 words are 5 tokens, 3 words 3, 5 words 6: of 0.9, 0.7 and 0.5 the budget of 11 holds the first two.
+    knowledge = refine(refining(0.5, budget=11))
+    assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight."]
+    assert struck(knowledge.verdicts)["Dogs pay half."] == "the token budget of 11 is full"
+
+
+def test_a_small_strip_may_still_fit_where_a_larger_one_did_not() -> None:
+    assert texts(refine(refining(0.5, budget=8))) == ["Adults pay nine euros. Dogs pay half."]
+
+
+def test_document_order_follows_the_documents_and_their_pages() -> None:
+    late = passage("late", "Second part of it.", document_id="d1", ordinal=7)
+    other = passage("other", "From another book.", document_id="d2", ordinal=0)
+    early = passage("early", "First part of it.", document_id="d1", ordinal=2)
+    found = (late, other, early)
+    strips = tuple(strip for p, score in zip(found, (0.9, 0.8, 0.7), strict=True) for strip in strips_of(p, (p.text, score)))
+    assert texts(refine(refining(), strips, found)) == [early.text, late.text, other.text]
+
+
+def test_relevance_order_follows_the_scores_across_passages() -> None:
+    knowledge = refine(refining(0.4, StripOrder.RELEVANCE))
+    assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight.", "Dogs pay half."]
+    assert [excerpt.passage.id for excerpt in knowledge.internal] == ["p1", "p2", "p1"]
+
+
+def test_where_nothing_reaches_the_cut_off_the_best_score_is_told() -> None:
+    knowledge = refine(refining(0.95))
+    assert knowledge.excerpts == ()
+    assert knowledge.notes == ("No sentence is kept at the cut-off 0.95: the best scores 0.90.",)
+    assert refine(refining(0.9001)).notes == ("No sentence is kept at the cut-off 0.9001: the best scores 0.9000.",)
+
+
+def test_where_no_strip_was_graded_that_is_told() -> None:
+    strips = strips_of(FARES, ("Dogs pay half.", None))
+    assert refine(refining(0.5), strips).notes == ("No sentence is kept at the cut-off 0.50: none was graded.",)
+
+
+def test_never_scored_strips_leave_no_verdicts_and_no_claim() -> None:
+    knowledge = recompose(refining(), CORRECT, FOUND, None, None, None)
+    assert knowledge == Knowledge((), (), ())
+    assert recompose(refining(), CORRECT, FOUND, (), None, None) == knowledge
+
+
+def test_a_dropped_passage_takes_its_strips_with_it() -> None:
+    dropping = ruling(Action.AMBIGUOUS, discarded={"p1": "score 0.30 is below 0.40"})
+    knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == ["The ferry leaves at eight."]
+    assert struck(knowledge.verdicts)["Adults pay nine euros."] == (
+        "its passage was discarded: score 0.30 is below 0.40"
+    )
+
+
+def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
+    dropping = ruling(Action.AMBIGUOUS, discarded={"p1": "score 0.30 is below 0.40"})
+    knowledge = recompose(policy("rank-weighted").with_thresholds(cutoff=0.8), dropping, FOUND, STRIPS, None, None)
+    assert knowledge.notes == ("No sentence is kept at the cut-off 0.80: the best scores 0.70.",)
+
+
+def test_discarding_all_leaves_nothing_of_the_corpus() -> None:
+    knowledge = recompose(policy("paper"), INCORRECT, FOUND, STRIPS, None, None)
+    assert knowledge.excerpts == ()
+    assert set(struck(knowledge.verdicts).values()) == {"its passage was discarded: because"}
+    assert knowledge.notes == ()
+
+
+# Whole passages
+
+
+WHOLE = policy("worst-chunk")
+
+
+def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
+    knowledge = recompose(WHOLE, CORRECT, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == [FARES.text, TIMES.text]
+    assert all(excerpt.strip_ids == () for excerpt in knowledge.excerpts)
+    assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
+
+
+def test_whole_passages_without_the_dropped_ones() -> None:
+    dropping = ruling(Action.CORRECT, discarded={"p1": "score 0.20 is below 0.30"})
+    knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == [TIMES.text]
+    assert set(struck(knowledge.verdicts).values()) == {"its passage was discarded: score 0.20 is below 0.30"}
+
+
+def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
+    agentic = policy("agentic")
+    assert texts(recompose(agentic, decide(agentic, FOUND, None), FOUND, None, None, None)) == [FARES.text, TIMES.text]
+
+
+def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
+    # 11 words are 14 tokens, 8 words 10.
+    small = replace(WHOLE, strips=StripRules(token_budget=23))
+    knowledge = recompose(small, CORRECT, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == [FARES.text]
+    assert knowledge.notes == ("The token budget of 23 holds 1 of 2 passages.",)
+    assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
+    assert texts(recompose(replace(small, strips=StripRules(token_budget=24)), CORRECT, FOUND, (), None, None)) == [
+        FARES.text,
+        TIMES.text,
+    ]
+
+
+def test_one_passage_goes_in_even_if_it_alone_fills_the_budget() -> None:
+    small = replace(WHOLE, strips=StripRules(token_budget=1))
+    assert texts(recompose(small, CORRECT, FOUND, None, None, None)) == [FARES.text]
+
+
+# Extraction
+
+
+def extract(*extractions: Extraction) -> Knowledge:
+    return recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, extractions, None)
+
+
+def test_extracted_strips_are_kept_whatever_their_score() -> None:
+    knowledge = extract(Extraction("p1", (2,), refused=("Dogs are free.",)), Extraction("p2", ()))
+    assert texts(knowledge) == ["The sea is blue."]
+    assert set(struck(knowledge.verdicts).values()) == {"not extracted by the language model"}
+
+
+def test_a_failed_extraction_says_why() -> None:
+    knowledge = extract(Extraction("p1", (0,)), Extraction("p2", (), cause="the reply could not be read"))
+    assert texts(knowledge) == ["Adults pay nine euros."]
+    assert struck(knowledge.verdicts)["It is white."] == "the reply could not be read"
+
+
+def test_a_model_that_extracts_nothing_is_not_said_to_have_missed_a_cut_off() -> None:
+    knowledge = extract(Extraction("p1", ()), Extraction("p2", ()))
+    assert knowledge.excerpts == ()
+    assert knowledge.notes == ("The language model extracted no sentence from 2 passages.",)
+
+
+def test_without_a_model_strips_are_kept_by_their_score_and_it_is_said() -> None:
+    knowledge = recompose(WHOLE.with_thresholds(cutoff=0.5), AMBIGUOUS, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
+    assert knowledge.notes == ("No model has extracted sentences; strips are kept by their score instead.",)
+
+
+def test_never_extracted_differs_from_extracted_nothing() -> None:
+    assert recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, (), None).excerpts == ()
+    assert recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, None, None).excerpts != ()
+
+
+# The web
+
+
+NEWS = web_page("w1", "Fares rose in May. Buy our hats!")
+WEB_STRIPS = strips_of(NEWS, ("Fares rose in May.", 0.8), ("Buy our hats!", 0.1))
+SEARCH = searched(NEWS, strips=WEB_STRIPS)
+
+
+def test_the_web_is_refined_by_the_same_cut_off_where_the_policy_says_so() -> None:
+    knowledge = recompose(refining(0.5), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
+    assert [excerpt.text for excerpt in knowledge.external] == ["Fares rose in May."]
+    assert [excerpt.passage.id for excerpt in knowledge.internal] == ["p1", "p2"]
+    assert struck(knowledge.verdicts)["Buy our hats!"] == "score 0.10 is below the cut-off 0.50"
+
+
+def test_the_web_goes_in_whole_where_the_policy_does_not_refine_it() -> None:
+    knowledge = recompose(policy("signals"), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
+    assert [excerpt.text for excerpt in knowledge.external] == [NEWS.text]
+    assert kept(knowledge.verdicts)[-2:] == ["Fares rose in May.", "Buy our hats!"]
+
+
+def test_the_corpus_comes_before_the_web() -> None:
+    knowledge = recompose(refining(0.5), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
+    assert [excerpt.passage.id for excerpt in knowledge.excerpts] == ["p1", "p2", "w1"]
+
+
+def test_an_incorrect_question_is_answered_from_the_web_alone() -> None:
+    knowledge = recompose(refining(0.5), INCORRECT, FOUND, STRIPS, None, SEARCH)
+    assert texts(knowledge) == ["Fares rose in May."]
+
+
+def test_a_recorded_search_stays_out_where_the_route_wants_none() -> None:
+    knowledge = recompose(refining(0.5), CORRECT, FOUND, STRIPS, None, SEARCH)
+    assert knowledge.external == ()
+    assert "Buy our hats!" not in struck(knowledge.verdicts)
+
+
+def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:
+    knowledge = recompose(refining(0.95), INCORRECT, FOUND, STRIPS, None, SEARCH)
+    assert knowledge.excerpts == ()
+    assert knowledge.notes == (
+        "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.80.",
+    )
+
+
+UNUSED = [outcome for outcome in WebOutcome if outcome is not WebOutcome.USED]
+
+
+@pytest.mark.parametrize("outcome", UNUSED)
+def test_a_search_that_was_not_used_gives_nothing(outcome: WebOutcome) -> None:
+    knowledge = recompose(refining(0.5), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, outcome=outcome))
+    assert knowledge.external == ()
+
+
+HEURISTIC = policy("heuristic")
+ASKED_IN_VAIN = [outcome for outcome in UNUSED if outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)]
+
+
+@pytest.mark.parametrize("outcome", ASKED_IN_VAIN)
+def test_heuristic_falls_back_on_the_passages_with_a_warning(outcome: WebOutcome) -> None:
+    knowledge = recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, WebSearch(outcome, "", ""))
+    assert texts(knowledge) == [FARES.text, TIMES.text]
+    assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
+    assert knowledge.notes == (
+        "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant.",
+    )
+
+
+@pytest.mark.parametrize("outcome", [WebOutcome.PENDING, WebOutcome.APPROVED])
+def test_heuristic_does_not_fall_back_before_the_web_was_asked(outcome: WebOutcome) -> None:
+    waiting = recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, WebSearch(outcome, "ferry", "you"))
+    assert waiting.excerpts == () and waiting.notes == ()
+    assert recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, None).excerpts == ()
+
+
+def test_heuristic_prefers_the_web_where_it_gave_something() -> None:
+    knowledge = recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, SEARCH)
+    assert texts(knowledge) == [NEWS.text]
+    assert knowledge.notes == ()
+
+
+def test_the_fall_back_keeps_the_verdicts_on_the_web() -> None:
+    strict = replace(HEURISTIC, refine_web=True, strips=StripRules(cutoff=0.95))
+    knowledge = recompose(strict, INCORRECT, FOUND, STRIPS, None, SEARCH)
+    assert texts(knowledge) == [FARES.text, TIMES.text]
+    assert set(struck(knowledge.verdicts)) == {"Fares rose in May.", "Buy our hats!"}
+
+
+@pytest.mark.parametrize("name", ["paper", "worst-chunk", "rank-weighted", "signals"])
+def test_elsewhere_a_fruitless_search_leaves_nothing(name: str) -> None:
+    found, grades = graded(0.1, 0.1)
+    of = policy(name)
+    knowledge = recompose(of, decide(of, found, grades, (("agreement", 0.1),)), found, (), None, searched())
+    assert knowledge.excerpts == ()
+
+
+@pytest.mark.parametrize("handling", list(Handling))
+def test_nothing_retrieved_leaves_nothing(handling: Handling) -> None:
+    of = replace(refining(), incorrect=replace(policy("paper").incorrect, passages=handling))
+    assert recompose(of, ruling(Action.INCORRECT), (), (), (), None) == Knowledge((), (), ())

@@ -1,0 +1,277 @@
+"""Where one strip ends and the next begins, in many scripts; every visible character lies in exactly one strip."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crag_core.split import MAX_STRIP, split
+
+
+def pieces(text: str) -> list[str]:
+    return [text[start:end] for start, end in split(text)]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["The ferry leaves at eight.", "It returns at noon!", "Does it run on Sunday?", "Nobody knows."],
+        ["Dr. Weber met Prof. Klein and Mrs. Jones.", "They spoke for hours."],
+        ["Bring water, snacks, etc. and a coat, e.g. Gore-Tex.", "It rains often."],
+        ["Compare cf. Smith vs. Miller in vol. 3, pp. 20 and fig. 4.", "They disagree."],
+        ["J. R. R. Tolkien wrote it with C. S. Lewis nearby.", "Readers love it."],
+        ["The U.S. Navy sold the old ship.", "A museum bought it."],
+        ["The fare rose by 3.5 percent to 12.80 euros.", "Children pay half."],
+        ["It was built in 1999.", "The company was proud."],
+        ["The total was 42.", "Nobody had expected that."],
+        ["The boat leaves at 9 a.m. and returns at 5 p.m. daily.", "Tickets are sold on board."],
+        ["The boat leaves at 9 a.m.", "Tickets are sold on board."],
+        ["See room No. 12 on the left.", "The door is blue."],
+        ["Die Fähre fährt am 3. Oktober nicht.", "Am 4. Oktober fährt sie wieder."],
+        ["Im 19. Jahrhundert gewann sie den 2. Platz.", "Das 1. Schiff fuhr später."],
+        ["Fahren Sie mit der Linie 5.", "Dann steigen Sie in Kiel um."],
+        ["I am now 42.", "My sister is already 50."],
+        ["Das gilt z. B. für Hunde und d. h. auch für Katzen.", "Vögel sind frei."],
+        ["Das gilt z.B. für Hunde bzw. Katzen, ggf. Maulkorb.", "Vögel sind frei."],
+        ["Das Büro (Nr. 7) von Hr. Maier ist offen.", "Bitte klopfen Sie an."],
+        ["M. Dupont habite à Paris depuis mai.", "Mme. Durand aussi, dit-on."],
+        ["She waited … and then she left the pier.", "Nobody followed her."],
+        ["She waited... and then she left the pier.", "Nobody followed her."],
+        ["She waited and waited...", "Then she left the pier."],
+        ["“The ferry is late.”", "He said it twice to her.", "(Nobody had listened.)", "She nodded at him."],
+        ["„Die Fähre ist spät.“", "Er sagte es zweimal laut."],
+        ["»Die Fähre ist spät.«", "Er sagte es zweimal laut."],
+        ["Really?! That cannot be true.", "Yes it can be."],
+        ["Wait for the captain!", '"Now we can go," she said.'],
+        ["Open https://example.org/fares.html?x=1.2 now.", "Then read config.toml and app.py carefully."],
+        ["Write to captain.smith@ferry.example.org today.", "He answers within 24 hours."],
+        ["Version 2.10.3 fixes the bug.", "Install it with pip."],
+    ],
+    ids=lambda sentences: sentences[0][:40],
+)
+def test_sentences_end_where_a_reader_would_end_them(sentences: list[str]) -> None:
+    assert pieces(" ".join(sentences)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("渡船八点出发。中午返回！星期天开吗？没有人知道。", ["渡船八点出发。", "中午返回！", "星期天开吗？", "没有人知道。"]),
+        ("彼は「行こう。」と言った。雨が降っていた。", ["彼は「行こう。」", "と言った。", "雨が降っていた。"]),
+        ("تغادر العبارة في الثامنة. هل تعود ظهرا؟ نعم تعود كل يوم.", None),
+        ("नौका आठ बजे निकलती है। वह दोपहर को लौटती है। कोई नहीं जानता।", None),
+        ("Կապույտ նավը մեկնում է։ Այն վերադառնում է։", None),
+        ("فیری آٹھ بجے روانہ ہوتی ہے۔ وہ دوپہر کو واپس آتی ہے۔", None),
+        ("배는 여덟 시에 떠난다. 정오에 돌아온다.", None),
+        ("Паром уходит в восемь. Он вернётся в полдень.", None),
+    ],
+    ids=["chinese", "japanese", "arabic", "hindi", "armenian", "urdu", "korean", "russian"],
+)
+def test_sentences_of_other_scripts(text: str, sentences: list[str] | None) -> None:
+    assert pieces(text) == (sentences or re.split(r"(?<=[.؟।։۔]) ", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "strips"),
+    [
+        ("Yes. The ferry runs on Sunday.", ["Yes. The ferry runs on Sunday."]),
+        ("Note: Oh. No dogs are allowed.", ["Note: Oh. No dogs are allowed."]),
+        ("No dogs are allowed. Sorry.", ["No dogs are allowed.", "Sorry."]),
+        ("好。狗不能上船。", ["好。狗不能上船。"]),
+    ],
+)
+def test_a_sentence_that_says_nothing_alone_joins_the_next(text: str, strips: list[str]) -> None:
+    assert pieces(text) == strips
+
+
+@pytest.mark.parametrize(
+    ("text", "strips"),
+    [
+        ("- Dogs pay half.\n- Cats are free.", ["- Dogs pay half.", "- Cats are free."]),
+        ("* One apple\n* Two pears\n+ Three figs", ["* One apple", "* Two pears", "+ Three figs"]),
+        ("• Eins davon\n• Zwei davon", ["• Eins davon", "• Zwei davon"]),
+        ("1. Switch off the engine.\n2. Close the valve.", ["1. Switch off the engine.", "2. Close the valve."]),
+        ("1) First of all\n(2) Second of all", ["1) First of all", "(2) Second of all"]),
+        ("a) Alpha\nb) Beta", ["a) Alpha", "b) Beta"]),
+        (
+            "Take with you:\n- a warm coat and\n  a hat\n- food",
+            ["Take with you:", "- a warm coat and\n  a hat", "- food"],
+        ),
+        (
+            "- Dogs pay half. Cats are always free.\n- Done.",
+            ["- Dogs pay half.", "Cats are always free.", "- Done."],
+        ),
+    ],
+)
+def test_list_items_stand_alone(text: str, strips: list[str]) -> None:
+    assert pieces(text) == strips
+
+
+def test_a_table_is_split_into_rows_with_its_rule_at_the_header() -> None:
+    text = "| Route | Fare |\n|:---|---:|\n| North. South | 9.50 |\n| East | 7 |"
+    assert pieces(text) == ["| Route | Fare |\n|:---|---:|", "| North. South | 9.50 |", "| East | 7 |"]
+
+
+def test_a_table_ends_the_paragraph_before_it() -> None:
+    assert pieces("Our fares are these\n| Route | Fare |\n|---|---|") == [
+        "Our fares are these",
+        "| Route | Fare |\n|---|---|",
+    ]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_code_stays_whole(fence: str) -> None:
+    code = f"{fence}python\n# It works. Really.\n\n| not | a row |\n- not an item\n{fence}"
+    assert pieces(f"Run this example now.\n{code}\nThen stop reading.") == [
+        "Run this example now.",
+        code,
+        "Then stop reading.",
+    ]
+
+
+def test_code_without_its_end_goes_to_the_end() -> None:
+    assert pieces("Run this example.\n```\nA. Bc. D\n\n# E") == ["Run this example.", "```\nA. Bc. D\n\n# E"]
+
+
+@pytest.mark.parametrize(
+    ("text", "strips"),
+    [
+        (
+            "# Fares\n\nDogs pay half. Cats pay nothing.",
+            ["# Fares\n\nDogs pay half.", "Cats pay nothing."],
+        ),
+        ("# Fares\n## Dogs\n- They pay half.", ["# Fares\n## Dogs\n- They pay half."]),
+        ("Dogs pay half.\n# The end", ["Dogs pay half.", "# The end"]),
+        ("# Only a heading", ["# Only a heading"]),
+        ("# Table\n| a | b |\n|---|---|\n| 1 | 2 |", ["# Table\n| a | b |\n|---|---|", "| 1 | 2 |"]),
+        ("#hashtag is no heading. It is just text.", ["#hashtag is no heading.", "It is just text."]),
+    ],
+)
+def test_a_heading_reads_with_what_it_announces(text: str, strips: list[str]) -> None:
+    assert pieces(text) == strips
+
+
+def test_a_blank_line_ends_a_sentence_and_a_line_break_does_not() -> None:
+    assert pieces("The ferry leaves\nat eight\n\nthe bus leaves at nine") == [
+        "The ferry leaves\nat eight",
+        "the bus leaves at nine",
+    ]
+
+
+def test_windows_line_ends() -> None:
+    text = "# Fares\r\n\r\nDogs pay half.\r\nCats pay nothing.\r\n- One item\r\n| a | b |\r\n|---|---|\r\n"
+    assert pieces(text) == [
+        "# Fares\r\n\r\nDogs pay half.",
+        "Cats pay nothing.",
+        "- One item",
+        "| a | b |\r\n|---|---|",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t \r\n", "\u3000\u00a0\u2003"])
+def test_white_space_holds_no_strip(text: str) -> None:
+    assert split(text) == []
+
+
+def test_a_long_stretch_without_a_stop_is_cut_at_spaces() -> None:
+    text = "word " * 500
+    found = pieces(text)
+    assert all(len(piece) <= MAX_STRIP and set(piece.split()) == {"word"} for piece in found)
+    assert " ".join(found).split() == text.split()
+    assert len(found) <= 8
+
+
+def test_a_long_stretch_without_a_space_is_cut_all_the_same() -> None:
+    found = pieces("x" * 5000)
+    assert "".join(found) == "x" * 5000
+    assert max(map(len, found)) <= MAX_STRIP
+
+
+def test_lone_surrogates_do_no_harm() -> None:
+    text = "A broken \ud800 mark here. Another one\udfff follows it."
+    assert pieces(text) == ["A broken \ud800 mark here.", "Another one\udfff follows it."]
+
+
+def check_spans(text: str) -> None:
+    spans = split(text)
+    covered = [False] * len(text)
+    last = 0
+    for start, end in spans:
+        assert last <= start < end <= len(text)
+        assert text[start:end] == text[start:end].strip()
+        assert end - start <= MAX_STRIP
+        covered[start:end] = [True] * (end - start)
+        last = end
+    assert all(covered[at] or text[at].isspace() for at in range(len(text)))
+
+
+ALPHABET = "aZä1.,!?…:;()[]\"'“”„«»-*+•#|`~ \n\r\t東。！」あقا؟।अ\ud800\u00a0\x1c"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from(ALPHABET), max_size=120) | st.text(max_size=80))
+@example("# a\n\n# b\n```")
+@example("|a|\n|-|\n#\n")
+@example("#\u00a0\n")
+def test_strips_are_ordered_disjoint_trimmed_and_lose_nothing(text: str) -> None:
+    check_spans(text)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(["word ", "Stop. ", "no-space", "\n", "; ", "- ", "# ", "東。", "|x|\n"]), max_size=400))
+def test_long_texts_lose_nothing_either(parts: list[str]) -> None:
+    check_spans("".join(parts))
+
+
+def seconds_to_split(text: str) -> float:
+    start = time.process_time()
+    split(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        ".",
+        ". ",
+        "a. ",
+        "Mr. ",
+        "Mr. A. ",
+        "a.b",
+        "x" * 999 + " ",
+        '."',
+        ".)",
+        ")",
+        "。",
+        "।",
+        "1. ",
+        "- ",
+        "- a\n",
+        "|",
+        "| ",
+        "|a|\n",
+        "|-",
+        "```\n",
+        "# a\n",
+        "#",
+        " ",
+        "\n",
+        " \n",
+        "\t. ",
+        "Yes. ",
+        "A.B.",
+        "1. Januar ",
+        "word word word ",
+    ],
+    ids=repr,
+)
+def test_the_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
+    # Ten times the text takes about ten times as long; a quadratic step would take a hundred times.
+    rest = "x. The end is. Here."
+    short = seconds_to_split((unit * 10_000)[:10_000] + rest)
+    assert seconds_to_split((unit * 100_000)[:100_000] + rest) < 40 * max(short, 0.005)

@@ -1,0 +1,176 @@
+"""The distance to flip: exact against a dense grid of thresholds and against random scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crag_core.decide import decide
+from crag_core.policy import Policy
+from crag_core.stability import Flip, Interval, flips, stability
+from crag_core.types import Action, Grade, Passage, Scores
+from tests.core.builders import POLICIES, even, graded, passages, policy
+
+TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error
+
+Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores]
+
+
+def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
+    return decide(of.with_thresholds(lower, upper), *evidence).action
+
+
+def holds(interval: Interval, value: float) -> bool:
+    low = value >= interval.low if interval.low_included else value > interval.low
+    high = value <= interval.high if interval.high_included else value < interval.high
+    return low and high
+
+
+def run_of(actions: dict[float, Action], at: float) -> set[float]:
+    """The grid values around `at` that give the same action without a break."""
+    values = sorted(actions)
+    same = {at}
+    for path in (values[values.index(at) :], values[values.index(at) :: -1]):
+        for value in path:
+            if actions[value] is not actions[at]:
+                break
+            same.add(value)
+    return same
+
+
+GRID = [n / 200 for n in range(201)]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    "scores",
+    [
+        (0.9, 0.5, 0.2),
+        (0.7, 0.3, 0.3),
+        (0.31, 0.3, 0.1),
+        (0.5, None, 0.85),
+        (0.1, 0.05, 0.02),
+        (1.0, 1.0, 0.0),
+        (None, None, None),
+    ],
+)
+def test_the_intervals_agree_with_a_dense_grid_of_thresholds(name: str, scores: tuple[float | None, ...]) -> None:
+    of = policy(name)
+    evidence = (*graded(*scores), even(scores[0] or 0.4))
+    found = stability(of, *evidence)
+    lowers = {value: act(of, evidence, value, of.upper) for value in [*GRID, of.lower] if value <= of.upper}
+    uppers = {value: act(of, evidence, of.lower, value) for value in [*GRID, of.upper] if value >= of.lower}
+    assert {value for value in lowers if holds(found.lower, value)} == run_of(lowers, of.lower)
+    assert {value for value in uppers if holds(found.upper, value)} == run_of(uppers, of.upper)
+
+
+thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Policy, Evidence]:
+    of = policy(draw(st.sampled_from(POLICIES)))
+    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
+    of = replace(
+        of.with_thresholds(lower, upper),
+        low_variance_promotes=draw(st.booleans()),
+        upper_is_exclusive=draw(st.booleans()),
+        lower_is_inclusive=draw(st.booleans()),
+    )
+    scores = draw(st.lists(st.none() | thousandths, max_size=6))
+    found, grades = graded(*scores)
+    asked = draw(st.booleans())
+    return of, (found, grades if asked else None, even(draw(thousandths)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(situation=situations(), share=st.floats(0.01, 0.99))
+def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
+    situation: tuple[Policy, Evidence], share: float
+) -> None:
+    of, evidence = situation
+    now = decide(of, *evidence).action
+    found = stability(of, *evidence)
+    for interval, least, most, is_lower in (
+        (found.lower, 0.0, of.upper, True),
+        (found.upper, of.lower, 1.0, False),
+    ):
+
+        def action_at(value: float, is_lower: bool = is_lower) -> Action:
+            return act(of, evidence, value, of.upper) if is_lower else act(of, evidence, of.lower, value)
+
+        assert least <= interval.low <= interval.high <= most
+        inside = interval.low + share * (interval.high - interval.low)
+        if interval.low < inside < interval.high:
+            assert action_at(inside) is now
+        if interval.low_included:
+            assert action_at(interval.low) is now
+        if interval.high_included:
+            assert action_at(interval.high) is now
+        if interval.below is None:
+            assert interval.low == least and interval.low_included
+        else:
+            beyond = interval.low - TINY if interval.low_included else interval.low
+            assert action_at(beyond) is interval.below is not now
+        if interval.above is None:
+            assert interval.high == most and interval.high_included
+        else:
+            beyond = interval.high + TINY if interval.high_included else interval.high
+            assert action_at(beyond) is interval.above is not now
+
+
+def test_the_best_score_bounds_both_intervals() -> None:
+    # paper at 0.40 and 0.60, best score 0.52: ambiguous while lower <= 0.52 < upper.
+    found = stability(policy("paper"), *graded(0.52, 0.1))
+    assert found.lower == Interval(0.0, 0.52, True, True, None, Action.INCORRECT)
+    assert found.upper == Interval(0.52, 1.0, False, True, Action.CORRECT, None)
+
+
+def test_flips_are_sentences_with_the_nearest_first() -> None:
+    of = policy("paper")
+    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
+        Flip("upper", 0.52, pytest.approx(0.08), Action.CORRECT, "CORRECT if upper moves from 0.60 down to 0.52"),
+        Flip("lower", 0.52, pytest.approx(0.12), Action.INCORRECT, "INCORRECT if lower moves from 0.40 above 0.52"),
+    )
+
+
+def test_a_score_on_its_threshold_flips_at_once() -> None:
+    of = policy("paper")
+    (nearest, *_) = flips(stability(of, *graded(0.6)), of)
+    assert nearest == Flip("upper", 0.6, 0.0, Action.AMBIGUOUS, "AMBIGUOUS if upper moves from 0.60 above 0.60")
+
+
+def test_an_inclusive_lower_threshold_flips_down_to_the_score() -> None:
+    of = policy("rank-weighted")
+    sentences = [flip.sentence for flip in flips(stability(of, *graded(0.35)), of)]
+    assert sentences == [
+        "INCORRECT if lower moves from 0.30 up to 0.35",
+        "CORRECT if upper moves from 0.70 down to 0.35",
+    ]
+
+
+def test_flip_sentences_tell_close_numbers_apart() -> None:
+    of = policy("paper")
+    (nearest, *_) = flips(stability(of, *graded(0.5999)), of)
+    assert nearest.sentence == "CORRECT if upper moves from 0.6000 down to 0.5999"
+
+
+def test_in_agentic_the_filter_moves_the_mean() -> None:
+    # 0.9, 0.5 and 0.31 are kept, mean 0.57. Without the 0.31, from just above it on, the mean is 0.70.
+    of = policy("agentic")
+    found = stability(of, *graded(0.9, 0.5, 0.31))
+    assert found.lower == Interval(0.0, 0.31, True, True, None, Action.CORRECT)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_nothing_retrieved_cannot_flip(name: str) -> None:
+    of = policy(name)
+    assert flips(stability(of, (), None, ()), of) == ()
+
+
+def test_a_rule_cannot_flip() -> None:
+    of = policy("agentic")
+    assert flips(stability(of, passages(2), None), of) == ()

@@ -1,0 +1,237 @@
+"""The record of a run: portable, and suspicious of whatever comes back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.decide import decide
+from crag_core.errors import BadRecord
+from crag_core.reroute import reroute
+from crag_core.trace import SCHEMA, Trace, context_ids, context_key
+from crag_core.types import (
+    Action,
+    Answer,
+    Excerpt,
+    Extraction,
+    Grade,
+    Step,
+    StepState,
+    Strip,
+    Usage,
+)
+from tests.core.builders import answer, even, graded, passage, policy, searched, strips_of, trace, web_page
+
+
+def whole_trace() -> Trace:
+    found, grades = graded(0.9, None)
+    paper = policy("paper")
+    page = web_page("w1", "Fares rose.")
+    return trace(
+        paper,
+        passages=found,
+        signals=even(0.5),
+        grades=grades,
+        strips=strips_of(found[0], ("Some text.", 0.5)),
+        decision=decide(paper, found, grades),
+        extractions=(Extraction("p1", (0,), ("Not there.",)),),
+        web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
+        context=("p1#0", "w1"),
+        answer=answer("0123456789abcdef"),
+        steps=(Step("retrieve", "2 passages", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
+    )
+
+
+def test_a_whole_run_survives_the_way_to_json_and_back() -> None:
+    run = whole_trace()
+    assert Trace.from_json(run.to_json()) == run
+    assert Trace.from_json(run.to_json()).to_json() == run.to_json()
+
+
+def test_never_done_and_found_nothing_stay_apart() -> None:
+    never = trace(policy("paper"))
+    nothing = trace(policy("paper"), passages=(), grades=(), strips=(), extractions=(), context=())
+    for run in (never, nothing):
+        again = Trace.from_json(run.to_json())
+        for name in ("passages", "grades", "strips", "extractions", "context"):
+            assert getattr(again, name) == getattr(run, name)
+    assert never != nothing
+
+
+def test_text_of_any_script_and_any_mark_survives() -> None:
+    hostile = "<script>alert('x')</script> 東京 \u202e العربية \ud800 \x00 | ``` [1]"
+    run = trace(policy("paper"), question=hostile, passages=(passage("p1", hostile),))
+    assert Trace.from_json(run.to_json()) == run
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "{",
+        "[" * 100_000,
+        '{"schema":' * 50_000,
+        "9" * 5000,
+        "\x00",
+        "\ud800",
+    ],
+)
+def test_what_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(BadRecord, match="not a recorded run"):
+        Trace.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "7", '"run"', "{}", '{"schema": 2}', '{"schema": "1"}', "NaN"])
+def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
+    with pytest.raises(BadRecord, match=f"expected {SCHEMA}") as refusal:
+        Trace.from_json(text)
+    assert "Export it again" in refusal.value.hint
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(whole_trace().to_dict() | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"passages": {"p1": "text"}}, "run.passages[0]: expected a table"),
+        ({"passages": "p1"}, "run.passages: expected a list"),
+        ({"passages": [[]]}, "run.passages[0]: expected a table"),
+        ({"passages": [{"id": "p1"}]}, "run.passages[0].text: missing"),
+        ({"passages": [{"id": "p1", "text": "", "source": "", "origin": "moon"}]}, "expected one of corpus, web"),
+        ({"passages": [{"id": "p1", "text": "", "source": "", "page": "3"}]}, "run.passages[0].page: expected int"),
+        ({"grades": [{"passage_id": "p1", "score": "0.9"}]}, "run.grades[0].score: expected float"),
+        ({"grades": [{"passage_id": "p1", "score": 1.5}]}, "run.grades[0]: expected a score in 0..1"),
+        ({"grades": [{"passage_id": "p1", "score": -1}]}, "run.grades[0]: expected a score in 0..1"),
+        ({"grades": [{"passage_id": "p1", "score": float("nan")}]}, "expected a finite number"),
+        ({"grades": [{"passage_id": "p1", "score": float("-inf")}]}, "expected a finite number"),
+        ({"grades": [{"passage_id": "p1", "score": 10**400}]}, "expected a finite number"),
+        ({"question": None}, "run.question: expected str"),
+        ({"question": ["?"]}, "run.question: expected str"),
+        ({"seconds": 3}, "run.seconds: unknown key"),
+        ({"anwser": None}, "Did you mean 'answer'?"),
+        ({"schema": 1.5}, "expected 1"),
+        ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected float"),
+        ({"settings": {}}, "run.settings.policy: missing"),
+    ],
+)
+def test_what_does_not_fit_is_named(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_json(changed(**fields))
+    assert message in str(refusal.value)
+
+
+def test_a_run_with_impossible_thresholds_is_refused() -> None:
+    data = whole_trace().to_dict()
+    data["settings"]["policy"] |= {"lower": 0.9, "upper": 0.1}
+    with pytest.raises(BadRecord, match=r"run\.settings\.policy: lower must not exceed upper"):
+        Trace.from_dict(data)
+
+
+@pytest.mark.parametrize("score", [-0.5, 1.5])
+def test_a_strip_score_out_of_range_is_refused(score: float) -> None:
+    data = whole_trace().to_dict()
+    data["strips"][0]["score"] = score
+    with pytest.raises(BadRecord, match=r"run\.strips\[0\]: expected a score in 0\.\.1"):
+        Trace.from_dict(data)
+
+
+@pytest.mark.parametrize("change", [{"passage_id": "p99"}, {"text": "Another."}, {"start": 3}, {"end": 10**9}])
+@pytest.mark.parametrize("where", ["run.strips", "run.web.strips"])
+def test_a_strip_that_stands_in_no_passage_of_the_run_is_refused(where: str, change: dict[str, Any]) -> None:
+    data = whole_trace().to_dict()
+    strips = data["strips"] if where == "run.strips" else data["web"]["strips"]
+    strips[0] |= change
+    if change == {"end": 10**9}:
+        strips[0]["text"] += "!"
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(f"{where}[0]: this strip does not stand in a passage")
+
+
+@pytest.mark.parametrize("depth", range(100, 1000, 25))
+def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    for text in (f'{{"schema": 1, "question": {deep}}}', f'{{"schema": 1, "passages": {deep}}}'):
+        with pytest.raises(BadRecord):
+            Trace.from_json(text)
+
+
+def test_an_imported_run_can_be_routed_again() -> None:
+    run = Trace.from_json(whole_trace().to_json())
+    assert reroute(run, policy("paper")).decision == run.decision
+
+
+def test_cost_and_time_are_the_sums_of_the_steps() -> None:
+    run = whole_trace()
+    assert run.usage == Usage(2, 10, 5)
+    assert run.seconds == 0.5
+    assert trace(policy("paper")).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("states", "failed"),
+    [
+        ((), False),
+        ((StepState.DONE,), False),
+        ((StepState.DONE, StepState.FAILED), True),
+        ((StepState.STOPPED,), True),
+        ((StepState.FAILED, StepState.DONE), False),
+        ((StepState.WAITING,), False),
+        ((StepState.SKIPPED,), False),
+    ],
+)
+def test_a_run_broke_off_if_its_last_step_did(states: tuple[StepState, ...], failed: bool) -> None:
+    run = trace(policy("paper"), steps=tuple(Step("grade", "", state) for state in states))
+    assert (run.failure is not None) is failed
+
+
+def test_grades_of_the_web_are_found_too() -> None:
+    run = whole_trace()
+    assert run.grade_of("p1") == Grade("p1", 0.9, reason="by hand")
+    assert run.grade_of("w1") == Grade("w1", 0.5)
+    assert run.grade_of("p9") is None
+    assert trace(policy("paper")).grade_of("p1") is None
+
+
+def test_the_fingerprint_is_that_of_the_settings_alone() -> None:
+    run = whole_trace()
+    other = replace(run, id="run-2", created="later", question="Why?", answer=None)
+    assert other.fingerprint == run.fingerprint
+    moved = replace(run.settings, policy=run.settings.policy.with_thresholds(upper=0.61))
+    assert replace(run, settings=moved).fingerprint != run.fingerprint
+    assert replace(run, settings=replace(run.settings, writer="qwen")).fingerprint != run.fingerprint
+
+
+EXCERPTS = (Excerpt(passage("p1"), "One.", ("p1#0",)), Excerpt(passage("p2"), "Two."))
+
+
+def test_an_answer_is_tied_to_question_action_passages_texts_and_order() -> None:
+    key = context_key("Why?", Action.CORRECT, EXCERPTS)
+    assert key == context_key("Why?", Action.CORRECT, EXCERPTS)
+    others = [
+        context_key("Why not?", Action.CORRECT, EXCERPTS),
+        context_key("Why?", Action.AMBIGUOUS, EXCERPTS),
+        context_key("Why?", Action.CORRECT, EXCERPTS[::-1]),
+        context_key("Why?", Action.CORRECT, EXCERPTS[:1]),
+        context_key("Why?", Action.CORRECT, (replace(EXCERPTS[0], text="One. More."), EXCERPTS[1])),
+        context_key("Why?", Action.CORRECT, (replace(EXCERPTS[0], passage=passage("p3")), EXCERPTS[1])),
+    ]
+    assert len({key, *others}) == 7
+
+
+def test_the_context_lists_strips_and_whole_passages_in_order() -> None:
+    assert context_ids(EXCERPTS) == ("p1#0", "p2")
+    assert context_ids(()) == ()
+
+
+def test_the_parts_of_a_trace_cannot_be_changed() -> None:
+    run = whole_trace()
+    with pytest.raises(AttributeError):
+        run.question = "Why?"  # type: ignore[misc]
+    assert isinstance(run.answer, Answer) and isinstance((run.strips or ())[0], Strip)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.words import estimate_tokens, words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The ferry leaves at 8.", ["the", "ferry", "leaves", "at", "8"]),
+        ("Don't; it's John’s", ["don't", "it's", "john’s"]),
+        ("e-mail, 3.14 and U.S.", ["e-mail", "3.14", "and", "u.s"]),
+        ("snake_case", ["snake", "case"]),
+        ("Größe über Straße", ["größe", "über", "straße"]),
+        ("東京都", ["東京", "京都"]),
+        ("東", ["東"]),
+        ("犬です。猫", ["犬で", "です", "猫"]),
+        ("iPhoneの価格15円", ["iphone", "の価", "価格", "15", "円"]),
+        ("서울 인구", ["서울", "인구"]),
+        ("سعر العبارة", ["سعر", "العبارة"]),
+        ("…—?!", []),
+        ("", []),
+    ],
+)
+def test_words_of_many_scripts(text: str, found: list[str]) -> None:
+    assert words(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        (" \n\t", 0),
+        ("word", 1),
+        ("two words", 2),
+        ("one two three", 3),
+        ("one two three four", 5),
+        ("word " * 10, 13),
+        ("word " * 100, 130),
+        ("東京都の人口", 7),  # 6 characters, each a word: 7.8
+        ("東京 Tokyo", 3),  # 2 characters and a word: 3.9
+    ],
+)
+def test_tokens_are_words_times_one_point_three_rounded_down(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+
+
+@given(st.text())
+def test_any_text_has_words_and_tokens(text: str) -> None:
+    assert all(word == word.lower() and not word.isspace() for word in words(text))
+    assert estimate_tokens(text) >= 0

@@ -1,0 +1,126 @@
+"""Worst-chunk, AMBIGUOUS: a model picks sentences, and only what stands in the passage word for word is taken."""
+
+from __future__ import annotations
+
+import json
+
+from crag_core.errors import ModelUnavailable
+from crag_core.protocols import Messages
+from crag_core.reroute import Reroute, reroute
+from crag_core.trace import Trace
+from crag_core.types import Action, AnswerState, StepState, Usage
+from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
+
+INVENTED = "The ferry to Vennick leaves every hour."
+TEXTS = (
+    f"{USEFUL} {USELESS}",
+    "Tickets are sold on board.\nThe crossing takes\n  forty minutes in calm weather.",
+    "Dogs travel free of charge. Cats do too.",
+)
+FOUND = tuple(passage(number, text) for number, text in enumerate(TEXTS, start=1))
+
+
+def extracting(*replies: str) -> FakeModel:
+    """A model that replies to the first passage with the first reply, and so on."""
+
+    def reply(messages: Messages) -> str:
+        asked = messages[1][1]
+        return next(reply for text, reply in zip(TEXTS, replies, strict=True) if text in asked)
+
+    return FakeModel(extract=reply)
+
+
+def run(*replies: str) -> tuple[Bench, Trace, Reroute]:
+    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=extracting(*replies))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
+    return bench, trace, reroute(trace, trace.settings.policy)
+
+
+def sentences(*picked: str) -> str:
+    return json.dumps({"sentences": picked})
+
+
+def struck(routed: Reroute) -> dict[str, str]:
+    return {verdict.strip.id: verdict.reason for verdict in routed.knowledge.verdicts if not verdict.kept}
+
+
+def test_verbatim_sentences_are_kept_even_if_their_score_is_low() -> None:
+    bench, trace, routed = run(sentences(USELESS), sentences("Tickets are sold on board."), sentences())
+    assert [excerpt.text for excerpt in routed.knowledge.internal] == [USELESS, "Tickets are sold on board."]
+    assert struck(routed)["p1#0"] == "not extracted by the language model"
+    assert trace.extractions is not None
+    assert [extraction.strip_indexes for extraction in trace.extractions] == [(1,), (0,), ()]
+    assert bench.counts["extract"] == 3
+
+
+def test_line_breaks_may_differ_in_what_is_word_for_word() -> None:
+    _, _, routed = run(
+        sentences(), sentences("The crossing takes forty minutes in calm weather."), sentences("Cats  do\ntoo.")
+    )
+    assert [excerpt.strip_ids for excerpt in routed.knowledge.internal] == [("p2#1",), ("p3#1",)]
+
+
+def test_invented_sentences_are_refused_and_told() -> None:
+    _, trace, routed = run(sentences(USEFUL, INVENTED), sentences("Tickets are sold in town."), sentences())
+    assert trace.extractions is not None
+    assert [extraction.refused for extraction in trace.extractions] == [(INVENTED,), ("Tickets are sold in town.",), ()]
+    step = next(step for step in trace.steps if step.name == "extract")
+    assert step.summary == "1 strips extracted word for word; 2 sentences refused, they do not stand in the passage"
+    assert step.usage == Usage(3, 60, 15)
+    assert [excerpt.text for excerpt in routed.knowledge.internal] == [USEFUL]
+
+
+def test_invented_sentence_never_reaches_the_answer() -> None:
+    bench, _, _ = run(sentences(INVENTED), sentences(INVENTED), sentences(INVENTED))
+    assert isinstance(bench.model, FakeModel)
+    kind, messages = bench.model.asked[-1]
+    assert kind == "answer" and INVENTED not in messages[1][1]
+
+
+def test_sentence_of_another_passage_is_refused() -> None:
+    _, trace, _ = run(sentences("Dogs travel free of charge."), sentences(), sentences())
+    assert trace.extractions is not None and trace.extractions[0].refused == ("Dogs travel free of charge.",)
+
+
+def test_unreadable_reply_is_kept_raw_and_told_at_every_strip() -> None:
+    unreadable = '{"sentences": ["The ferry to Ven'
+    _, trace, routed = run(unreadable, sentences("Tickets are sold on board."), sentences())
+    assert trace.extractions is not None
+    broken = trace.extractions[0]
+    assert (broken.strip_indexes, broken.raw) == ((), unreadable)
+    assert broken.cause == "the reply of the model could not be read"
+    assert struck(routed)["p1#0"] == struck(routed)["p1#1"] == broken.cause
+    assert trace.failure is None
+
+
+def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
+    bench = Bench("worst-chunk", best=0.5, found=FOUND)
+    trace = bench.pipeline.run(QUESTION)
+    step = next(step for step in trace.steps if step.name == "extract")
+    assert (step.state, trace.extractions) == (StepState.SKIPPED, None)
+    assert "no language model" in step.summary
+    routed = reroute(trace, trace.settings.policy)
+    assert "No model has extracted sentences; strips are kept by their score instead." in routed.knowledge.notes
+    assert struck(routed) == {"p1#1": "score 0.10 is below the cut-off 0.25"}
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+
+
+def test_model_that_goes_away_during_extraction_breaks_off_and_resumes() -> None:
+    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel()))
+    model.replies["extract"] = ModelUnavailable("Ollama went away.", hint="Start it.")
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.extractions is None
+    assert (broken.failure.name, broken.failure.hint) == ("extract", "Start it.")
+    assert bench.counts["search"] == 0
+    model.replies["extract"] = sentences()
+    done = bench.pipeline.resume(broken)
+    assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
+    assert bench.counts["grade"] == 3 + 2, "the passages were graded once"
+
+
+def test_only_ambiguous_extracts() -> None:
+    for best in (0.9, 0.1):
+        bench = Bench("worst-chunk", best=best, found=FOUND, model=FakeModel())
+        assert bench.pipeline.run(QUESTION).extractions is None
+        assert bench.counts["extract"] == 0

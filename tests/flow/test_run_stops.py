@@ -1,0 +1,287 @@
+"""Stopped, broken off, resumed: what was recorded stays, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from crag_core.errors import CragError, StoreUnavailable
+from crag_core.llms import ollama
+from crag_core.llms.model import LlamaIndexModel
+from crag_core.pipeline import raise_failure
+from crag_core.run import Listener, Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import AnswerState, Grade, Passage, StepState, Usage
+from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, passages, step_names
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.local_server import wait_until
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+
+SLOW_ANSWER = "It leaves at nine [1]. " * 40
+
+
+def stopping_at(name: str) -> Run:
+    """A run that is stopped when the step of that name has finished."""
+    run = Run(diary := Diary())
+    diary.at[name.replace(" ", "_")] = run.cancel.set
+    return run
+
+
+# --- stops ----------------------------------------------------------------------------------------------------------
+
+
+def test_stop_before_the_start_asks_nobody() -> None:
+    bench, run = Bench(model=FakeModel()), Run()
+    run.cancel.set()
+    stopped = bench.pipeline.run(QUESTION, run)
+    assert set(bench.counts.values()) == {0}
+    assert stopped.failure is not None
+    assert (stopped.failure.name, stopped.failure.state) == ("retrieve", StepState.STOPPED)
+    done = bench.pipeline.resume(stopped)
+    assert step_names(done) == ["retrieve", "grade", "score strips", "route", "assemble", "answer"]
+    assert {step.state for step in done.steps} == {StepState.DONE}
+    assert done.failure is None
+
+
+@pytest.mark.parametrize("last", ["retrieve", "grade", "score strips", "route", "rewrite", "search", "grade web"])
+def test_stop_after_any_step_and_resume_asks_each_thing_once(last: str) -> None:
+    whole = Bench(best=0.5, model=FakeModel())
+    expected = whole.pipeline.run(QUESTION)
+    bench = Bench(best=0.5, model=FakeModel())
+    stopped = bench.pipeline.run(QUESTION, stopping_at(last))
+    assert stopped.failure is not None and stopped.failure.state is StepState.STOPPED
+    assert stopped.answer is None
+    done = bench.pipeline.resume(stopped)
+    assert bench.counts == whole.counts
+    assert step_names(done) == step_names(expected)
+    assert done.answer == expected.answer and done.usage == expected.usage
+
+
+def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
+    bench, run = Bench(judge=card(calls_model=True), found=passages(10), model=FakeModel()), Run()
+    bench.evaluator.before = lambda: run.cancel.set() if len(bench.evaluator.asked) == 2 else None
+    stopped = bench.pipeline.run(QUESTION, run)
+    assert stopped.grades is not None and stopped.failure is not None
+    assert [grade.passage_id for grade in stopped.grades] == ["p1", "p2", "p3", "p4"]
+    assert (stopped.failure.name, stopped.failure.state) == ("grade", StepState.STOPPED)
+    assert stopped.failure.summary == "stopped by you after 4 of 10 passages"
+    assert (stopped.decision, stopped.answer) == (None, None)
+    bench.forget_counts()
+    done = bench.pipeline.resume(stopped)
+    assert bench.evaluator.asked == [("p5", "p6", "p7", "p8"), ("p9", "p10")]
+    assert done.grades is not None and len(done.grades) == 10
+    assert bench.retriever.asked == []
+    grading = [step for step in done.steps if step.name == "grade"]
+    assert len(grading) == 1 and grading[0].usage == Usage(10, 100, 20), "the cost of the broken attempt is carried over"
+
+
+def test_stop_before_the_first_grade_leaves_never_graded() -> None:
+    bench, run = Bench(judge=card(calls_model=True)), Run()
+    bench.evaluator.before = run.cancel.set
+    stopped = bench.pipeline.run(QUESTION, run)
+    assert stopped.grades is None, "() would say that grading was done"
+    bench.evaluator.before = lambda: None
+    assert bench.pipeline.resume(stopped).answer is not None
+
+
+def test_resuming_a_finished_run_changes_nothing_and_asks_nobody() -> None:
+    bench = Bench(best=0.5, model=FakeModel())
+    done = bench.pipeline.run(QUESTION)
+    bench.forget_counts()
+    assert bench.pipeline.resume(done) == done
+    assert set(bench.counts.values()) == {0}
+
+
+def test_stop_while_a_finished_run_is_resumed_leaves_no_mark() -> None:
+    bench, run = Bench(model=FakeModel()), Run()
+    done = bench.pipeline.run(QUESTION)
+    run.cancel.set()
+    stopped = bench.pipeline.resume(done, run)
+    assert stopped.failure is not None
+    assert bench.pipeline.resume(stopped) == done
+
+
+# --- outages --------------------------------------------------------------------------------------------------------
+
+
+def outage(*ids: str) -> dict[str, Grade]:
+    return {id: Grade(id, None, cause="Ollama went away. Start it.", retryable=True, usage=Usage(1)) for id in ids}
+
+
+def test_outage_of_the_judge_fails_the_run_at_grade_and_resume_grades_the_rest() -> None:
+    away = outage("p5", "p6", "p7", "p8")
+    bench = Bench(judge=card(calls_model=True), found=passages(10), scoring=lambda p: away.get(p.id, 0.9))
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.grades is not None
+    assert (broken.failure.name, broken.failure.state) == ("grade", StepState.FAILED)
+    assert broken.failure.summary == "Ollama went away. Start it."
+    assert [grade.score for grade in broken.grades] == [0.9] * 4 + [None] * 4
+    assert bench.evaluator.graded == [f"p{n}" for n in range(1, 9)], "asking on would only wait"
+    assert (broken.strips, broken.decision, broken.answer) == (None, None, None)
+    away.clear()
+    bench.forget_counts()
+    done = bench.pipeline.resume(broken)
+    assert bench.evaluator.graded == ["p5", "p6", "p7", "p8", "p9", "p10"]
+    assert done.grades is not None and [grade.score for grade in done.grades] == [0.9] * 10
+    assert [grade.passage_id for grade in done.grades] == [f"p{n}" for n in range(1, 11)]
+    assert done.failure is None and done.answer is not None
+    assert [step.name for step in done.steps].count("grade") == 1
+
+
+def test_single_hiccup_does_not_break_the_run_and_is_asked_again_later() -> None:
+    away = outage("p2")
+    bench = Bench(judge=card(calls_model=True), found=passages(6), scoring=lambda p: away.get(p.id, 0.9))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.failure is None and trace.answer is not None
+    assert "1 not graded" in trace.steps[1].summary
+    away.clear()
+    bench.forget_counts()
+    again = bench.pipeline.resume(trace)
+    assert bench.evaluator.graded == ["p2"]
+    assert again.grades is not None and all(grade.score == 0.9 for grade in again.grades)
+
+
+def test_unreadable_replies_are_no_outage_and_are_not_asked_again() -> None:
+    def unreadable(passage: Passage) -> Grade:
+        return Grade(passage.id, None, raw="Hm.", cause="no score (asked twice)")
+
+    bench = Bench(judge=card(calls_model=True), found=passages(5), scoring=unreadable)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.failure is None
+    assert bench.evaluator.graded == ["p1", "p2", "p3", "p4", "p5"]
+    bench.forget_counts()
+    bench.pipeline.resume(trace)
+    assert bench.evaluator.asked == []
+
+
+def test_retriever_that_fails_leaves_a_failed_step_with_its_hint() -> None:
+    bench = Bench()
+
+    def fail(question: str, limit: int) -> object:
+        raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
+
+    bench.retriever.retrieve = fail  # type: ignore[assignment,method-assign]
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.failure is not None and trace.passages is None
+    assert (trace.failure.name, trace.failure.state) == ("retrieve", StepState.FAILED)
+    assert (trace.failure.summary, trace.failure.hint) == ("The index cannot be read.", "Check the folder.")
+    with pytest.raises(CragError, match="'retrieve' failed: The index cannot be read. Check the folder."):
+        raise_failure(trace)
+    del bench.retriever.retrieve  # type: ignore[attr-defined]
+    assert bench.pipeline.resume(trace).answer is not None
+
+
+def test_run_that_waits_for_a_word_is_no_success_for_callers_without_a_screen() -> None:
+    trace = Bench(best=0.1, web=WebMode.ASK).pipeline.run(QUESTION)
+    with pytest.raises(CragError, match="waits for approval"):
+        raise_failure(trace)
+
+
+def test_outage_while_web_results_are_graded_is_counted_honestly() -> None:
+    away = outage("web-1", "web-2")
+    bench = Bench(scoring=lambda p: away.get(p.id, 0.5))
+    trace = bench.pipeline.run(QUESTION)
+    step = next(step for step in trace.steps if step.name == "grade web")
+    assert step.summary.startswith("0 of 2 web results graded")
+
+
+# --- the answer, over a real connection -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel(lambda messages: SLOW_ANSWER, piece_chars=6, delay_s=0.01)) as server:
+        yield server
+
+
+def model_of(server: OllamaServer) -> LlamaIndexModel:
+    return ollama.model(server.url, MODEL, timeout=10.0, at_once=2)
+
+
+class AtPiece(Listener):
+    """Does something when the n-th piece of the answer has come."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.pieces: list[str] = []
+        self.what = lambda: None
+
+    def wrote(self, piece: str) -> None:
+        self.pieces.append(piece)
+        if len(self.pieces) == self.number:
+            self.what()
+
+
+def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
+    bench = Bench(model=model_of(server))
+    run = Run(listener := AtPiece(5))
+    listener.what = run.cancel.set
+    stopped = bench.pipeline.run(QUESTION, run)
+    assert server.wait_for_disconnects()
+    written = server.engine.pieces_written
+    assert not wait_until(lambda: server.engine.pieces_written > written, 0.1), "the model goes on for nobody"
+    assert stopped.answer is not None and stopped.failure is not None
+    assert stopped.answer.state is AnswerState.STOPPED
+    assert stopped.answer.text == "".join(listener.pieces).strip()
+    assert SLOW_ANSWER.startswith(stopped.answer.text) and len(stopped.answer.text) < len(SLOW_ANSWER) / 2
+    assert (stopped.failure.name, stopped.failure.state) == ("answer", StepState.STOPPED)
+    assert stopped.failure.usage.calls == 1
+
+    server.engine = ScriptedModel([ANSWER])
+    bench.forget_counts()
+    done = bench.pipeline.resume(stopped)
+    assert done.answer is not None
+    assert (done.answer.text, done.answer.state) == (ANSWER, AnswerState.COMPLETE)
+    assert bench.counts["grade"] == bench.counts["retrieve"] == 0
+    assert (server.chat_calls, server.disconnects) == (2, 1)
+    assert step_names(done).count("answer") == 1
+    assert done.steps[-1].usage.calls == 2
+
+
+def test_stop_before_the_first_piece_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
+    server.faults.delay_s = 10.0
+    bench, run = Bench(model=model_of(server)), Run()
+    stopper = threading.Thread(target=lambda: wait_until(lambda: server.active == 1, 5.0) and run.cancel.set())
+    stopper.start()
+    stopped = bench.pipeline.run(QUESTION, run)
+    stopper.join()
+    assert server.wait_for_disconnects()
+    assert stopped.answer is not None
+    assert (stopped.answer.text, stopped.answer.state) == ("", AnswerState.STOPPED)
+    assert server.engine.asks == []
+
+
+def test_ollama_stopped_in_the_middle_of_the_answer_keeps_the_text_and_says_what_to_do(server: OllamaServer) -> None:
+    bench = Bench(model=model_of(server))
+    run = Run(listener := AtPiece(5))
+    listener.what = server.stop
+    broken = bench.pipeline.run(QUESTION, run)
+    assert broken.answer is not None and broken.failure is not None
+    assert broken.answer.state is AnswerState.FAILED
+    assert broken.answer.text and SLOW_ANSWER.startswith(broken.answer.text)
+    assert (broken.failure.state, broken.failure.hint) == (StepState.FAILED, "Start it with: ollama serve")
+    assert server.url in broken.failure.summary
+
+    server.start()
+    server.engine = ScriptedModel([ANSWER])
+    done = bench.pipeline.resume(broken)
+    assert done.answer is not None and done.failure is None
+    assert (done.answer.text, done.answer.state) == (ANSWER, AnswerState.COMPLETE)
+    assert bench.counts["grade"] == 3, "graded once, before the outage"
+
+
+def test_reader_who_leaves_a_streamed_answer_closes_the_connection(server: OllamaServer) -> None:
+    bench = Bench(model=model_of(server))
+    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
+    assert isinstance(next(pieces), str)
+    pieces.close()  # type: ignore[attr-defined]
+    assert server.wait_for_disconnects()
+
+
+def test_broken_off_answer_is_never_shown_for_the_finished_one(server: OllamaServer) -> None:
+    server.faults.die_after = 3
+    trace: Trace = Bench(model=model_of(server)).pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.FAILED
+    assert trace.answer.text == SLOW_ANSWER[:18].strip()
