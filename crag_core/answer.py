@@ -71,4 +71,4 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 def _readable(text: str) -> str:
     """A quotation without Markdown's heading and emphasis marks, which mean nothing inside quotation marks."""
-    return re.sub(r"^\s{0,3}#{1,6}\s.*$|[*`]{1,3}|^\s*[-*+]\s", "", text, flags=re.MULTILINE) or text
+    return re.sub(r"^[ \t]{0,3}#{1,6}[ \t].*$|[*`]{1,3}|^[ \t]*[-*+][ \t]", "", text, flags=re.MULTILINE) or text

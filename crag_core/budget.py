@@ -13,7 +13,7 @@ def calls_needed(missing: tuple[Missing, ...], policy: Policy, passages: int, *,
     answer; without one those steps cost nothing. Web results count up to the policy's limit.
     """
     costs = {
-        Missing.GRADES: passages * judge,
+        Missing.GRADES: min(passages, policy.grade_top or passages) * judge,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: writer + policy.web_limit * judge,
         Missing.ANSWER: int(writer),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from crag_core.replies import without_thoughts
 from crag_core.types import Strip
 
 _SHORTEST = 3  # characters; less than this is found in any passage and proves nothing
@@ -15,8 +16,8 @@ def parse_sentences(reply: str) -> tuple[str, ...] | None:
 
     An empty list, or words such as "no sentences", mean that nothing is relevant: ().
     """
-    text = re.sub(r"<think>.*?(?:</think>|\Z)", "", reply[:20_000], flags=re.DOTALL | re.IGNORECASE).strip()
-    match = re.search(r"\{.*\}|\[.*\]", text, re.DOTALL)
+    text = without_thoughts(reply)
+    match = re.search(r'\{(?=\s*["}]).*\}|\[(?=\s*["\]]).*\]', text, re.DOTALL)  # "[1]" in a line of prose is no list
     if match:
         try:
             data = json.loads(match.group())
@@ -25,7 +26,8 @@ def parse_sentences(reply: str) -> tuple[str, ...] | None:
         found = data.get("sentences") if isinstance(data, dict) else data
         if not isinstance(found, list):
             return None
-        return tuple(item.strip() for item in found if isinstance(item, str) and item.strip())
+        sentences = tuple(item.strip() for item in found if isinstance(item, str))
+        return tuple(filter(None, sentences)) if sentences or not found else None
     if not text or text.startswith(("{", "[")):
         return None
     if re.search(r"\bno (?:relevant )?sentences?\b|^none\b", text, re.IGNORECASE):
@@ -43,7 +45,7 @@ def locate(sentences: tuple[str, ...], text: str, strips: tuple[Strip, ...]) -> 
     for sentence in sentences:
         words = sentence.split()
         pattern = r"\s+".join(re.escape(word) for word in words)
-        match = re.search(pattern, text) if len(sentence) >= _SHORTEST else None
+        match = re.search(pattern, text) if len(" ".join(words)) >= _SHORTEST else None
         if match is None:
             refused.append(sentence)
             continue

@@ -8,7 +8,7 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from crag_core.nodes import to_passage
+from crag_core.nodes import kept_nodes, to_passage
 from crag_core.pipeline import Pipeline, raise_failure
 from crag_core.trace import Trace
 

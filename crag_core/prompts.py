@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from crag_core.protocols import Messages
@@ -82,5 +83,5 @@ def answer(question: str, excerpts: tuple[Excerpt, ...]) -> Messages:
 
 
 def _evidence(text: str) -> str:
-    harmless = text.replace("<evidence", "< evidence").replace("</evidence", "< /evidence")
+    harmless = re.sub(r"<(?=\s*/?\s*evidence)", "< ", text, flags=re.IGNORECASE)
     return f"<evidence>\n{harmless}\n</evidence>"

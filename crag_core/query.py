@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from crag_core.replies import without_thoughts
+
 _LONGEST = 200
+_LABEL = re.compile(
+    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|keywords?)|rewritten)\s*:", re.IGNORECASE
+)
 
 
 def clean_query(reply: str, word_limit: int) -> str:
     """The query in a model's reply: its first line that says something, bare, at most `word_limit` words; maybe ''."""
-    text = re.sub(r"<think>.*?(?:</think>|\Z)", "", reply, flags=re.DOTALL | re.IGNORECASE)
-    for line in text.splitlines():
-        bare = re.sub(r"^\W*(?:(?:web |search )*query|rewritten|keywords?)\s*:", "", line, flags=re.IGNORECASE)
-        words = bare.strip(" \t\"'`*“”„«».-").split()
-        if words:
+    for line in without_thoughts(reply).splitlines():
+        words = _LABEL.sub("", line).strip(" \t\"'`*“”„«».-").split()
+        if words and not words[-1].endswith(":"):  # "Here is the query:" only announces it
             return " ".join(words[:word_limit])[:_LONGEST]
     return ""
 

@@ -11,12 +11,16 @@ from typing import Any
 
 _LONGEST = 20_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_UNOPENED_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _NUMBER = r"[-+]?(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?|nan|[-+]?inf(?:inity)?"
+_UNIT = r"%|/\s*\d+|\(?out of \d+\)?"
+# Possessive throughout ("*+"): without it, a reply with long runs of spaces would take quadratic time.
 _LABELLED = re.compile(
-    rf"""["']?\b(?:score|relevance|rating|grade)\b["'*]*\s*(?:is|of|[:=])?\s*["'*]*({_NUMBER})\s*(%|/\s*\d+)?""",
+    rf"""\b(?:score|relevance|rating|grade)\b[\s"'*]*+(?:is|of|[:=])?+[\s"'*]*+((?>{_NUMBER}))\s*+({_UNIT})?+""",
     re.IGNORECASE,
 )
-_ALONE = re.compile(rf"^[^\w.+-]*({_NUMBER})\s*(%|/\s*\d+)?[\s.*`\"']*$", re.IGNORECASE)
+_RANGE = re.compile(r"[ \t]*(?:-|–|—|to|and)[ \t]*\.?\d", re.IGNORECASE)
+_ALONE = re.compile(rf"^[^\w.+-]*+((?>{_NUMBER}))\s*+({_UNIT})?+[\s.*`\"']*+$", re.IGNORECASE)
 _YES_NO = re.compile(r"^\W*(yes|no)\b", re.IGNORECASE)
 
 
@@ -31,19 +35,29 @@ class ScoreReply:
 
 def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
     """Read a score given on 0..`scale`, in JSON or around it; anything unclear is None with the cause, never a guess."""
-    reply = _THOUGHT.sub("", text[:_LONGEST]).strip()
+    reply = without_thoughts(text)
     if not reply:
         return ScoreReply(None, cause="the reply was empty")
     for record in _objects(reply):
         if "score" in record:
             reason = record.get("reasoning", record.get("reason", ""))
             return _from_value(record["score"], scale, str(reason).strip())
-    alone = _ALONE.match(reply)
-    if match := alone or _LABELLED.search(reply):
-        return _in_range(match.group(1), match.group(2), scale, "" if alone else reply)
+    if alone := _ALONE.match(reply):
+        return _in_range(alone.group(1), alone.group(2), scale, "")
+    labelled = [match for match in _LABELLED.finditer(reply) if not _RANGE.match(reply, max(match.end(1), match.end(2)))]
+    found = [_in_range(match.group(1), match.group(2), scale, reply) for match in labelled]
+    if len({one.score for one in found}) > 1:
+        return ScoreReply(None, cause="the reply holds more than one score")
+    if found:
+        return found[0]
     if _YES_NO.match(reply):
         return ScoreReply(None, cause="the reply was a yes or no, not a score")
     return ScoreReply(None, cause="the reply holds no score")
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what the model thought aloud; some chat templates leave out the tag that opens the thought."""
+    return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text[:_LONGEST])).strip()
 
 
 def _from_value(value: Any, scale: float, reason: str) -> ScoreReply:
@@ -55,9 +69,9 @@ def _from_value(value: Any, scale: float, reason: str) -> ScoreReply:
 
 
 def _in_range(digits: str, unit: str | None, scale: float, reason: str) -> ScoreReply:
-    """`digits` out of `scale`, or out of what its unit says ("%", "/10")."""
+    """`digits` out of `scale`, or out of what its unit says ("%", "/10", "out of 10")."""
     number = float(digits.replace(",", "."))
-    full = scale if not unit else 100.0 if unit == "%" else float(unit[1:])
+    full = scale if not unit else 100.0 if unit == "%" else float(re.sub(r"\D", "", unit))
     if not math.isfinite(number) or full <= 0:
         return ScoreReply(None, cause="the score is not a finite number")
     if not 0.0 <= number <= full:

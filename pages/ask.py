@@ -18,7 +18,7 @@ from ui.render_steps import draw_record
 from ui.render_verdict import draw_verdict
 from ui.render_web import draw_web
 from ui.running import draw_running, draw_warming
-from ui.text import plain
+from ui.text import counted, plain
 
 LONGEST_QUESTION = 1000
 
@@ -78,7 +78,7 @@ def draw_offer(trace: Trace, policy: Policy) -> None:
         )
     if not offered.reasons:
         return
-    calls = f"at most {offered.calls} model calls" if offered.calls > 1 else f"{offered.calls or 'no'} model call"
+    calls = f"at most {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
     cost = f"{calls}, 1 web search" if offered.searches else calls
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")

@@ -6,6 +6,7 @@ from crag_core.errors import CragError
 from ui import router, state
 from ui.render_documents import draw_documents, draw_outcomes
 from ui.running import draw_indexing_live, draw_warming
+from ui.text import counted
 
 SUPPORTED = "PDF, Word (DOCX), HTML, Markdown, plain text and CSV, up to 50 MB each"
 
@@ -31,7 +32,7 @@ with st.container(border=True):
         disabled=busy,
     )
     waiting = st.session_state.get(f"documents_files_{state.upload_round()}") or []
-    label = f"Index {len(waiting)} files" if len(waiting) > 1 else "Index it" if waiting else "Index"
+    label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
     st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
 if busy:
     draw_indexing_live()

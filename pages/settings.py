@@ -8,7 +8,7 @@ from crag_core.config import Config
 from crag_core.errors import BadRecord
 from crag_core.llms.ollama import DEFAULT_HOST
 from ui import router, state
-from ui.text import plain
+from ui.text import counted, plain
 
 router.enter("pages/settings.py")
 st.title("Settings", anchor=False)
@@ -35,7 +35,7 @@ for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", mod
     if server is None:
         continue
     if server.models:
-        st.success(f"{name} answers with {len(server.models)} models: {plain(', '.join(server.models))}.", icon=":material/check_circle:")
+        st.success(f"{name} answers with {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}.", icon=":material/check_circle:")
     else:
         st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
 

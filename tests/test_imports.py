@@ -56,6 +56,8 @@ RINGS = {
 }
 EXCEPTIONS = {
     ("ui.jobs", "crag_core.retrieval.store"): "the types of what indexing reports",
+    ("ui.render_documents", "crag_core.retrieval.store"): "the types of what indexing reports",
+    ("pages.settings", "crag_core.llms.ollama"): "the usual address, shown where none is set",
     ("ui.sidebar", "crag_core.evaluators"): "the cards that evaluators declare",
 }
 
@@ -160,8 +162,13 @@ def sources() -> dict[str, str]:
     return found
 
 
-def test_every_arrow_points_inwards(sources: dict[str, str]) -> None:
-    assert find_wrong(sources) == []
+@pytest.fixture(scope="module")
+def wrong_now(sources: dict[str, str]) -> set[str]:
+    return set(find_wrong(sources))
+
+
+def test_every_arrow_points_inwards(wrong_now: set[str]) -> None:
+    assert wrong_now == set()
 
 
 def test_no_module_imports_itself_in_a_circle(sources: dict[str, str]) -> None:
@@ -216,9 +223,9 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "text"), BAD.values(), ids=BAD)
-def test_wrong_arrow_is_found(sources: dict[str, str], name: str, text: str) -> None:
-    found = find_wrong({**sources, name: text})
-    assert len(found) == 1 and found[0].startswith(name)
+def test_wrong_arrow_is_found(sources: dict[str, str], wrong_now: set[str], name: str, text: str) -> None:
+    found = set(find_wrong({**sources, name: text})) - wrong_now
+    assert [wrong.split()[0] for wrong in found] == [name]
 
 
 GOOD = {
@@ -231,8 +238,8 @@ GOOD = {
 
 
 @pytest.mark.parametrize(("name", "text"), GOOD.values(), ids=GOOD)
-def test_right_arrow_is_not_found(sources: dict[str, str], name: str, text: str) -> None:
-    assert find_wrong({**sources, name: text}) == []
+def test_right_arrow_is_not_found(sources: dict[str, str], wrong_now: set[str], name: str, text: str) -> None:
+    assert set(find_wrong({**sources, name: text})) <= wrong_now
 
 
 def test_circle_is_found(sources: dict[str, str]) -> None:

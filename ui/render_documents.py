@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.retrieval.store import Ingested, IngestOutcome, PassageStore
-from ui.text import paragraphs, plain
+from ui.text import counted, paragraphs, plain
 
 _ICONS = {
     IngestOutcome.INDEXED: ":green[:material/check_circle:]",
@@ -21,7 +21,7 @@ def draw_outcomes(outcomes: tuple[Ingested, ...]) -> None:
         return
     with st.container(border=True):
         for one in outcomes:
-            count = f", {one.passages} passages" if one.passages else ""
+            count = f", {counted(one.passages, 'passage')}" if one.passages else ""
             told = plain(f"{one.message} {one.hint}") if one.outcome is IngestOutcome.REFUSED else f"{one.outcome}{count}"
             st.markdown(f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}")
 
@@ -32,7 +32,7 @@ def draw_documents(store: PassageStore) -> None:
         st.info("No documents yet. Add some above, then ask on the Ask page.", icon=":material/folder_off:")
         return
     total = sum(document.passages for document in documents)
-    st.subheader(f"{len(documents)} documents, {total} passages", anchor=False)
+    st.subheader(f"{counted(len(documents), 'document')}, {counted(total, 'passage')}", anchor=False)
     rows = [
         {
             "name": document.name,
@@ -57,7 +57,7 @@ def draw_documents(store: PassageStore) -> None:
         st.caption("Select a row to read its passages or to remove it from the index.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        names = plain(selected[0].name) if len(selected) == 1 else f"{len(selected)} documents"
+        names = plain(selected[0].name) if len(selected) == 1 else counted(len(selected), "document")
         if st.button(f"Remove {names} from the index", icon=":material/delete:", key="documents_remove"):
             for document in selected:
                 store.delete(document.id)

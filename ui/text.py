@@ -35,3 +35,8 @@ def link(label: str, url: str) -> str:
 
 def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 passage", "2 passages"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

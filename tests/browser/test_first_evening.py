@@ -33,10 +33,10 @@ def make_pdf(path: Path) -> Path:
 
 def upload(page: Page, url: str, *files: Path) -> None:
     page.goto(f"{url}/documents")
-    expect(page.get_by_role("button", name="Index")).to_be_visible()
+    expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
     expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
     page.locator("input[type=file]").set_input_files([str(file) for file in files])
-    page.get_by_role("button", name=re.compile("^.*Index (it|[0-9]+ files)")).click()
+    page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
 
 
 def ask(page: Page, question: str) -> None:
@@ -80,12 +80,12 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, tmp_path: Path) -> Non
     # The link with these thresholds opens with them, in another session.
     shared = page.url.split("#")[0]
     page.goto(shared)
-    expect(page.get_by_role("slider").nth(1)).to_have_attribute("aria-valuenow", "1")
+    expect(page.get_by_role("slider").nth(1)).to_have_value("1")
 
 
 def test_hostile_text_stays_text(page: Page, empty_app: str, tmp_path: Path) -> None:
     upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"))
-    expect(page.get_by_text("already indexed").or_(page.get_by_text("indexed, 2 passages")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"lighthouse\.pdf.*, 2 passages"))).to_be_visible()
     page.get_by_role("link", name="Ask").click()
     ask(page, "What is a keeper paid? https://evil.example <b>bold</b>")
     expect(page.get_by_text("evil.example").first).to_be_visible()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.decide import decide, effective_scores, match_rule, readable
-from crag_core.types import Action, Scores
+from crag_core.types import Action, CorrectionKind, Scores
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
@@ -137,7 +137,14 @@ def test_promotion_without_any_grade_leaves_signals_ambiguous() -> None:
 
 @pytest.mark.parametrize(
     ("value", "action"),
-    [(0.7501, CORRECT), (0.75, AMBIGUOUS), (0.6, AMBIGUOUS), (0.5001, AMBIGUOUS), (0.5, INCORRECT), (0.4999, INCORRECT)],
+    [
+        (0.7501, CORRECT),
+        (0.75, AMBIGUOUS),
+        (0.6, AMBIGUOUS),
+        (0.5001, AMBIGUOUS),
+        (0.5, INCORRECT),
+        (0.4999, INCORRECT),
+    ],
 )
 def test_heuristic_thresholds_are_exclusive_above_and_inclusive_below(value: float, action: Action) -> None:
     decision = decide(policy("heuristic"), passages(3), None, even(value))
@@ -148,8 +155,8 @@ def test_heuristic_weighs_its_four_criteria() -> None:
     criteria: Scores = (("keyword_overlap", 1.0), ("coherence", 0.92), ("length_adequacy", 0.13), ("diversity", 1.0))
     # 0.30 + 0.368 + 0.0195 + 0.15
     decision = decide(policy("heuristic"), passages(1), None, criteria)
-    assert (decision.action, decision.score) == (CORRECT, pytest.approx(0.8375))
-    assert decision.label == "Relevant"
+    assert decision.score == pytest.approx(0.8375)
+    assert (decision.action, decision.label) == (CORRECT, "Relevant")
 
 
 def test_heuristic_reads_no_passage_grade() -> None:
@@ -159,7 +166,14 @@ def test_heuristic_reads_no_passage_grade() -> None:
 
 @pytest.mark.parametrize(
     ("value", "action"),
-    [(0.7001, CORRECT), (0.7, CORRECT), (0.6999, AMBIGUOUS), (0.3001, AMBIGUOUS), (0.3, INCORRECT), (0.2999, INCORRECT)],
+    [
+        (0.7001, CORRECT),
+        (0.7, CORRECT),
+        (0.6999, AMBIGUOUS),
+        (0.3001, AMBIGUOUS),
+        (0.3, INCORRECT),
+        (0.2999, INCORRECT),
+    ],
 )
 def test_signals_thresholds_are_inclusive_on_both_sides(value: float, action: Action) -> None:
     found, grades = graded(value, value, value)
@@ -188,7 +202,7 @@ def test_signals_share_out_the_weights_of_what_is_missing(
 def test_signals_without_any_measure_are_ambiguous_and_search_nothing() -> None:
     decision = decide(policy("signals"), passages(2), None, ())
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
-    assert not decision.wants("web_search")
+    assert not decision.wants(CorrectionKind.WEB_SEARCH)
 
 
 @pytest.mark.parametrize(
@@ -279,12 +293,12 @@ def test_everything_ungraded_is_ambiguous_and_searches_nothing(name: str) -> Non
     decision = decide(policy(name), *graded(None, None, None))
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
     assert decision.reason == "no passage could be graded"
-    assert not decision.wants("web_search")
+    assert not decision.wants(CorrectionKind.WEB_SEARCH)
 
 
 def test_everything_ungraded_searches_when_the_policy_says_so() -> None:
     eager = replace(policy("paper"), web_when_ungraded=True)
-    assert decide(eager, *graded(None, None)).wants("web_search")
+    assert decide(eager, *graded(None, None)).wants(CorrectionKind.WEB_SEARCH)
 
 
 @pytest.mark.parametrize("name", ["paper", "worst-chunk", "rank-weighted", "agentic"])
@@ -292,7 +306,7 @@ def test_a_run_that_never_graded_says_so(name: str) -> None:
     decision = decide(policy(name), passages(3), None)
     assert decision.action is AMBIGUOUS
     assert decision.reason == "no passage was graded in this run"
-    assert not decision.wants("web_search")
+    assert not decision.wants(CorrectionKind.WEB_SEARCH)
 
 
 @pytest.mark.parametrize(

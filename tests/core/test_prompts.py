@@ -5,11 +5,12 @@ import re
 import pytest
 
 from crag_core import prompts
+from crag_core.protocols import Messages
 from crag_core.types import Excerpt
 from tests.core.builders import passage
 
 
-def user(messages: prompts.Messages) -> str:
+def user(messages: Messages) -> str:
     return messages[-1][1]
 
 

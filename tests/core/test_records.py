@@ -173,7 +173,9 @@ def test_what_does_not_fit_is_refused_by_its_path(data: Any, path: str, found: s
 
 
 def test_an_unknown_name_of_a_choice_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(BadRecord, match="state: expected one of done, skipped, failed, stopped, waiting, found str 'ok'"):
+    with pytest.raises(
+        BadRecord, match="state: expected one of done, skipped, failed, stopped, waiting, found str 'ok'"
+    ):
         from_plain(Step, {"name": "grade", "summary": "", "state": "ok"})
 
 

@@ -136,7 +136,9 @@ def test_document_order_follows_the_documents_and_their_pages() -> None:
     other = passage("other", "From another book.", document_id="d2", ordinal=0)
     early = passage("early", "First part of it.", document_id="d1", ordinal=2)
     found = (late, other, early)
-    strips = tuple(strip for p, score in zip(found, (0.9, 0.8, 0.7), strict=True) for strip in strips_of(p, (p.text, score)))
+    strips = tuple(
+        strip for p, score in zip(found, (0.9, 0.8, 0.7), strict=True) for strip in strips_of(p, (p.text, score))
+    )
     assert texts(refine(refining(), strips, found)) == [early.text, late.text, other.text]
 
 
@@ -305,9 +307,7 @@ def test_a_recorded_search_stays_out_where_the_route_wants_none() -> None:
 def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:
     knowledge = recompose(refining(0.95), INCORRECT, FOUND, STRIPS, None, SEARCH)
     assert knowledge.excerpts == ()
-    assert knowledge.notes == (
-        "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.80.",
-    )
+    assert knowledge.notes == ("The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.80.",)
 
 
 UNUSED = [outcome for outcome in WebOutcome if outcome is not WebOutcome.USED]

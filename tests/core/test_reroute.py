@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace, context_key
 from crag_core.types import Action, Extraction, WebOutcome, WebSearch
-from tests.core.builders import POLICIES, answer, even, graded, kept, passage, policy, searched, strips_of, trace, web_page
+from tests.core.builders import (
+    POLICIES,
+    answer,
+    even,
+    graded,
+    kept,
+    passage,
+    policy,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
 
 PAPER = policy("paper").with_thresholds(0.3, 0.7, 0.5)
 FARES = passage("p1", "Adults pay nine euros. The sea is blue.")
@@ -160,4 +172,7 @@ def test_rerouting_is_pure_and_always_decides(name: str, scores: list[float | No
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_can_reroute_the_same_run(name: str) -> None:
-    assert reroute(RUN, policy(name)).decision.label == policy(name).route(reroute(RUN, policy(name)).decision.action).label
+    assert (
+        reroute(RUN, policy(name)).decision.label
+        == policy(name).route(reroute(RUN, policy(name)).decision.action).label
+    )

@@ -60,7 +60,10 @@ def test_sentences_end_where_a_reader_would_end_them(sentences: list[str]) -> No
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("渡船八点出发。中午返回！星期天开吗？没有人知道。", ["渡船八点出发。", "中午返回！", "星期天开吗？", "没有人知道。"]),
+        (
+            "渡船八点出发。中午返回！星期天开吗？没有人知道。",
+            ["渡船八点出发。", "中午返回！", "星期天开吗？", "没有人知道。"],
+        ),
         ("彼は「行こう。」と言った。雨が降っていた。", ["彼は「行こう。」", "と言った。", "雨が降っていた。"]),
         ("تغادر العبارة في الثامنة. هل تعود ظهرا؟ نعم تعود كل يوم.", None),
         ("नौका आठ बजे निकलती है। वह दोपहर को लौटती है। कोई नहीं जानता।", None),
@@ -222,7 +225,9 @@ def test_strips_are_ordered_disjoint_trimmed_and_lose_nothing(text: str) -> None
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.sampled_from(["word ", "Stop. ", "no-space", "\n", "; ", "- ", "# ", "東。", "|x|\n"]), max_size=400))
+@given(
+    st.lists(st.sampled_from(["word ", "Stop. ", "no-space", "\n", "; ", "- ", "# ", "東。", "|x|\n"]), max_size=400)
+)
 def test_long_texts_lose_nothing_either(parts: list[str]) -> None:
     check_spans("".join(parts))
 

@@ -37,9 +37,9 @@ def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
     upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."), ("bad.pdf", b"<html>no pdf</html>"), ("x.exe", b"MZ"))
     text = shown(app)
     assert not app.exception
-    assert "good.md" in text and "indexed, 1 passages" in text
+    assert "good.md" in text and "indexed, 1 passage" in text
     assert "bad.pdf" in text and "x.exe" in text
-    assert "1 documents" in text
+    assert "1 document" in text
     upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."))
     assert "already indexed" in shown(app)
 
@@ -67,5 +67,5 @@ def test_settings_show_every_variable_and_take_another_host(start: Start) -> Non
         app.text_input[0].set_value(server.url)
         next(button for button in app.button if button.label == "Use these").click()
         app.run().run()
-        assert "Ollama answers with 1 models" in shown(app)
+        assert "Ollama answers with 1 model" in shown(app)
         assert "ollama/smollm2:135m" in app.selectbox(key="model").options[0].replace(": ", "/", 1)

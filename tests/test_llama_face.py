@@ -1,0 +1,370 @@
+"""CRAG inside LlamaIndex: the postprocessor in a stock query engine, and the project's own query engine."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.base.response.schema import Response, StreamingResponse
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+
+from crag_core.errors import CragError, ModelUnavailable, StoreUnavailable
+from crag_core.nodes import to_node, to_passage
+from crag_core.postprocessor import CRAGPostprocessor
+from crag_core.protocols import Found
+from crag_core.query_engine import CRAGQueryEngine
+from crag_core.run import WebMode
+from crag_core.trace import Trace
+from crag_core.types import Action, AnswerState, Grade, Origin, Passage
+from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passages
+
+
+def nodes(count: int = 3) -> list[TextNode]:
+    return [
+        TextNode(
+            id_=f"n{n}",
+            text=f"{USEFUL} {USELESS} Number {n}.",
+            metadata={"file_name": f"file-{n}.pdf", "page_label": str(n), "author": "Ames"},
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"doc-{n}")},
+        )
+        for n in range(1, count + 1)
+    ]
+
+
+def scored(count: int = 3) -> list[NodeWithScore]:
+    return [NodeWithScore(node=node, score=0.9 - n / 10) for n, node in enumerate(nodes(count))]
+
+
+def stock_engine(postprocessor: CRAGPostprocessor) -> RetrieverQueryEngine:
+    """What a LlamaIndex user has: an index, its retriever and a query engine, none of it ours."""
+    index = VectorStoreIndex(nodes(), embed_model=MockEmbedding(embed_dim=8))
+    retriever = index.as_retriever(similarity_top_k=3)
+    return RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), node_postprocessors=[postprocessor])
+
+
+# --- the postprocessor ----------------------------------------------------------------------------------------------
+
+
+def test_stock_query_engine_answers_from_what_is_kept() -> None:
+    traces: list[Trace] = []
+    bench = Bench(best=0.9)
+    response = stock_engine(CRAGPostprocessor(bench.pipeline, traces.append)).query(QUESTION)
+    assert isinstance(response, Response)
+    text = str(response)  # MockLLM gives its prompt back
+    assert USEFUL in text and USELESS not in text and QUESTION in text
+    assert len(traces) == 1 and traces[0].question == QUESTION
+    assert traces[0].decision is not None and traces[0].decision.action is Action.CORRECT
+    assert traces[0].answer is None, "the answer is the stock engine's"
+    assert bench.retriever.asked == [] and bench.counts["grade"] == 3
+
+
+def test_web_passages_reach_the_stock_engine_with_source_and_url() -> None:
+    response = stock_engine(CRAGPostprocessor(Bench(best=0.1).pipeline)).query(QUESTION)
+    assert "harbour office" in str(response) and "in the morning" not in str(response)
+    (node,) = response.source_nodes  # two results say the same, it is used once
+    assert node.metadata["source"] == "web" and node.metadata["url"] == "https://example.org/1"
+    assert "https://example.org/1" in str(response), "the model sees where it comes from"
+
+
+def test_stock_engine_with_nothing_left_gets_no_nodes() -> None:
+    response = stock_engine(CRAGPostprocessor(Bench(best=0.1, web=WebMode.OFF).pipeline)).query(QUESTION)
+    assert response.source_nodes == []
+
+
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize("policy", ["paper", "worst-chunk", "rank-weighted", "agentic"])
+def test_incoming_nodes_are_never_changed(policy: str, best: float) -> None:
+    given = scored()
+    before = copy.deepcopy(given)
+    kept = CRAGPostprocessor(Bench(policy, best=best).pipeline).postprocess_nodes(given, query_str=QUESTION)
+    assert [node.model_dump() for node in given] == [node.model_dump() for node in before]
+    assert [node.node.hash for node in given] == [node.node.hash for node in before]
+    originals = {id(node.node) for node in given}
+    assert all(id(node.node) not in originals for node in kept)
+    for node in kept:
+        node.node.metadata["mine"] = True
+    assert all("mine" not in node.metadata for node in given)
+
+
+def test_kept_nodes_carry_grade_action_and_reason_hidden_from_model_and_embedding() -> None:
+    kept = CRAGPostprocessor(Bench(best=0.9).pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    node = kept[0]
+    assert (node.node.node_id, node.score) == ("n1", 0.9)
+    assert node.metadata["crag_action"] == "CORRECT"
+    assert "best score 0.90" in node.metadata["crag_reason"]
+    for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+        assert "crag" not in node.node.get_content(mode)
+    assert "file-1.pdf" in node.node.get_content(MetadataMode.LLM)
+
+
+def test_ungraded_node_has_no_score() -> None:
+    pipeline = Bench("worst-chunk", best=None).pipeline
+    kept = CRAGPostprocessor(pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    assert kept and all(node.score is None for node in kept)
+
+
+def test_page_and_document_of_a_node_survive() -> None:
+    kept = CRAGPostprocessor(Bench("worst-chunk", best=0.9).pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    assert [(node.metadata["page_label"], node.node.ref_doc_id) for node in kept] == [
+        ("1", "doc-1"),
+        ("2", "doc-2"),
+        ("3", "doc-3"),
+    ]
+
+
+def test_missing_query_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs the query"):
+        CRAGPostprocessor(Bench().pipeline).postprocess_nodes(scored())
+
+
+def test_broken_grader_raises_and_is_never_taken_for_nothing_relevant() -> None:
+    traces: list[Trace] = []
+    away = lambda p: Grade(p.id, None, cause="Ollama went away.", retryable=True)  # noqa: E731
+    postprocessor = CRAGPostprocessor(Bench(scoring=away).pipeline, traces.append)
+    with pytest.raises(CragError, match="Step 'grade' failed: Ollama went away"):
+        postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
+    assert traces[0].failure is not None, "the record is there all the same"
+
+
+def test_search_that_waits_for_approval_raises_instead_of_leaving_nothing() -> None:
+    postprocessor = CRAGPostprocessor(Bench(best=0.1, web=WebMode.ASK).pipeline)
+    with pytest.raises(CragError, match='web="auto"'):
+        postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
+
+
+def test_no_nodes_at_all_are_nothing_retrieved() -> None:
+    traces: list[Trace] = []
+    kept = CRAGPostprocessor(Bench().pipeline, traces.append).postprocess_nodes([], query_str=QUESTION)
+    assert traces[0].decision is not None and traces[0].decision.reason == "nothing was retrieved"
+    assert [node.metadata["source"] for node in kept] == ["web"]
+
+
+def test_async_postprocessing_gives_the_same() -> None:
+    postprocessor = CRAGPostprocessor(Bench().pipeline)
+    expected = postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
+    found = asyncio.run(postprocessor.apostprocess_nodes(scored(), query_str=QUESTION))
+    assert [node.model_dump() for node in found] == [node.model_dump() for node in expected]
+
+
+# --- nodes and passages ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "original",
+    [
+        Passage("p1", "Text.", "a.txt"),
+        Passage("p2", "Text.", "a.pdf", document_id="d1", page=7, ordinal=3, found_by=("dense", "keyword")),
+        Passage("p3", "Text.", "a.pdf", scores=(("cosine", 0.5), ("rrf", 0.03))),
+        Passage("web-1", "Text.", "A page", Origin.WEB, "", url="https://example.org/?a=1", found_by=("web",)),
+    ],
+    ids=lambda passage: passage.id,
+)
+def test_passage_survives_the_way_through_a_node(original: Passage) -> None:
+    assert to_passage(to_node(original)) == original
+
+
+@pytest.mark.parametrize(
+    ("metadata", "source", "page"),
+    [
+        ({"file_name": "a.pdf", "page_label": "12"}, "a.pdf", 12),
+        ({"file_path": "/x/a.pdf", "page_label": "iv"}, "/x/a.pdf", None),
+        ({"title": "T", "page": 3}, "T", 3),
+        ({"source": "notes", "page_number": "0"}, "notes", None),
+        ({"url": "https://example.org"}, "https://example.org", None),
+        ({}, "unnamed source", None),
+    ],
+)
+def test_foreign_node_gives_what_its_loader_wrote(metadata: dict[str, Any], source: str, page: int | None) -> None:
+    passage = to_passage(NodeWithScore(node=TextNode(id_="n", text="Text.", metadata=metadata), score=0.7))
+    assert (passage.source, passage.page, passage.origin) == (source, page, Origin.CORPUS)
+    assert passage.scores == (("retriever", 0.7),)
+    assert to_passage(NodeWithScore(node=TextNode(text="x"), score=None)).scores == ()
+
+
+# --- the query engine -----------------------------------------------------------------------------------------------
+
+
+def recorded(response: Any) -> Trace:
+    return Trace.from_dict(response.metadata["crag"])
+
+
+def test_query_answers_with_sources_and_the_whole_record() -> None:
+    bench = Bench(best=0.5, model=FakeModel())
+    response = CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    assert isinstance(response, Response) and str(response) == ANSWER
+    assert [node.metadata.get("source", "corpus") for node in response.source_nodes] == ["corpus", "web"]
+    trace = recorded(response)
+    assert trace.answer is not None and trace.answer.text == ANSWER
+    assert (trace.question, trace.settings) == (QUESTION, bench.pipeline.settings)
+    assert Trace.from_dict(trace.to_dict()) == trace
+
+
+def test_query_that_cannot_be_answered_says_why() -> None:
+    response = CRAGQueryEngine(Bench(best=0.1, web=WebMode.OFF, model=FakeModel()).pipeline).query(QUESTION)
+    assert str(response).startswith("This cannot be answered from the evidence")
+    assert response.source_nodes == []
+
+
+def test_async_query_works_inside_a_running_loop_and_lets_it_go_on() -> None:
+    bench = Bench(model=FakeModel())
+    engine = CRAGQueryEngine(bench.pipeline)
+    graded = threading.Event()
+    bench.evaluator.before = lambda: assert_set(graded)
+
+    async def ask() -> Any:
+        answering = asyncio.create_task(engine.aquery(QUESTION))
+        await asyncio.sleep(0.01)
+        assert not answering.done()
+        graded.set()  # could not be reached if the run blocked this loop
+        return await answering
+
+    assert str(asyncio.run(ask())) == ANSWER
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(5.0), "the loop stood still"
+
+
+def test_sync_query_works_inside_a_running_loop() -> None:
+    async def ask() -> Any:
+        return CRAGQueryEngine(Bench(model=FakeModel()).pipeline).query(QUESTION)
+
+    assert str(asyncio.run(ask())) == ANSWER
+
+
+def test_several_async_queries_do_not_mix() -> None:
+    bench = Bench(model=FakeModel(answer=lambda messages: messages[1][1].rpartition("Question: ")[2]))
+    engine = CRAGQueryEngine(bench.pipeline)
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(engine.aquery(f"Question {n}?") for n in range(8)))
+
+    assert [str(response) for response in asyncio.run(ask())] == [f"Question {n}?" for n in range(8)]
+
+
+def test_streaming_gives_pieces_and_completes_its_record_at_the_end() -> None:
+    response = CRAGQueryEngine(Bench(best=0.5, model=FakeModel()).pipeline, streaming=True).query(QUESTION)
+    assert isinstance(response, StreamingResponse)
+    assert len(response.source_nodes) == 2, "what the answer will be written from is known before it"
+    before = recorded(response)
+    assert before.answer is None and before.decision is not None
+    pieces = list(response.response_gen)
+    assert len(pieces) == len(ANSWER.split())
+    assert "".join(pieces).strip() == ANSWER
+    after = recorded(response)
+    assert after.answer is not None and after.answer.state is AnswerState.COMPLETE
+    assert after.steps[-1].name == "answer" and after.usage.calls == 2
+
+
+def test_async_streaming_gives_pieces_too() -> None:
+    engine = CRAGQueryEngine(Bench(model=FakeModel()).pipeline, streaming=True)
+    response = asyncio.run(engine.aquery(QUESTION))
+    assert isinstance(response, StreamingResponse)
+    assert str(response).strip() == ANSWER
+
+
+@pytest.mark.parametrize("best", [0.9, 0.1])
+def test_streaming_without_a_model_is_never_blank(best: float) -> None:
+    response = CRAGQueryEngine(Bench(best=best, web=WebMode.OFF).pipeline, streaming=True).query(QUESTION)
+    assert isinstance(response, StreamingResponse)
+    text = "".join(response.response_gen)
+    trace = recorded(response)
+    assert trace.answer is not None and text == (trace.answer.text or trace.answer.message) != ""
+
+
+def test_failure_before_the_answer_raises() -> None:
+    bench = Bench()
+
+    def fail(question: str, limit: int) -> Found:
+        raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
+
+    bench.retriever.retrieve = fail  # type: ignore[method-assign]
+    for streaming in (False, True):
+        with pytest.raises(CragError, match="'retrieve' failed: The index cannot be read. Check the folder."):
+            CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+
+
+def test_failure_of_the_answer_raises() -> None:
+    away = ModelUnavailable("Ollama went away.", hint="Start it.")
+    engine = CRAGQueryEngine(Bench(model=FakeModel(answer=away)).pipeline)
+    with pytest.raises(CragError, match="'answer' failed: Ollama went away"):
+        engine.query(QUESTION)
+    with pytest.raises(CragError, match="'answer' failed"):
+        asyncio.run(engine.aquery(QUESTION))
+
+
+def test_failure_in_mid_stream_raises_after_the_record_is_complete() -> None:
+    away = ModelUnavailable("Ollama went away.")
+    response = CRAGQueryEngine(Bench(model=FakeModel(answer=away)).pipeline, streaming=True).query(QUESTION)
+    assert isinstance(response, StreamingResponse)
+    with pytest.raises(CragError, match="'answer' failed"):
+        list(response.response_gen)
+    trace = recorded(response)
+    assert trace.answer is not None and trace.answer.state is AnswerState.FAILED
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_search_that_waits_for_approval_raises_instead_of_a_blank_answer(streaming: bool) -> None:
+    engine = CRAGQueryEngine(Bench(best=0.5, web=WebMode.ASK).pipeline, streaming)
+    with pytest.raises(CragError, match="waits for approval"):
+        engine.query(QUESTION)
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+class Listening(BaseEventHandler):
+    heard: list[BaseEvent] = []  # noqa: RUF012  pydantic copies it
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "Listening"
+
+    def handle(self, event: BaseEvent, **_: Any) -> None:
+        self.heard.append(event)
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    dispatcher = get_dispatcher()
+    handler = Listening()
+    dispatcher.add_event_handler(handler)
+    yield handler
+    dispatcher.event_handlers.remove(handler)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_query_events_are_emitted(listening: Listening, streaming: bool, is_async: bool) -> None:
+    engine = CRAGQueryEngine(Bench(model=FakeModel()).pipeline, streaming)
+    response = asyncio.run(engine.aquery(QUESTION)) if is_async else engine.query(QUESTION)
+    kinds = [event for event in listening.heard if isinstance(event, QueryStartEvent | QueryEndEvent)]
+    assert [type(event) for event in kinds] == [QueryStartEvent, QueryEndEvent]
+    assert isinstance(kinds[0], QueryStartEvent) and str(kinds[0].query) == QUESTION or QUESTION in repr(kinds[0].query)
+    assert response.metadata is not None
+
+
+def test_engine_is_a_query_engine_for_others() -> None:
+    from llama_index.core.tools import QueryEngineTool
+
+    tool = QueryEngineTool.from_defaults(CRAGQueryEngine(Bench(model=FakeModel()).pipeline), name="crag", description="x")
+    assert ANSWER in str(tool.call(QUESTION))
+
+
+def test_own_retriever_of_the_pipeline_is_used_by_the_engine() -> None:
+    bench = Bench(found=tuple(replace(p, source="mine") for p in passages(2)))
+    response = CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    assert bench.retriever.asked == [(QUESTION, 20)]
+    assert {node.metadata["file_name"] for node in response.source_nodes} == {"mine"}
