@@ -69,7 +69,9 @@ def _approval(trace: Trace) -> Trace:
     assert trace.web is not None
     if not sys.stdin.isatty():
         return refuse(trace)
-    reply = input(f"Search the web for “{trace.web.query}”? [y = yes, n = no, or another query] ").strip()
+    asking = f"Search the web for “{trace.web.query}”? [y = yes, n = no, or another query] "
+    print(asking, end="", file=sys.stderr, flush=True)  # standard output may be on its way into a file
+    reply = sys.stdin.readline().strip()
     if reply.lower() in ("", "n", "no"):
         return refuse(trace)
     return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)

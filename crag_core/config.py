@@ -62,7 +62,7 @@ def variable_of(name: str) -> str:
     return str(next(setting.metadata["variable"] for setting in fields(Config) if setting.name == name))
 
 
-def _read(variable: str, text: str, kind: type) -> Any:
+def _read(variable: str, text: str, kind: type[Any]) -> Any:
     try:
         return Path(text).expanduser() if issubclass(kind, Path) else kind(text)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -49,7 +49,7 @@ class CRAGQueryEngine(BaseQueryEngine):
         nodes: list[NodeWithScore] = kept_nodes(trace)
         return StreamingResponse(self._pieces(trace, metadata), source_nodes=nodes, metadata=metadata)
 
-    def _pieces(self, trace: Trace, metadata: dict[str, Any]) -> Iterator[str]:
+    def _pieces(self, trace: Trace, metadata: dict[str, Any]) -> Generator[str, None, None]:
         written = False
         for piece in self._pipeline.stream_answer(trace):
             if isinstance(piece, str):

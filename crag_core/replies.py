@@ -44,7 +44,9 @@ def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
             return _from_value(record["score"], scale, str(reason).strip())
     if alone := _ALONE.match(reply):
         return _in_range(alone.group(1), alone.group(2), scale, "")
-    labelled = [match for match in _LABELLED.finditer(reply) if not _RANGE.match(reply, max(match.end(1), match.end(2)))]
+    labelled = [
+        match for match in _LABELLED.finditer(reply) if not _RANGE.match(reply, max(match.end(1), match.end(2)))
+    ]
     found = [_in_range(match.group(1), match.group(2), scale, reply) for match in labelled]
     if len({one.score for one in found}) > 1:
         return ScoreReply(None, cause="the reply holds more than one score")

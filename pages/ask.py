@@ -36,12 +36,9 @@ def begin(begun, chosen=None) -> None:
         st.session_state["ask_problem"] = str(error)
 
 
-def suggest() -> None:
-    picked = st.session_state["ask_suggestion"]
-    if picked:
-        st.session_state["ask_question"] = picked
-        st.session_state["ask_suggestion"] = None
-        ask(picked)
+def suggest(question: str) -> None:
+    st.session_state["ask_question"] = question
+    ask(question)
 
 
 def draw_question(busy: bool) -> None:
@@ -63,7 +60,10 @@ def draw_question(busy: bool) -> None:
 
 
 def draw_suggestions() -> None:
-    st.pills("Or try one of these", state.suggested_questions(), key="ask_suggestion", on_change=suggest)
+    st.caption("Or try one of these")
+    with st.container(horizontal=True, gap="small"):
+        for number, question in enumerate(state.suggested_questions()):
+            st.button(question, key=f"ask_suggestion_{number}", on_click=suggest, args=(question,))
 
 
 def draw_offer(trace: Trace, policy: Policy) -> None:

@@ -17,6 +17,7 @@ from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import RunSettings, Trace
 from crag_core.types import EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from tests.stand_ins.local_server import wait_until
 
 QUESTION = "When does the ferry to Vennick leave?"
 ANSWER = "It leaves at nine [1]."
@@ -29,7 +30,7 @@ Scoring = Callable[[Passage], float | Grade | None]
 
 def passage(number: int, text: str = f"{USEFUL} {USELESS}", **fields: Any) -> Passage:
     """Passage p1, p2, … of its own document; two sentences, the first of which is useful."""
-    shown = {"source": f"document-{number}.txt", "document_id": f"d{number}", "ordinal": 0} | fields
+    shown: dict[str, Any] = {"source": f"document-{number}.txt", "document_id": f"d{number}", "ordinal": 0} | fields
     return Passage(f"p{number}", text, **shown)
 
 
@@ -219,7 +220,9 @@ class Bench:
             version="test",
         )
         ids = itertools.count(1)
-        self.pipeline = Pipeline(parts, settings, clock=self.clock, now=lambda: "now", new_id=lambda: f"run-{next(ids)}")
+        self.pipeline = Pipeline(
+            parts, settings, clock=self.clock, now=lambda: "now", new_id=lambda: f"run-{next(ids)}"
+        )
 
     @property
     def counts(self) -> dict[str, int]:
@@ -249,6 +252,18 @@ class Clock:
     def __call__(self) -> float:
         with self._lock:
             return float(next(self._ticks))
+
+
+def set_when(is_time: Callable[[], bool], event: threading.Event | None = None) -> threading.Event:
+    """An event that is set, from another thread, as soon as something is so (within five seconds, or never)."""
+    event = event or threading.Event()
+
+    def watch() -> None:
+        if wait_until(is_time, 5.0):
+            event.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    return event
 
 
 def by_id(**scores: float | None) -> Scoring:

@@ -256,7 +256,12 @@ def heavy_after(statements: str) -> list[str]:
     """The heavy packages that a fresh interpreter holds after these statements."""
     report = f"import sys; print('HEAVY', *[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", f"{statements}\n{report}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", f"{statements}\n{report}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("HEAVY")[1].split()

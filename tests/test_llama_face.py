@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.base.response.schema import Response, StreamingResponse
-from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index_instrumentation import get_dispatcher
 
 from crag_core.errors import CragError, ModelUnavailable, StoreUnavailable
 from crag_core.nodes import to_node, to_passage
@@ -292,7 +292,7 @@ def test_failure_before_the_answer_raises() -> None:
 
     bench.retriever.retrieve = fail  # type: ignore[method-assign]
     for streaming in (False, True):
-        with pytest.raises(CragError, match="'retrieve' failed: The index cannot be read. Check the folder."):
+        with pytest.raises(CragError, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
             CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
 
 
@@ -352,14 +352,16 @@ def test_query_events_are_emitted(listening: Listening, streaming: bool, is_asyn
     response = asyncio.run(engine.aquery(QUESTION)) if is_async else engine.query(QUESTION)
     kinds = [event for event in listening.heard if isinstance(event, QueryStartEvent | QueryEndEvent)]
     assert [type(event) for event in kinds] == [QueryStartEvent, QueryEndEvent]
-    assert isinstance(kinds[0], QueryStartEvent) and str(kinds[0].query) == QUESTION or QUESTION in repr(kinds[0].query)
+    assert QUESTION in str(kinds[0].model_dump()["query"])
     assert response.metadata is not None
 
 
 def test_engine_is_a_query_engine_for_others() -> None:
     from llama_index.core.tools import QueryEngineTool
 
-    tool = QueryEngineTool.from_defaults(CRAGQueryEngine(Bench(model=FakeModel()).pipeline), name="crag", description="x")
+    tool = QueryEngineTool.from_defaults(
+        CRAGQueryEngine(Bench(model=FakeModel()).pipeline), name="crag", description="x"
+    )
     assert ANSWER in str(tool.call(QUESTION))
 
 

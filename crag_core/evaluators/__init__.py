@@ -5,6 +5,8 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.types import EvaluatorCard
 
+__all__ = ["EVALUATORS", "EmbeddingEvaluator", "HeuristicEvaluator", "LLMEvaluator", "cards"]
+
 EVALUATORS = {kind.card.name: kind for kind in (EmbeddingEvaluator, HeuristicEvaluator, LLMEvaluator)}
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -66,9 +65,7 @@ class MiniLMEmbedder:
                 self._questions.move_to_end(text)
                 return self._questions[text]
             model = self._load()
-            # One short text gains nothing from a second thread, and waits long for it when that core is busy.
-            with _one_thread():
-                vector = tuple(model.get_query_embedding(text))
+            vector = tuple(model.get_query_embedding(text))
             self._questions[text] = vector
             if len(self._questions) > _REMEMBERED:
                 self._questions.popitem(last=False)
@@ -89,17 +86,19 @@ class MiniLMEmbedder:
             return list(self._tokenizer.tokenize(text))
 
     def _load(self) -> HuggingFaceEmbedding:
+        """The model, ready for use from this thread: each thread has its own number of OpenMP threads."""
+        import torch
+
+        torch.set_num_threads(self._threads)
         if self._model is not None:
             return self._model
         source = self._find_source()
         try:
-            import torch
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 
             # It would be drawn into the server's log.
             disable_progress_bar()  # type: ignore[no-untyped-call]
-            torch.set_num_threads(min(self._threads, torch.get_num_threads()))
             self._model = HuggingFaceEmbedding(
                 model_name=source,
                 normalize=True,
@@ -133,18 +132,6 @@ class MiniLMEmbedder:
             f"The embedding model {self._name!r} cannot be loaded ({first[:300]}).",
             hint=f"Check its name and the network, or use the built-in {DEFAULT_MODEL!r}, which needs none.",
         )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @cache

@@ -63,10 +63,10 @@ def _ask(query: str, timeout: float) -> list[Any]:
             status = response.status_code
             if status != 200:
                 raise (RatelimitException if status in _TOO_MANY else DDGSException)(f"HTTP {status}")
-            return response.text
+            return str(response.text)
 
     try:
-        return Honest(timeout=timeout).search(query) or []
+        return Honest(timeout=timeout).search(query) or []  # type: ignore[arg-type]  # a float will do
     except (LxmlError, ValueError) as error:
         raise DDGSException(f"its page could not be read: {error}") from error
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import CragError, ModelMissing, ModelUnavailable, Stopped
+from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.llms import background, ollama, openai_compatible
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.protocols import Messages, Reply
 from crag_core.types import Usage
+from tests.fakes import set_when
 from tests.stand_ins import ollama_server as ollama_wire
 from tests.stand_ins import openai_server as openai_wire
 from tests.stand_ins.engines import ScriptedModel
@@ -220,22 +221,7 @@ def test_bug_in_the_client_is_let_through(server: ModelServer) -> None:
             call(model, no_cancel())
 
 
-def test_every_error_of_a_call_is_the_projects_own(server: ModelServer) -> None:
-    for fault, _ in FAULTS:
-        server.faults.clear()
-        for name, value in fault.items():
-            setattr(server.faults, name, value)
-        found = model_of(server).complete_all([CHAT], no_cancel())[0]
-        assert isinstance(found, CragError)
-
-
 # --- cancelling -----------------------------------------------------------------------------------------------------
-
-
-def cancelled_when(is_time: Callable[[], bool]) -> threading.Event:
-    cancel = threading.Event()
-    threading.Thread(target=lambda: wait_until(is_time, 5.0) and cancel.set(), daemon=True).start()
-    return cancel
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -243,7 +229,7 @@ def test_cancel_before_the_first_token_closes_the_connection(server: ModelServer
     server.faults.delay_s = 10.0
     start = time.monotonic()
     with pytest.raises(Stopped):
-        call(model_of(server), cancelled_when(lambda: server.active == 1))
+        call(model_of(server), set_when(lambda: server.active == 1))
     assert server.wait_for_disconnects()
     assert time.monotonic() - start < 5.0
     assert server.engine.asks == [] and wait_until(lambda: server.active == 0, 1.0)
@@ -255,7 +241,7 @@ def test_cancel_in_the_middle_closes_the_connection_and_ends_the_writing(
 ) -> None:
     engine = server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
     with pytest.raises(Stopped):
-        call(model_of(server), cancelled_when(lambda: engine.pieces_written >= 3))
+        call(model_of(server), set_when(lambda: engine.pieces_written >= 3))
     assert server.wait_for_disconnects()
     written = engine.pieces_written
     assert not wait_until(lambda: engine.pieces_written > written, 0.1)
@@ -265,7 +251,7 @@ def test_cancel_in_the_middle_closes_the_connection_and_ends_the_writing(
 def test_cancel_stops_all_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
     server.faults.delay_s = 10.0
     with pytest.raises(Stopped):
-        model_of(server, at_once=2).complete_all([CHAT] * 5, cancelled_when(lambda: server.active == 2))
+        model_of(server, at_once=2).complete_all([CHAT] * 5, set_when(lambda: server.active == 2))
     assert server.wait_for_disconnects(2)
     assert server.chat_calls == 2, "what waited for its turn was never sent"
 
@@ -282,7 +268,7 @@ def test_model_can_be_used_again_after_a_cancel(server: ModelServer) -> None:
     model = model_of(server)
     server.faults.delay_s = 10.0
     with pytest.raises(Stopped):
-        model.complete(CHAT, cancelled_when(lambda: server.active == 1))
+        model.complete(CHAT, set_when(lambda: server.active == 1))
     server.faults.clear()
     assert model.complete(CHAT, no_cancel()).text == REPLY
 

@@ -141,7 +141,7 @@ def openai_server() -> Iterator[OpenAIServer]:
 
 
 def test_openai_with_models(openai_server: OpenAIServer) -> None:
-    expected = openai_compatible.ServerState(True, ("one", "two"))
+    expected = ollama.ServerState(True, ("one", "two"))
     assert openai_compatible.look(openai_server.api_base) == expected
     assert openai_compatible.look(f"{openai_server.api_base}/") == expected
 

@@ -11,8 +11,8 @@ import pytest
 from crag_core.errors import Stopped
 from crag_core.types import Origin, WebOutcome
 from crag_core.websearch.duckduckgo import DuckDuckGo
+from tests.fakes import set_when
 from tests.stand_ins.duckduckgo_server import BROKEN_PAGE, DuckDuckGoServer, WebResult
-from tests.stand_ins.local_server import wait_until
 
 FOUND = [
     WebResult("Alan Turing", "https://example.org/turing?a=1&b=2", "Born in 1912 & <raised> in England."),
@@ -65,7 +65,15 @@ def test_address_found_twice_is_one_passage(server: DuckDuckGoServer) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["javascript:alert(1)", "data:text/html,<b>x</b>", "JaVaScRiPt:alert(1)", "/relative", "file:///etc/passwd", "https://", ""],
+    [
+        "javascript:alert(1)",
+        "data:text/html,<b>x</b>",
+        "JaVaScRiPt:alert(1)",
+        "/relative",
+        "file:///etc/passwd",
+        "https://",
+        "",
+    ],
 )
 def test_links_that_are_no_web_address_are_dropped(server: DuckDuckGoServer, address: str) -> None:
     server.results = [WebResult("Trap", address, "Click me."), FOUND[2]]
@@ -81,7 +89,10 @@ def test_link_that_cannot_be_read_is_dropped(server: DuckDuckGoServer) -> None:
 
 
 def test_result_without_text_or_title_is_named_by_its_host(server: DuckDuckGoServer) -> None:
-    server.results = [WebResult("", "https://example.org/x", "Some text."), WebResult("A title", "https://example.org/y", "")]
+    server.results = [
+        WebResult("", "https://example.org/x", "Some text."),
+        WebResult("A title", "https://example.org/y", ""),
+    ]
     first, second = searcher().search("alan turing", 5, no_cancel()).passages
     assert first.source == "example.org"
     assert second.text == "A title"
@@ -157,8 +168,7 @@ def test_markup_in_a_result_does_not_come_through(server: DuckDuckGoServer) -> N
 
 def test_cancel_during_a_request_lets_go_at_once(server: DuckDuckGoServer) -> None:
     server.delay_s = 3.0
-    cancel = threading.Event()
-    threading.Thread(target=lambda: wait_until(lambda: bool(server.queries), 5.0) and cancel.set()).start()
+    cancel = set_when(lambda: bool(server.queries))
     start = time.monotonic()
     with pytest.raises(Stopped):
         searcher().search("alan turing", 5, cancel)
@@ -167,8 +177,7 @@ def test_cancel_during_a_request_lets_go_at_once(server: DuckDuckGoServer) -> No
 
 def test_cancel_during_a_pause_lets_go_at_once(server: DuckDuckGoServer) -> None:
     server.status = 202
-    cancel = threading.Event()
-    threading.Thread(target=lambda: wait_until(lambda: bool(server.queries), 5.0) and cancel.set()).start()
+    cancel = set_when(lambda: bool(server.queries))
     start = time.monotonic()
     with pytest.raises(Stopped):
         searcher(pauses=(60.0,)).search("alan turing", 5, cancel)

@@ -83,6 +83,20 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, tmp_path: Path) -> Non
     expect(page.get_by_role("slider").nth(1)).to_have_value("1")
 
 
+def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
+    page.goto(empty_app)
+    page.get_by_role("button", name=re.compile("founders")).click()
+    expect(page.get_by_text("How this run went")).to_be_visible()
+    page.get_by_text("How this run went").click()
+    run = page.get_by_text(re.compile("^Run [0-9a-f]{12}"))
+    told = run.inner_text()
+    page.get_by_text("What every policy makes").click()
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("End")
+    expect(page).to_have_url(re.compile("thresholds="))
+    assert run.inner_text() == told
+
+
 def test_hostile_text_stays_text(page: Page, empty_app: str, tmp_path: Path) -> None:
     upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"))
     expect(page.get_by_text(re.compile(r"lighthouse\.pdf.*, 2 passages"))).to_be_visible()

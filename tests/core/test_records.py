@@ -204,6 +204,14 @@ def test_long_wrong_values_are_cut_in_the_message() -> None:
     assert len(refusal.value.message) < 120
 
 
+def test_wrong_values_of_any_depth_are_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(BadRecord, match="score: expected float, found list"):
+        from_plain(Grade, GOOD | {"score": deep})
+
+
 def test_nested_records_are_named_down_to_the_field() -> None:
     with pytest.raises(BadRecord, match=r"^run\.plan\[1\]\.kind: expected one of keep, discard"):
         from_plain(

@@ -29,7 +29,9 @@ class PlaneEmbedder:
 
     def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         self.texts += texts
-        return [(math.cos(math.radians(self.angles[text])), math.sin(math.radians(self.angles[text]))) for text in texts]
+        return [
+            (math.cos(math.radians(self.angles[text])), math.sin(math.radians(self.angles[text]))) for text in texts
+        ]
 
 
 def test_embedding_grades_by_cosine_and_never_below_zero() -> None:
@@ -80,7 +82,9 @@ def test_heuristic_weighs_the_criteria_of_one_passage() -> None:
 
 def test_heuristic_shares_out_the_weight_of_a_cosine_that_is_missing() -> None:
     text = " ".join(["ferry Vennick leave"] + ["word"] * 74)
-    grade = HeuristicEvaluator(SignalMeter(frozenset({"when", "does", "the"}))).grade(QUESTION, [passage(1, text)], Event())[0]
+    grade = HeuristicEvaluator(SignalMeter(frozenset({"when", "does", "the"}))).grade(
+        QUESTION, [passage(1, text)], Event()
+    )[0]
     assert "coherence" not in dict(grade.parts)
     assert grade.score == pytest.approx(1.0)
 

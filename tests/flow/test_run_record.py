@@ -47,7 +47,12 @@ def test_resumed_step_adds_its_seconds_to_those_of_the_broken_attempt() -> None:
 def test_run_carries_its_settings_id_and_date() -> None:
     bench = Bench(model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
-    assert (trace.id, trace.created, trace.question, trace.settings) == ("run-1", "now", QUESTION, bench.pipeline.settings)
+    assert (trace.id, trace.created, trace.question, trace.settings) == (
+        "run-1",
+        "now",
+        QUESTION,
+        bench.pipeline.settings,
+    )
     assert trace.fingerprint == bench.pipeline.run(QUESTION).fingerprint
     assert trace.fingerprint != Bench(best=0.9).pipeline.run(QUESTION).fingerprint, "another writer"
 
@@ -89,11 +94,11 @@ def break_strips(bench: Bench) -> None:
 
 
 def break_retriever(bench: Bench) -> None:
-    bench.retriever.retrieve = lambda question, limit: {}["a bug"]  # type: ignore[index,method-assign,return-value]
+    bench.retriever.retrieve = lambda question, limit: {}["a bug"]  # type: ignore[index,method-assign]
 
 
 def break_searcher(bench: Bench) -> None:
-    bench.searcher.search = lambda *arguments: {}["a bug"]  # type: ignore[index,method-assign,return-value]
+    bench.searcher.search = lambda *arguments: {}["a bug"]  # type: ignore[index,method-assign]
 
 
 def break_rewrite(bench: Bench) -> None:
@@ -128,7 +133,9 @@ class Meeting:
 
     def retrieve(self, question: str, limit: int) -> Found:
         self.barrier.wait()
-        return Found(tuple(replace(p, id=f"{question}-{p.id}", text=f"{question} is here. {p.text}") for p in passages(6)))
+        return Found(
+            tuple(replace(p, id=f"{question}-{p.id}", text=f"{question} is here. {p.text}") for p in passages(6))
+        )
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         self.barrier.wait()

@@ -1,4 +1,4 @@
-"""Scored once, decided as often as you like: what another policy, evaluator or model asks again, and what it does not."""
+"""Scored once, decided as often as you like: what another policy, evaluator or model asks anew, and what it reuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.fakes import (
 NOTHING = dict.fromkeys(("retrieve", "grade", "strips", "search", "rewrite", "extract", "answer"), 0)
 
 
-def under(bench: Bench, *, parts: dict[str, Any] | None = None, **settings: Any) -> Pipeline:
+def under(bench: Bench, *, parts: Any = None, **settings: Any) -> Pipeline:
     """The bench's pipeline with some parts and settings changed."""
     old = bench.pipeline
     changed_parts: Parts = replace(old.parts, **parts or {})

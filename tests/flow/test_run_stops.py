@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -14,7 +13,7 @@ from crag_core.pipeline import raise_failure
 from crag_core.run import Listener, Run, WebMode
 from crag_core.trace import Trace
 from crag_core.types import AnswerState, Grade, Passage, StepState, Usage
-from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, passages, step_names
+from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, passages, set_when, step_names
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -74,7 +73,9 @@ def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
     assert done.grades is not None and len(done.grades) == 10
     assert bench.retriever.asked == []
     grading = [step for step in done.steps if step.name == "grade"]
-    assert len(grading) == 1 and grading[0].usage == Usage(10, 100, 20), "the cost of the broken attempt is carried over"
+    assert len(grading) == 1 and grading[0].usage == Usage(10, 100, 20), (
+        "the cost of the broken attempt is carried over"
+    )
 
 
 def test_stop_before_the_first_grade_leaves_never_graded() -> None:
@@ -162,14 +163,14 @@ def test_retriever_that_fails_leaves_a_failed_step_with_its_hint() -> None:
     def fail(question: str, limit: int) -> object:
         raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
 
-    bench.retriever.retrieve = fail  # type: ignore[assignment,method-assign]
+    bench.retriever.retrieve = fail  # type: ignore[method-assign,assignment]
     trace = bench.pipeline.run(QUESTION)
     assert trace.failure is not None and trace.passages is None
     assert (trace.failure.name, trace.failure.state) == ("retrieve", StepState.FAILED)
     assert (trace.failure.summary, trace.failure.hint) == ("The index cannot be read.", "Check the folder.")
-    with pytest.raises(CragError, match="'retrieve' failed: The index cannot be read. Check the folder."):
+    with pytest.raises(CragError, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
         raise_failure(trace)
-    del bench.retriever.retrieve  # type: ignore[attr-defined]
+    del bench.retriever.retrieve
     assert bench.pipeline.resume(trace).answer is not None
 
 
@@ -206,7 +207,7 @@ class AtPiece(Listener):
     def __init__(self, number: int) -> None:
         self.number = number
         self.pieces: list[str] = []
-        self.what = lambda: None
+        self.what: Callable[[], object] = lambda: None
 
     def wrote(self, piece: str) -> None:
         self.pieces.append(piece)
@@ -243,10 +244,8 @@ def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaSe
 def test_stop_before_the_first_piece_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
     server.faults.delay_s = 10.0
     bench, run = Bench(model=model_of(server)), Run()
-    stopper = threading.Thread(target=lambda: wait_until(lambda: server.active == 1, 5.0) and run.cancel.set())
-    stopper.start()
+    set_when(lambda: server.active == 1, run.cancel)
     stopped = bench.pipeline.run(QUESTION, run)
-    stopper.join()
     assert server.wait_for_disconnects()
     assert stopped.answer is not None
     assert (stopped.answer.text, stopped.answer.state) == ("", AnswerState.STOPPED)

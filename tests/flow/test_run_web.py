@@ -151,7 +151,9 @@ def test_failed_search_leaves_ambiguous_with_its_passages(outcome: WebOutcome, w
 
 def keeping_originals() -> Policy:
     discard = Route("Irrelevant", changed("paper").incorrect.passages, changed("paper").incorrect.web)
-    return changed("paper", incorrect=Route(discard.label, discard.passages, discard.web, keep_original_without_web=True))
+    return changed(
+        "paper", incorrect=Route(discard.label, discard.passages, discard.web, keep_original_without_web=True)
+    )
 
 
 def test_policy_may_fall_back_to_the_passages_with_a_warning() -> None:

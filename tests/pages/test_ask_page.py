@@ -178,6 +178,17 @@ def test_hostile_questions_and_links_do_no_harm(start: Start) -> None:
     assert not app.exception
 
 
+def test_a_suggested_question_runs_once(start: Start) -> None:
+    app = start()
+    app.button(key="ask_suggestion_0").click().run()
+    settle(app)
+    first = app.session_state["trace"]
+    assert first.question == app.text_input(key="ask_question").value
+    for _ in range(3):
+        settle(app.run())
+    assert app.session_state["trace"] is first
+
+
 def test_an_empty_question_starts_nothing(start: Start) -> None:
     app = start()
     next(button for button in app.button if button.label == "Ask").click()
