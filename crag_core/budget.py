@@ -7,7 +7,7 @@ from crag_core.reroute import Missing
 
 
 def calls_needed(missing: tuple[Missing, ...], policy: Policy, passages: int, *, judge: bool, writer: bool) -> int:
-    """Model calls to supply what is missing, at most.
+    """Model calls to supply what is missing; a reply that cannot be read is asked for once more, on top.
 
     `judge`: the evaluator asks a model once a passage. `writer`: a language model is there to rewrite, extract and
     answer; without one those steps cost nothing. Web results count up to the policy's limit.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from crag_core.policy import Aggregation, Handling, Policy, WebUse
-from crag_core.signals import weigh
+from crag_core.signals import RERANK, weigh
 from crag_core.types import Action, Correction, CorrectionKind, Decision, Grade, Passage, Scores
 
 EffectiveScores = dict[str, float | None]
@@ -119,7 +119,7 @@ def aggregate(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveSc
 
 def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:
     top = sorted((s for p in passages if (s := scores[p.id]) is not None), reverse=True)[:3]
-    rerank: Scores = (("rerank_top3", math.fsum(top) / len(top)),) if top else ()
+    rerank: Scores = ((RERANK, math.fsum(top) / len(top)),) if top else ()
     score = weigh(signals + rerank, policy.weights)
     if score is None:
         return Overall(None)
@@ -174,7 +174,7 @@ def _plan(
 
 def _handling(policy: Policy, handling: Handling, remaining: int) -> Correction:
     if handling is Handling.REFINE:
-        why = f"keep the strips of {remaining} passages that score at least {policy.strips.cutoff:.2f}"
+        why = f"keep the strips of {remaining} passages that score above {policy.strips.cutoff:.2f}"
         return Correction(CorrectionKind.REFINE, why)
     if handling is Handling.EXTRACT:
         return Correction(

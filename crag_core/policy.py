@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from crag_core import signals
 from crag_core.errors import BadRecord
 from crag_core.records import from_plain
 from crag_core.types import Action, EvaluatorCard, Scores
@@ -66,7 +67,7 @@ class Route:
 
 @dataclass(frozen=True)
 class StripRules:
-    """Which strips reach the answer: those scoring at least `cutoff`, until `token_budget` (words x 1.3) is full."""
+    """Which strips reach the answer: those scoring above `cutoff`, until `token_budget` (words x 1.3) is full."""
 
     cutoff: float = 0.25
     order: StripOrder = StripOrder.DOCUMENT
@@ -132,6 +133,18 @@ class Policy:
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
         if self.aggregation is Aggregation.SIGNALS and sum(weight for _, weight in self.weights) <= 0:
             raise ValueError("aggregation 'signals' needs weights with a positive sum")
+        for name, weight in self.weights:
+            if name not in signals.NAMES or weight < 0:
+                raise ValueError(
+                    f"weights take {', '.join(signals.NAMES)} with numbers from 0, found {name} = {weight}"
+                )
+        for name, value in (("grade_top", self.grade_top), ("strips.token_budget", self.strips.token_budget)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be 1 or more, found {value}")
+        for action in Action:
+            drop_below = self.route(action).drop_below
+            if drop_below is not None and not 0.0 <= drop_below <= 1.0:
+                raise ValueError(f"drop_below must lie in 0..1, found {drop_below}")
 
     def route(self, action: Action) -> Route:
         return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[
@@ -145,7 +158,7 @@ class Policy:
     @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
-        return self.aggregation is not Aggregation.SIGNALS or any(name == "rerank_top3" for name, _ in self.weights)
+        return self.aggregation is not Aggregation.SIGNALS or any(name == signals.RERANK for name, _ in self.weights)
 
     def with_thresholds(
         self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None

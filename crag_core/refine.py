@@ -107,7 +107,7 @@ def _keep_scored(cutoff: float) -> Keep:
         if strip.score is None:
             return "not graded"
         value, limit = readable(strip.score, cutoff)
-        return "" if strip.score >= cutoff else f"score {value} is below the cut-off {limit}"
+        return "" if strip.score > cutoff else f"score {value} is not above the cut-off {limit}"
 
     return why_struck
 

@@ -13,6 +13,11 @@ TOKENS_PER_PASSAGE = 100
 CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_adequacy", 0.15), ("diversity", 0.15))
 """The four criteria of description 000 with their weights."""
 
+RERANK = "rerank_top3"
+"""The one signal that is made of grades: the mean of the three best."""
+
+NAMES = (*(name for name, _ in CRITERIA), "keyword_coverage", "agreement", RERANK)
+
 
 @dataclass(frozen=True)
 class SignalMeter:

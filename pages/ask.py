@@ -61,7 +61,7 @@ def draw_question(busy: bool) -> None:
 
 def draw_suggestions() -> None:
     st.caption("Or try one of these")
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="xsmall"):
         for number, question in enumerate(state.suggested_questions()):
             st.button(question, key=f"ask_suggestion_{number}", on_click=suggest, args=(question,))
 
@@ -78,7 +78,7 @@ def draw_offer(trace: Trace, policy: Policy) -> None:
         )
     if not offered.reasons:
         return
-    calls = f"at most {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
+    calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
     cost = f"{calls}, 1 web search" if offered.searches else calls
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")

@@ -18,7 +18,7 @@ _UNSEARCHED = (WebOutcome.OFF, WebOutcome.REFUSED, WebOutcome.FAILED, WebOutcome
 
 @dataclass(frozen=True)
 class Offer:
-    """`reasons` say what would be done; `calls` is the most it costs in model calls; `later` cannot be done yet."""
+    """`reasons` say what would be done; `calls` is what it costs in model calls, if no reply must be asked for twice; `later` cannot be done yet."""
 
     reasons: tuple[str, ...]
     calls: int

@@ -71,7 +71,7 @@ def _draw_thresholds() -> None:
         0.01,
         key="strips",
         bind="query-params",
-        help="Sentences that score less are struck out, where the policy refines.",
+        help="Sentences that do not score above it are struck out, where the policy refines.",
     )
     _draw_legend(state.policy())
     if state.policy() != start:

@@ -240,3 +240,28 @@ def test_with_its_own_evaluator_a_policy_keeps_its_thresholds() -> None:
 def test_thresholds_on_signals_do_not_depend_on_the_evaluator(name: str) -> None:
     of = policy_file(name)
     assert thresholds(of.suited_to(CARD, CARD)) == (of.lower, of.upper, 0.45)
+
+
+def policy_text(name: str) -> str:
+    return (POLICY_FILES / f"{name}.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("rerank_top_3 = 0.4", "rerank_top_3"),
+        ("agreement = -0.3", "agreement"),
+    ],
+)
+def test_a_weight_of_no_signal_or_below_zero_is_refused(line: str, named: str) -> None:
+    text = policy_text("signals").replace("[weights]", f"[weights]\n{line}", 1)
+    text = text.replace("\nagreement = 0.3\n", "\n") if named == "agreement" else text
+    with pytest.raises(BadRecord, match=named):
+        parse_policy(text, "signals")
+
+
+@pytest.mark.parametrize("line", ["grade_top = 0", "web_query_words = 'x'"])
+def test_limits_of_nothing_are_refused(line: str) -> None:
+    text = line + "\n" + policy_text("paper").replace("web_query_words = 3\n", "")
+    with pytest.raises(BadRecord):
+        parse_policy(text, "paper")
