@@ -118,9 +118,13 @@ def _parser() -> argparse.ArgumentParser:
     add.set_defaults(command=ingest)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
-    query.add_argument("--policy", default="paper", help="paper, worst-chunk, rank-weighted, heuristic, signals, agentic")
+    query.add_argument(
+        "--policy", default="paper", help="paper, worst-chunk, rank-weighted, heuristic, signals, agentic"
+    )
     query.add_argument("--evaluator", help="embedding, heuristic or llm; default: what fits the policy")
-    query.add_argument("--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive')
+    query.add_argument(
+        "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'
+    )
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode])
     query.add_argument("--lower", type=_share, metavar="0..1")
     query.add_argument("--upper", type=_share, metavar="0..1")

@@ -33,7 +33,7 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
 
 
 def citations(text: str, count: int) -> tuple[int, ...]:
-    """The excerpt numbers cited in `text`, each once, in order; numbers beyond `count` do not exist and are left out."""
+    """The excerpt numbers cited in `text`, each once, in order; numbers beyond `count` are left out."""
     found: list[int] = []
     for match in _CITATION.finditer(text):
         found += [int(number) for number in re.findall(r"\d+", match.group(1))]

@@ -172,7 +172,7 @@ def build_pipeline(
 
 
 def default_evaluator(policy: Policy, model: str) -> str:
-    """The evaluator that the policy was described with, or `embedding` when that one needs a model and none is there."""
+    """The evaluator that the policy was described with; `embedding` when that one needs a model and none is there."""
     return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else "embedding"
 
 

@@ -78,7 +78,7 @@ def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str]
 def effective_scores(
     policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None
 ) -> EffectiveScores:
-    """Each passage's score under `policy`: its grade; `policy.ungraded_score` if grading failed; None if never graded."""
+    """What each passage counts as: its grade; `policy.ungraded_score` if grading failed; None if never graded."""
     by_id = {grade.passage_id: grade for grade in grades or ()}
     scores: EffectiveScores = {}
     for passage in passages:

@@ -47,7 +47,7 @@ def to_passage(scored: NodeWithScore) -> Passage:
 
 
 def to_node(passage: Passage, score: float | None = None) -> NodeWithScore:
-    """A new node; `score` defaults to the passage's last score (its fused one). Web passages say source="web" and their URL."""
+    """A new node; `score` defaults to the passage's last score. Web passages say source="web" and their URL."""
     from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
     metadata: dict[str, Any] = {"file_name": passage.source, "ordinal": passage.ordinal}

@@ -94,8 +94,9 @@ class Policy:
     CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
     with `lower_is_inclusive`), AMBIGUOUS between. `ungraded_score` is what a passage counts as that could not be graded
     (None: it does not count). `grade_top` limits the overall score to the first passages. `weights` belong to the
-    aggregation `signals`. `refine_web`: web text goes through the same strip filter as passages. `low_variance_promotes` is the option of description 002, off by default: between the
-    thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
+    aggregation `signals`. `refine_web`: web text goes through the same strip filter as passages.
+    `low_variance_promotes` is the option of description 002, off by default: between the thresholds, variance <= 0.1
+    and score > 0.5 make CORRECT.
     """
 
     name: str

@@ -26,7 +26,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Found:
-    """What a retriever found: passages in rank order, and the mean pairwise cosine among them when vectors are there."""
+    """What a retriever found: passages in rank order, and their mean pairwise cosine when vectors are there."""
 
     passages: tuple[Passage, ...]
     agreement: float | None = None

@@ -23,6 +23,6 @@ def clean_query(reply: str, word_limit: int) -> str:
 
 
 def keyword_query(question: str, keywords: Callable[[str], list[str]], word_limit: int) -> str:
-    """The question's own words that `keywords` finds in it, in order, at most `word_limit`; else the question itself."""
+    """The question's own words that `keywords` finds, in order, at most `word_limit`; else the question itself."""
     kept = [word.strip(".,;:!?\"'()[]“”„¿¡") for word in question.split() if keywords(word)]
     return (" ".join(kept[:word_limit]) or question)[:_LONGEST]

@@ -26,7 +26,9 @@ class CRAGQueryEngine(BaseQueryEngine):
     its `metadata["crag"]` holds the answer too when the stream has ended. Raises `CragError` when a step fails.
     """
 
-    def __init__(self, pipeline: Pipeline, streaming: bool = False, callback_manager: CallbackManager | None = None) -> None:
+    def __init__(
+        self, pipeline: Pipeline, streaming: bool = False, callback_manager: CallbackManager | None = None
+    ) -> None:
         super().__init__(callback_manager)
         self._pipeline = pipeline
         self._streaming = streaming

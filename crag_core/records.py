@@ -13,6 +13,7 @@ import reprlib
 import sys
 import types
 import typing
+from collections.abc import Hashable
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
@@ -45,7 +46,7 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
     """
     if not isinstance(data, dict):
         raise BadRecord(f"{path or kind.__name__}: expected a table of fields, found {_describe(data)}.")
-    hints = _hints(kind)
+    hints = _hints(typing.cast(Hashable, kind))
     for key in data:
         if key not in hints:
             near = get_close_matches(str(key), hints, n=1)
@@ -69,7 +70,7 @@ def fingerprint(value: Any) -> str:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Hashable) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 

@@ -34,7 +34,7 @@ class ScoreReply:
 
 
 def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
-    """Read a score given on 0..`scale`, in JSON or around it; anything unclear is None with the cause, never a guess."""
+    """Read a score given on 0..`scale`, in JSON or around it; anything unclear is None with its cause."""
     reply = without_thoughts(text)
     if not reply:
         return ScoreReply(None, cause="the reply was empty")

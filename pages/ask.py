@@ -70,9 +70,9 @@ def draw_offer(trace: Trace, policy: Policy) -> None:
     """What the present choice would do beyond the record, with its cost, behind one button."""
     routed = reroute(trace, policy)
     offered = offer(trace, routed, state.choice())
-    if offered.later:
+    if offered.not_yet:
         st.info(
-            f"This policy would also want {plain('; '.join(offered.later))}. "
+            f"This policy would also want {plain('; '.join(offered.not_yet))}. "
             "This version decides that, but does not carry it out yet.",
             icon=":material/construction:",
         )
@@ -110,11 +110,16 @@ def draw_failure(trace: Trace) -> None:
     if step is None:
         return
     if step.state is StepState.STOPPED:
-        st.info(f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.", icon=":material/stop_circle:")
+        st.info(
+            f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.",
+            icon=":material/stop_circle:",
+        )
     else:
         hint = f"\n\n`{step.hint}`" if step.hint and "`" not in step.hint else ""
         st.error(
-            f"{plain(step.summary)} What was done is kept.{hint}", title=f"The run broke off at “{step.name}”", icon=":material/error:"
+            f"{plain(step.summary)} What was done is kept.{hint}",
+            title=f"The run broke off at “{step.name}”",
+            icon=":material/error:",
         )
     if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
         begin(lambda pipeline: pipeline.adopt(trace))
@@ -153,8 +158,14 @@ def draw_welcome() -> None:
         "passage, the sentences that are kept and struck out, and why the question went where it went."
     )
     for name, what in (
-        (":green[:material/check_circle: **Correct**]", "the evidence holds up: it is refined to the sentences that matter"),
-        (":orange[:material/help: **Ambiguous**]", "on the subject, but maybe not enough: refined, and the web is asked too"),
+        (
+            ":green[:material/check_circle: **Correct**]",
+            "the evidence holds up: it is refined to the sentences that matter",
+        ),
+        (
+            ":orange[:material/help: **Ambiguous**]",
+            "on the subject, but maybe not enough: refined, and the web is asked too",
+        ),
         (":red[:material/cancel: **Incorrect**]", "it does not fit: it is set aside, and the web is asked instead"),
     ):
         st.markdown(f"{name} {what}")

@@ -25,7 +25,9 @@ with st.form("settings_form"):
     top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
-            state.change_settings(ollama_host=host.strip(), openai_url=url.strip(), model_timeout=float(timeout), top_k=top_k)
+            state.change_settings(
+                ollama_host=host.strip(), openai_url=url.strip(), model_timeout=float(timeout), top_k=top_k
+            )
             st.rerun()
         except BadRecord as error:
             st.error(plain(str(error)), icon=":material/error:")
@@ -35,7 +37,10 @@ for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", mod
     if server is None:
         continue
     if server.models:
-        st.success(f"{name} answers with {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}.", icon=":material/check_circle:")
+        st.success(
+            f"{name} answers with {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}.",
+            icon=":material/check_circle:",
+        )
     else:
         st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
 

@@ -20,7 +20,9 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.embedding
-def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("CRAG_HOME", str(tmp_path))
     names: dict[str, Any] = {}
     for block in blocks("python"):

@@ -29,7 +29,11 @@ def check(models: Models) -> tuple[Health, ...]:
 
 
 def draw_health(models: Models) -> None:
-    icons = {True: ":green[:material/check_circle:]", False: ":orange[:material/warning:]", None: ":gray[:material/circle:]"}
+    icons = {
+        True: ":green[:material/check_circle:]",
+        False: ":orange[:material/warning:]",
+        None: ":gray[:material/circle:]",
+    }
     with st.container(border=True, gap="xsmall"):
         for health in check(models):
             hint = f"  \n`{health.hint}`" if health.hint and "`" not in health.hint else ""

@@ -84,6 +84,8 @@ def _draw_state(answer: Answer, action: Action) -> None:
         st.error(plain(answer.message), icon=":material/error:", title="The answer broke off")
     elif answer.writer == EXTRACTIVE:
         doubt = "" if action is Action.CORRECT else " They are the nearest, and may not answer the question."
-        st.caption(f":material/format_quote: Extractive: the best kept sentences word for word, no model wrote this.{doubt}")
+        st.caption(
+            f":material/format_quote: Extractive: the best kept sentences word for word, no model wrote this.{doubt}"
+        )
     else:
         st.caption(f":material/edit_note: Written by {plain(answer.writer)} from the evidence below.")

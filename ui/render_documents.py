@@ -22,7 +22,9 @@ def draw_outcomes(outcomes: tuple[Ingested, ...]) -> None:
     with st.container(border=True):
         for one in outcomes:
             count = f", {counted(one.passages, 'passage')}" if one.passages else ""
-            told = plain(f"{one.message} {one.hint}") if one.outcome is IngestOutcome.REFUSED else f"{one.outcome}{count}"
+            told = (
+                plain(f"{one.message} {one.hint}") if one.outcome is IngestOutcome.REFUSED else f"{one.outcome}{count}"
+            )
             st.markdown(f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}")
 
 

@@ -28,7 +28,9 @@ def draw_passage(passage: Passage, rank: int, trace: Trace, routed: Reroute) -> 
     numbers = [n for n, excerpt in enumerate(routed.knowledge.excerpts, 1) if excerpt.passage.id == passage.id]
     with st.container(border=True):
         st.subheader(_title(passage, rank), anchor=anchor(passage, rank))
-        st.markdown(f"{_use(numbers, verdicts)} {':blue-badge[decides]' if passage.id in routed.decision.deciding else ''}")
+        st.markdown(
+            f"{_use(numbers, verdicts)} {':blue-badge[decides]' if passage.id in routed.decision.deciding else ''}"
+        )
         _draw_score(grade)
         if verdicts:
             st.markdown(marked(verdicts))
@@ -90,7 +92,9 @@ def _draw_score(grade: Grade | None) -> None:
 def _draw_details(passage: Passage, grade: Grade | None, verdicts: list[StripVerdict]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if passage.scores:
-            st.caption(f"Retrieval: {_retrieval(passage.scores)} · found by {plain(', '.join(passage.found_by) or '–')}")
+            st.caption(
+                f"Retrieval: {_retrieval(passage.scores)} · found by {plain(', '.join(passage.found_by) or '–')}"
+            )
         if verdicts:
             with st.popover("Sentence scores", type="tertiary", icon=":material/table_rows:"):
                 st.dataframe(_table(verdicts), hide_index=True, alt="Sentences with score, verdict and reason")

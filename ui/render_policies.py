@@ -18,14 +18,14 @@ def draw_policies(trace: Trace, policies: dict[str, Policy]) -> None:
         suited = policy.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator)
         routed = reroute(trace, suited)
         score = "–" if routed.decision.score is None else f"{routed.decision.score:.2f}"
+        needs = "; ".join(_need(item) for item in routed.missing if item is not Missing.ANSWER)
         rows.append(
             {
                 "Policy": f"**{plain(policy.title)}**",
                 "Decision": headline(routed.decision),
                 "Score": f"{score} :gray[:small[{suited.lower:.2f} / {suited.upper:.2f}]]",
                 "Why": plain(routed.decision.reason),
-                "Would also need": plain("; ".join(_need(item) for item in routed.missing if item is not Missing.ANSWER))
-                or "nothing",
+                "Would also need": plain(needs) or "nothing",
             }
         )
     st.table(rows, hide_index=True, border="horizontal", alt="Decision of each policy for this run")

@@ -57,7 +57,7 @@ def _figure(rows: list[tuple[Passage, Grade | None]], policy: Policy, routed: Re
                 "color": "#1d7cc4",
                 "line": {"width": 2 if passage.id in routed.decision.deciding else 0, "color": "gray"},
             },
-            text=[f"{grade.score:.2f}" if grade and grade.score is not None else "not graded"],
+            text=[_score(grade)],
             textposition="middle right",
             hovertext=[_name(at, passage)],
             hoverinfo="text",
@@ -76,6 +76,10 @@ def _figure(rows: list[tuple[Passage, Grade | None]], policy: Policy, routed: Re
     return figure
 
 
+def _score(grade: Grade | None) -> str:
+    return "not graded" if grade is None or grade.score is None else f"{grade.score:.2f}"
+
+
 def _name(at: int, passage: Passage) -> str:
     """Plotly reads a little HTML in its labels, so angle brackets go."""
     page = f", page {passage.page}" if passage.page else ""
@@ -83,10 +87,7 @@ def _name(at: int, passage: Passage) -> str:
 
 
 def _described(rows: list[tuple[Passage, Grade | None]], policy: Policy, routed: Reroute) -> str:
-    told = [
-        f"{_name(at, passage)}: {grade.score:.2f}" if grade and grade.score is not None else f"{_name(at, passage)}: not graded"
-        for at, (passage, grade) in enumerate(rows)
-    ]
+    told = [f"{_name(at, passage)}: {_score(grade)}" for at, (passage, grade) in enumerate(rows)]
     return (
         f"Scores of the passages against lower {policy.lower:.2f} and upper {policy.upper:.2f}, "
         f"{routed.decision.action}. {'; '.join(told)}."

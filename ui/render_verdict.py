@@ -50,8 +50,8 @@ def _draw_flips(trace: Trace, policy: Policy) -> None:
     stable = stability(policy, trace.passages or (), trace.grades, trace.signals)
     near = flips(stable, policy)
     if near:
-        told = [f":material/swap_horiz: Flips to {plain(f'{flip.sentence} ({flip.distance:.2f} away)')}" for flip in near]
-        st.caption("  \n".join(told))
+        told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
+        st.caption("  \n".join(f":material/swap_horiz: {line}" for line in told))
     else:
         st.caption(":material/lock: No single threshold can change this decision.")
 

@@ -105,7 +105,5 @@ def _draw_writer(models: Models) -> None:
         required=True,
         key="web",
         persist_state="session",
-        help="Auto searches when the policy asks for it. Ask first shows the exact query before it leaves this machine.",
+        help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
     )
-
-

@@ -19,7 +19,7 @@ from ui.jobs import Indexing, Job
 
 SAMPLE_MARKER = "sample-indexed"
 
-# -- shared by all sessions ---------------------------------------------------------------------------------------------
+# Shared by all sessions
 
 
 @st.cache_resource(show_spinner=False)
@@ -58,7 +58,7 @@ def suggested_questions() -> list[str]:
     return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
 
 
-# -- this session -------------------------------------------------------------------------------------------------------
+# This session
 
 
 def workbench() -> Workbench:
@@ -66,12 +66,13 @@ def workbench() -> Workbench:
 
 
 def settings() -> Config:
-    return st.session_state.setdefault("settings", shared_workbench().config)
+    kept: Config = st.session_state.setdefault("config", shared_workbench().config)
+    return kept
 
 
 def change_settings(**changes: Any) -> None:
     """Other settings for this session; raises `BadRecord` for a value out of range and changes nothing then."""
-    st.session_state["settings"] = replace(settings(), **changes)
+    st.session_state["config"] = replace(settings(), **changes)
 
 
 def policy() -> Policy:

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
-    "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. Longer yachts pay 21 pounds. "
+    "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. "
+    "Longer yachts pay 21 pounds. "
     "Dues are paid at the harbour office before eight in the evening. Dr. Ames keeps the office on weekdays.",
     "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm. "
     "Nobody may stand under a load.",
@@ -70,7 +71,7 @@ def ask(app: AppTest, question: str) -> AppTest:
 
 
 def settle(app: AppTest) -> AppTest:
-    if "job" in app.session_state and app.session_state["job"]:
+    if app.session_state.get("job"):
         app.session_state["job"].wait()
         app.run()
     return app

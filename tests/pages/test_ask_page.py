@@ -92,7 +92,9 @@ def test_carrying_out_another_route_makes_a_new_run(start: Start) -> None:
     second = app.session_state["trace"]
     assert second.id != first.id
     assert second.passages == first.passages
-    assert "Not answered from this evidence" in "".join(str(warning.title) for warning in app.warning) or "cannot be answered" in shown(app)
+    assert "Not answered from this evidence" in "".join(
+        str(warning.title) for warning in app.warning
+    ) or "cannot be answered" in shown(app)
 
 
 def test_asking_first_sends_nothing_before_approval(start: Start) -> None:

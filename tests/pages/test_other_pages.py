@@ -34,7 +34,9 @@ def test_documents_are_listed_with_their_passages(start: Start) -> None:
 def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     app = start("pages/documents.py", CRAG_HOME=str(tmp_path))
-    upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."), ("bad.pdf", b"<html>no pdf</html>"), ("x.exe", b"MZ"))
+    upload(
+        app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."), ("bad.pdf", b"<html>no pdf</html>"), ("x.exe", b"MZ")
+    )
     text = shown(app)
     assert not app.exception
     assert "good.md" in text and "indexed, 1 passage" in text
