@@ -31,7 +31,7 @@ def draw_answer(trace: Trace, routed: Reroute) -> None:
 
 def _draw_sources(answer: Answer, trace: Trace, excerpts: tuple[Excerpt, ...]) -> None:
     """The cited excerpts; all that the writer was given where it cites none, and a word of warning."""
-    if not answer.text:
+    if answer.state is not AnswerState.COMPLETE:
         return
     used = citations(answer.text, len(excerpts))
     if not used:
@@ -79,9 +79,9 @@ def _draw_state(answer: Answer, action: Action) -> None:
     if answer.state is AnswerState.CANNOT_ANSWER:
         st.warning(plain(answer.message), icon=":material/do_not_disturb_on:", title="Not answered from this evidence")
     elif answer.state is AnswerState.STOPPED:
-        st.info("Stopped by you; this is what was written until then.", icon=":material/stop_circle:")
+        st.caption(":material/stop_circle: Stopped by you; this is what was written until then.")
     elif answer.state is AnswerState.FAILED:
-        st.error(plain(answer.message), icon=":material/error:", title="The answer broke off")
+        st.caption(":orange[:material/error: The answer broke off here; this is what was written until then.]")
     elif answer.writer == EXTRACTIVE:
         doubt = "" if action is Action.CORRECT else " They are the nearest, and may not answer the question."
         st.caption(
