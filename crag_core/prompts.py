@@ -83,5 +83,5 @@ def answer(question: str, excerpts: tuple[Excerpt, ...]) -> Messages:
 
 
 def _evidence(text: str) -> str:
-    harmless = re.sub(r"<(?=\s*/?\s*evidence)", "< ", text, flags=re.IGNORECASE)
+    harmless = re.sub(r"<(?=\s*/?\s*evidence)", "‹", text, flags=re.IGNORECASE)  # it cannot close what it stands in
     return f"<evidence>\n{harmless}\n</evidence>"

@@ -47,6 +47,8 @@ def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
     labelled = [
         match for match in _LABELLED.finditer(reply) if not _RANGE.match(reply, max(match.end(1), match.end(2)))
     ]
+    if any(reply.count("{") > reply.count("}") and not reply[match.end(1) :].strip(". ") for match in labelled):
+        return ScoreReply(None, cause="the reply was cut off in the middle of the score")
     found = [_in_range(match.group(1), match.group(2), scale, reply) for match in labelled]
     if len({one.score for one in found}) > 1:
         return ScoreReply(None, cause="the reply holds more than one score")
