@@ -26,6 +26,9 @@ from crag_core.words import estimate_tokens
 Keep = Callable[[Strip], str]
 """Why a strip is struck out; the empty string keeps it."""
 
+Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
+"""What goes in, and the verdict on every strip."""
+
 
 def decompose(passage: Passage) -> tuple[Strip, ...]:
     """The passage's strips, not yet scored."""
@@ -49,57 +52,57 @@ def recompose(
     web: WebSearch | None,
 ) -> Knowledge:
     """What reaches the answer under `policy`, from what was recorded; strips None: they were never scored."""
-    discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
-    handling = policy.route(decision.action).passages
-    usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
     notes: list[str] = []
-
-    if handling is Handling.WHOLE:
-        internal = _whole(usable, policy.strips.token_budget, notes)
-        whole = {excerpt.passage.id for excerpt in internal}
-        verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, whole, discarded))
-    else:
-        extracted = handling is Handling.EXTRACT and extractions is not None
-        keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
-        verdicts = _choose(policy, strips or (), passages, lambda s: _why_discarded(s, discarded) or keep(s))
-        internal = _excerpts(policy, verdicts, passages)
-        if handling is Handling.EXTRACT and not extracted and usable:
-            notes.append("No model has extracted sentences; strips are kept by their score instead.")
-        if usable and not internal and strips:
-            left = tuple(strip for strip in strips if not _why_discarded(strip, discarded))
-            notes.append(
-                f"The language model extracted no sentence from {len(usable)} passages."
-                if extracted
-                else _nothing_left(policy, left)
-            )
-
+    internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
         external, web_verdicts = _external(policy, web, notes)
-        verdicts += web_verdicts
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
-            internal = _whole(passages, policy.strips.token_budget, notes)
-            kept = {excerpt.passage.id for excerpt in internal}
-            verdicts = _verdicts(strips or (), lambda strip: _why_not_whole(strip, kept, {})) + web_verdicts
+            internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
             notes.append(
                 "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant."
             )
+        verdicts += web_verdicts
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 
-def _external(policy: Policy, web: WebSearch, notes: list[str]) -> tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]:
+def _internal(
+    policy: Policy,
+    decision: Decision,
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+    notes: list[str],
+) -> Kept:
+    discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
+    handling = policy.route(decision.action).passages
+    usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
+    if handling is Handling.WHOLE:
+        return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
+    extracted = handling is Handling.EXTRACT and extractions is not None
+    keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
+    verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
+    excerpts = _excerpts(policy, verdicts, passages)
+    if handling is Handling.EXTRACT and not extracted and usable:
+        notes.append("No model has extracted sentences; strips are kept by their score instead.")
+    if usable and not excerpts and strips and extracted:
+        notes.append(f"The language model extracted no sentence from {len(usable)} passages.")
+    elif usable and not excerpts and strips:
+        notes.append(_nothing_left(policy, tuple(strip for strip in strips if not _why_discarded(strip, discarded))))
+    return excerpts, verdicts
+
+
+def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     if web.outcome is not WebOutcome.USED:
         return (), ()
     if not policy.refine_web:
-        external = _whole(web.passages, policy.strips.token_budget, notes)
-        kept = {excerpt.passage.id for excerpt in external}
-        return external, _verdicts(web.strips, lambda strip: _why_not_whole(strip, kept, {}))
+        return _whole(web.passages, web.strips, policy.strips.token_budget, {}, notes)
     verdicts = _choose(policy, web.strips, web.passages, _keep_scored(policy.strips.cutoff))
-    external = _excerpts(policy, verdicts, web.passages)
-    if not external:
+    excerpts = _excerpts(policy, verdicts, web.passages)
+    if not excerpts:
         notes.append(f"The web answered, but {_nothing_left(policy, web.strips).lower()}")
-    return external, verdicts
+    return excerpts, verdicts
 
 
 def _keep_scored(cutoff: float) -> Keep:
@@ -127,12 +130,6 @@ def _keep_extracted(extractions: tuple[Extraction, ...]) -> Keep:
 def _why_discarded(strip: Strip, discarded: dict[str | None, str]) -> str:
     reason = discarded.get(strip.passage_id) or discarded.get(None)
     return f"its passage was discarded: {reason}" if reason else ""
-
-
-def _why_not_whole(strip: Strip, whole: set[str], discarded: dict[str | None, str]) -> str:
-    if strip.passage_id in whole:
-        return ""
-    return _why_discarded(strip, discarded) or "the token budget was full"
 
 
 def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, ...]:
@@ -183,7 +180,14 @@ def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tupl
     return tuple(excerpts)
 
 
-def _whole(passages: tuple[Passage, ...], budget: int, notes: list[str]) -> tuple[Excerpt, ...]:
+def _whole(
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...],
+    budget: int,
+    discarded: dict[str | None, str],
+    notes: list[str],
+) -> Kept:
+    """Passages as they are, in rank order, until the budget is full (the first one always goes in)."""
     excerpts: list[Excerpt] = []
     tokens = 0
     for passage in passages:
@@ -192,7 +196,12 @@ def _whole(passages: tuple[Passage, ...], budget: int, notes: list[str]) -> tupl
             notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
             break
         excerpts.append(Excerpt(passage, passage.text))
-    return tuple(excerpts)
+    kept = {excerpt.passage.id for excerpt in excerpts}
+
+    def why_struck(strip: Strip) -> str:
+        return "" if strip.passage_id in kept else _why_discarded(strip, discarded) or "the token budget was full"
+
+    return tuple(excerpts), _verdicts(strips, why_struck)
 
 
 def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crag_core import stages
 from crag_core.errors import ModelUnavailable
 from crag_core.pipeline import approve, is_waiting, refuse
 from crag_core.policy import Policy, Route
@@ -64,6 +65,13 @@ def test_resuming_without_a_word_still_waits_and_asks_nobody() -> None:
     bench.forget_counts()
     assert bench.pipeline.resume(trace) == trace
     assert set(bench.counts.values()) == {0}
+
+
+def test_search_itself_sends_nothing_that_was_not_approved() -> None:
+    bench, trace = waiting()
+    for unapproved in (trace, refuse(trace)):
+        assert stages.search(unapproved, bench.pipeline.parts, Run()) is None
+    assert bench.searcher.asked == []
 
 
 def test_approved_query_is_sent_as_it_stands() -> None:
