@@ -75,8 +75,10 @@ class Pipeline:
     def adopt(self, trace: Trace) -> Trace:
         """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
 
-        The steps that made them are kept with them.
+        The steps that made them are kept with them. With another embedding model or number of passages nothing holds.
         """
+        if _retrieval(trace.settings) != _retrieval(self.settings):
+            return self.begin(trace.question)
         same_judge = _judge(trace.settings) == _judge(self.settings)
         same_scorer = trace.settings.strip_evaluator.name == self.settings.strip_evaluator.name
         web = _still_holding(trace.web, same_judge and same_scorer)
@@ -156,6 +158,10 @@ def _waiting_search(trace: Trace) -> WebSearch:
     return trace.web
 
 
+def _retrieval(settings: RunSettings) -> tuple[str, int]:
+    return settings.embedding, settings.top_k
+
+
 def _judge(settings: RunSettings) -> tuple[str, ...]:
     """Who graded: grades by a model hold for that model and its prompt only."""
     card = settings.evaluator
@@ -163,8 +169,8 @@ def _judge(settings: RunSettings) -> tuple[str, ...]:
 
 
 def _still_holding(web: WebSearch | None, same_scores: bool) -> WebSearch | None:
-    """A search that found something is kept, without its scores if others made them; any other is made again."""
-    if web is None or web.outcome is not WebOutcome.USED:
+    """An answered search is kept, without its scores if others made them; any other is made again."""
+    if web is None or web.outcome not in (WebOutcome.USED, WebOutcome.EMPTY):
         return None
     return web if same_scores else replace(web, grades=(), strips=())
 

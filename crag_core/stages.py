@@ -122,7 +122,7 @@ def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
     query, by, usage, note = _web_query(trace, parts, run)
     if trace.settings.web_mode == WebMode.ASK:
         waiting = WebSearch(WebOutcome.PENDING, query, by)
-        return Result({"web": waiting}, f"“{query}” waits for your approval", usage, StepState.WAITING)
+        return Result({"web": waiting}, f"“{query}”, {by}{note}, waits for your approval", usage, StepState.WAITING)
     return Result({"web": WebSearch(WebOutcome.APPROVED, query, by)}, f"“{query}”, {by}{note}", usage)
 
 

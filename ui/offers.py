@@ -47,9 +47,13 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
     """What has to be supplied, each with the words for it."""
     made = trace.settings
     needs: dict[Missing, str] = {}
-    if choice.evaluator != made.evaluator.name:
-        card = known_card(choice.evaluator)
+    card = known_card(choice.evaluator)
+    if choice.top_k != made.top_k:
+        needs[Missing.GRADES] = f"{choice.top_k} passages instead of {made.top_k}"
+    elif choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
+    elif card.calls_model and choice.model != made.writer:
+        needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
     for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION):
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
@@ -59,6 +63,11 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
     if needs or Missing.ANSWER in routed.missing:
         needs[Missing.ANSWER] = "an answer from this evidence"
     elif choice.model != made.writer:
-        by = "in quotations" if choice.model == EXTRACTIVE else f"by {choice.model.partition('/')[2]}"
+        by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
         needs[Missing.ANSWER] = f"an answer {by}"
     return needs
+
+
+def model_name(choice: str) -> str:
+    """The model's own name in a choice such as "ollama/llama3.2"."""
+    return choice.partition("/")[2] or choice

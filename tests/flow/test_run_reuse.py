@@ -162,8 +162,25 @@ def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, val
     assert embedded.counts["grade"] == 0, "no model made these grades"
 
 
-@pytest.mark.parametrize("outcome", [WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])
-def test_search_that_brought_nothing_is_made_again_and_its_steps_are_not_kept(outcome: WebOutcome) -> None:
+def test_a_search_that_found_nothing_is_a_fact_and_holds() -> None:
+    bench = Bench(best=0.5, reply=WebReply(WebOutcome.EMPTY, "Fake search", message="Nothing."))
+    again = carried_on(bench, bench.pipeline.run(QUESTION), bench.pipeline)
+    assert bench.counts["search"] == 0
+    assert again.web is not None and again.web.outcome is WebOutcome.EMPTY
+    assert "search" in step_names(again)
+
+
+@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}])
+def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
+    bench = Bench(best=0.9)
+    trace = bench.pipeline.run(QUESTION)
+    again = carried_on(bench, trace, under(bench, **changes))
+    assert bench.counts["retrieve"] == bench.counts["grade"] // 3 == 1
+    assert again.id != trace.id and again.question == trace.question
+
+
+@pytest.mark.parametrize("outcome", [WebOutcome.TIMED_OUT, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])
+def test_search_that_failed_is_made_again_and_its_steps_are_not_kept(outcome: WebOutcome) -> None:
     bench = Bench(best=0.5, model=FakeModel(), reply=WebReply(outcome, "Fake search", message="Nothing."))
     trace = bench.pipeline.run(QUESTION)
     bench.searcher.reply = found_web()
