@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from crag_core.errors import CragError
 from ui import router, sidebar, state
+from ui.text import plain
 
 st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:", layout="wide")
 page = st.navigation(
@@ -13,6 +15,12 @@ page = st.navigation(
     ],
     position="top",
 )
+try:
+    state.shared_workbench()
+except CragError as error:
+    st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
+    st.code(error.hint or "Correct the setting and start again.", language=None)
+    st.stop()
 router.mark_routed()
 sidebar.draw()
 page.run()

@@ -216,3 +216,23 @@ def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.T
     assert "INCORRECT" in header(app)
     assert "Nothing was retrieved" in shown(app)
     assert "Documents page" in shown(app)
+
+
+def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> None:
+    from ui import state
+
+    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds [1].")) as server:
+        app = start(OLLAMA_HOST=server.url)
+        assert app.selectbox(key="model").value == "ollama/smollm2:135m"
+    state.look_for_models.clear()
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="model").value == "extractive"
+    ask(app, PRICE)
+    assert "Extractive" in shown(app)
+
+
+def test_a_malformed_setting_is_told_on_the_page(start: Start) -> None:
+    app = start(CRAG_TOP_K="many")
+    assert not app.exception
+    assert any("CRAG_TOP_K" in str(error.value).replace("\\", "") for error in app.error)
