@@ -233,9 +233,13 @@ def test_long_texts_lose_nothing_either(parts: list[str]) -> None:
 
 
 def seconds_to_split(text: str) -> float:
-    start = time.process_time()
-    split(text)
-    return time.process_time() - start
+    """The best of three: what else the process does, such as collecting garbage, is not the splitter's time."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        split(text)
+        taken.append(time.process_time() - start)
+    return min(taken)
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,15 +24,18 @@ HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium
 
 @pytest.fixture(scope="module")
 def minilm() -> Iterator[MiniLMEmbedder]:
-    import pytest_socket
-
-    pytest_socket.disable_socket(allow_unix_socket=True)
-    try:
+    """The default model, loaded while every connection is refused: it must come from this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HF_HUB_OFFLINE", raising=False)
+        patch.setattr(socket.socket, "connect", _refuse)
+        patch.setattr(socket, "getaddrinfo", _refuse)
         embedder = MiniLMEmbedder()
         embedder.load()
-        yield embedder
-    finally:
-        pytest_socket.enable_socket()
+    yield embedder
+
+
+def _refuse(*args: Any) -> None:
+    raise AssertionError(f"the default model asked the network: {args}")
 
 
 def test_importing_the_adapters_and_building_them_loads_nothing_heavy() -> None:
