@@ -71,6 +71,8 @@ def _store() -> Health:
         count = state.workbench().store.count()
     except CragError as error:
         return Health("Store", False, error.message, error.hint)
+    if not count and state.warm_up().is_running:
+        return Health("Store", None, "the sample documents are on their way in")
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
     return Health("Store", True, f"{count} passages")

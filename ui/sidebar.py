@@ -89,9 +89,11 @@ def _draw_legend(policy: Policy) -> None:
 
 
 def _draw_writer(models: Models) -> None:
+    wanted = state.settings().model
     st.selectbox(
         "Answers written by",
         list(models.choices),
+        index=models.choices.index(wanted) if wanted in models.choices else 0,
         format_func=lambda choice: "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1),
         key="model",
         persist_state="session",

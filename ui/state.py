@@ -13,7 +13,7 @@ from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, 
 from crag_core.config import Config
 from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
-from crag_core.run import WebMode
+from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from ui.jobs import Indexing, Job
 
@@ -130,8 +130,15 @@ def start(begin: Callable[[Pipeline], Trace], chosen: Choice | None = None) -> N
     if running and running.is_running:
         return
     pipeline = workbench().pipeline(chosen or choice())
-    begun = begin(pipeline)
-    st.session_state["job"] = Job(lambda run: pipeline.resume(begun, run), begun)
+    begun, warming = begin(pipeline), warm_up()
+
+    def work(run: Run) -> Trace:
+        # A question asked during the very first start waits for the documents that it is about.
+        while warming.is_running and not run.cancel.wait(0.1):
+            pass
+        return pipeline.resume(begun, run)
+
+    st.session_state["job"] = Job(work, begun)
 
 
 def finish(done: Job) -> None:

@@ -208,6 +208,13 @@ def test_every_policy_can_be_chosen_and_decides(start: Start, policy: str) -> No
     assert any(action in header(app) for action in ("CORRECT", "AMBIGUOUS", "INCORRECT"))
 
 
+def test_a_question_asked_during_the_first_start_waits_for_the_documents(
+    start: Start, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    app = ask(start(CRAG_HOME=str(tmp_path_factory.mktemp("new"))), "What did the founders pay for their first boat?")
+    assert "company-history.txt" in shown(app)
+
+
 def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:
     empty = tmp_path_factory.mktemp("empty")
     (empty / "sample-indexed").touch()
@@ -230,6 +237,12 @@ def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> No
     assert app.selectbox(key="model").value == "extractive"
     ask(app, PRICE)
     assert "Extractive" in shown(app)
+
+
+def test_the_model_to_start_with_comes_from_the_environment(start: Start) -> None:
+    with OllamaServer(ScriptedModel(["hello"]), models=("first:1b", "second:1b")) as server:
+        app = start(OLLAMA_HOST=server.url, CRAG_MODEL="ollama/second:1b")
+        assert app.selectbox(key="model").value == "ollama/second:1b"
 
 
 def test_a_malformed_setting_is_told_on_the_page(start: Start) -> None:
