@@ -33,6 +33,10 @@ ANSWER = "answer"
 STAGE_NAMES = (*(name for name, _ in ORDER), ANSWER)
 
 
+_SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
+_DONE = (StepState.DONE, StepState.WAITING)
+
+
 class Pipeline:
     """Runs questions under one `RunSettings`. Holds no state of a run: one pipeline serves many threads."""
 
@@ -95,7 +99,7 @@ class Pipeline:
             decision=None,
             context=None,
             answer=None,
-            steps=tuple(step for step in trace.steps if held.get(step.name) and step.state is StepState.DONE),
+            steps=tuple(step for step in trace.steps if held.get(step.name) and step.state in _DONE),
         )
 
     def _advance(self, trace: Trace, run: Run) -> tuple[Trace, bool]:
@@ -169,8 +173,8 @@ def _judge(settings: RunSettings) -> tuple[str, ...]:
 
 
 def _still_holding(web: WebSearch | None, same_scores: bool) -> WebSearch | None:
-    """An answered search is kept, without its scores if others made them; any other is made again."""
-    if web is None or web.outcome not in (WebOutcome.USED, WebOutcome.EMPTY):
+    """An answered search is kept, without its scores if others made them, and so is the user's word on a query."""
+    if web is None or web.outcome not in _SETTLED:
         return None
     return web if same_scores else replace(web, grades=(), strips=())
 

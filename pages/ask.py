@@ -2,14 +2,12 @@
 
 import streamlit as st
 
-from crag_core.errors import CragError
-from crag_core.pipeline import approve, is_waiting, refuse
-from crag_core.policy import Policy
+from crag_core.pipeline import is_waiting
 from crag_core.reroute import reroute
 from crag_core.trace import Trace
-from crag_core.types import StepState
+from crag_core.types import CorrectionKind
 from ui import router, state
-from ui.offers import offer
+from ui.carry_on import begin, draw_approval, draw_failure, draw_offer
 from ui.render_answer import draw_answer
 from ui.render_passages import draw_passages
 from ui.render_policies import draw_policies
@@ -18,7 +16,7 @@ from ui.render_steps import draw_record
 from ui.render_verdict import draw_verdict
 from ui.render_web import draw_web
 from ui.running import draw_running, draw_warming
-from ui.text import counted, plain
+from ui.text import plain
 
 LONGEST_QUESTION = 1000
 
@@ -27,13 +25,6 @@ def ask(question: str) -> None:
     question = question.strip()[:LONGEST_QUESTION]
     if question:
         begin(lambda pipeline: pipeline.begin(question))
-
-
-def begin(begun, chosen=None) -> None:
-    try:
-        state.start(begun, chosen)
-    except CragError as error:
-        st.session_state["ask_problem"] = str(error)
 
 
 def suggest(question: str) -> None:
@@ -66,66 +57,6 @@ def draw_suggestions() -> None:
             st.button(question, key=f"ask_suggestion_{number}", on_click=suggest, args=(question,))
 
 
-def draw_offer(trace: Trace, policy: Policy) -> None:
-    """What the present choice would do beyond the record, with its cost, behind one button."""
-    routed = reroute(trace, policy)
-    offered = offer(trace, routed, state.choice())
-    if offered.not_yet:
-        st.info(
-            f"This policy would also want {plain('; '.join(offered.not_yet))}. "
-            "This version decides that, but does not carry it out yet.",
-            icon=":material/construction:",
-        )
-    if not offered.reasons:
-        return
-    calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
-    cost = f"{calls}, 1 web search" if offered.searches else calls
-    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")
-        if st.button(f"Carry it out ({cost})", icon=":material/play_arrow:", key="ask_carry_out"):
-            begin(lambda pipeline: pipeline.adopt(trace))
-            st.rerun()
-
-
-def draw_approval(trace: Trace) -> None:
-    """The exact query that would leave the machine: approve, edit or refuse."""
-    with st.container(border=True):
-        st.subheader(":material/public: Search the web?", anchor=False)
-        st.markdown(
-            f"{plain(trace.decision.reason if trace.decision else '').capitalize()}. Exactly this text would go to "
-            f"DuckDuckGo, and nothing else ({plain(trace.web.query_by if trace.web else '')}):"
-        )
-        query = st.text_input("Query", trace.web.query if trace.web else "", key=f"ask_query_{trace.id}", max_chars=200)
-        with st.container(horizontal=True):
-            if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query.strip()):
-                begin(lambda _: approve(trace, query.strip()), state.choice_of(trace))
-                st.rerun()
-            if st.button("Do not search", icon=":material/block:"):
-                begin(lambda _: refuse(trace), state.choice_of(trace))
-                st.rerun()
-
-
-def draw_failure(trace: Trace) -> None:
-    step = trace.failure
-    if step is None:
-        return
-    if step.state is StepState.STOPPED:
-        st.info(
-            f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.",
-            icon=":material/stop_circle:",
-        )
-    else:
-        hint = f"\n\n`{step.hint}`" if step.hint and "`" not in step.hint else ""
-        st.error(
-            f"{plain(step.summary)} What was done is kept.{hint}",
-            title=f"The run broke off at “{step.name}”",
-            icon=":material/error:",
-        )
-    if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
-        begin(lambda pipeline: pipeline.adopt(trace))
-        st.rerun()
-
-
 def draw_run(trace: Trace) -> None:
     policy = state.policy()
     routed = reroute(trace, policy)
@@ -133,12 +64,12 @@ def draw_run(trace: Trace) -> None:
     if trace.passages is None:
         return
     draw_verdict(trace, policy, routed)
-    if is_waiting(trace):
-        draw_approval(trace)
+    if is_waiting(trace) and routed.decision.wants(CorrectionKind.WEB_SEARCH):
+        draw_approval(trace, routed)
     else:
         draw_answer(trace, routed)
         if not trace.failure:
-            draw_offer(trace, policy)
+            draw_offer(trace, routed)
     st.subheader("Scores against thresholds", anchor="scores")
     draw_scores(trace, policy, routed)
     st.subheader("Passages from your documents", anchor="passages")
@@ -176,7 +107,7 @@ st.title("What does the evidence say?", anchor=False)
 job = state.job()
 draw_question(busy=job is not None)
 draw_warming()
-if problem := st.session_state.pop("ask_problem", None):
+if problem := state.take_report():
     st.error(plain(problem), icon=":material/error:")
 if job is not None:
     draw_running()

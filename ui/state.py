@@ -121,15 +121,15 @@ def job() -> Job | None:
     return st.session_state.get("job")
 
 
-def start(begin: Callable[[Pipeline], Trace], chosen: Choice | None = None) -> None:
-    """Carry a trace on in the background, under `chosen` or the sidebar's choice; one run a session at a time.
+def start(begin: Callable[[Pipeline], Trace]) -> None:
+    """Carry a trace on in the background, under the sidebar's choice; one run a session at a time.
 
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
     running = job()
     if running and running.is_running:
         return
-    pipeline = workbench().pipeline(chosen or choice())
+    pipeline = workbench().pipeline(choice())
     begun, warming = begin(pipeline), warm_up()
 
     def work(run: Run) -> Trace:
@@ -149,10 +149,14 @@ def finish(done: Job) -> None:
         raise done.bug
 
 
-def choice_of(found: Trace) -> Choice:
-    """The choice that a run was made under, to carry it on unchanged."""
-    made = found.settings
-    return Choice(made.policy, made.evaluator.name, made.writer, WebMode(made.web_mode), made.top_k)
+def report(problem: str) -> None:
+    """Something to tell the user at the next redraw."""
+    st.session_state["problem"] = problem
+
+
+def take_report() -> str | None:
+    problem: str | None = st.session_state.pop("problem", None)
+    return problem
 
 
 def indexing() -> Indexing | None:

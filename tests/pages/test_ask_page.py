@@ -114,6 +114,19 @@ def test_asking_first_sends_nothing_before_approval(start: Start) -> None:
         assert "Yacht dues" in shown(app)
 
 
+def test_a_route_without_the_web_needs_no_approval(start: Start) -> None:
+    app = start(CRAG_WEB="ask")
+    app.slider(key="thresholds").set_value((0.1, 0.99))
+    ask(app, PRICE)
+    assert "Search the web?" in shown(app)
+    app.slider(key="thresholds").set_value((0.1, 0.2))
+    app.run()
+    assert "CORRECT" in header(app) and "Search the web?" not in shown(app)
+    app.button(key="ask_carry_out").click().run()
+    settle(app)
+    assert "14 pounds a night" in shown(app) and "Extractive" in shown(app)
+
+
 def test_refusing_the_search_says_so_and_sends_nothing(start: Start) -> None:
     with DuckDuckGoServer([WebResult("T", "https://example.org", "B")]) as web:
         app = ask(start(CRAG_WEB="ask"), "Who won the chess championship of 1972?")

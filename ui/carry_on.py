@@ -1,0 +1,89 @@
+"""The buttons that carry a recorded run on: another route, the word on a web query, a run that broke off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+from crag_core.errors import CragError
+from crag_core.pipeline import Pipeline, approve, refuse
+from crag_core.reroute import Reroute
+from crag_core.trace import Trace
+from crag_core.types import StepState
+from ui import state
+from ui.offers import offer
+from ui.text import counted, plain
+
+
+def begin(make: Callable[[Pipeline], Trace]) -> None:
+    """Start a run in the background; why it cannot start is shown at the next redraw."""
+    try:
+        state.start(make)
+    except CragError as error:
+        state.report(str(error))
+
+
+def draw_offer(trace: Trace, routed: Reroute) -> None:
+    """What the present choice would do beyond the record, with its cost, behind one button."""
+    offered = offer(trace, routed, state.choice())
+    if offered.not_yet:
+        st.info(
+            f"This policy would also want {plain('; '.join(offered.not_yet))}. "
+            "This version decides that, but does not carry it out yet.",
+            icon=":material/construction:",
+        )
+    if not offered.reasons:
+        return
+    calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
+    cost = f"{calls}, 1 web search" if offered.searches else calls
+    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")
+        if st.button(f"Carry it out ({cost})", icon=":material/play_arrow:", key="ask_carry_out"):
+            known = replace(trace, web=None) if offered.searches else trace
+            begin(lambda pipeline: pipeline.adopt(known))
+            st.rerun()
+
+
+def draw_approval(trace: Trace, routed: Reroute) -> None:
+    """The exact query that would leave the machine: approve, edit or refuse."""
+    if trace.web is None:
+        return
+    reason = routed.decision.reason
+    with st.container(border=True):
+        st.subheader(":material/public: Search the web?", anchor=False)
+        st.markdown(
+            f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to DuckDuckGo, and nothing else "
+            f"({plain(trace.web.query_by)}):"
+        )
+        query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
+        with st.container(horizontal=True):
+            if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
+                begin(lambda pipeline: pipeline.adopt(approve(trace, query)))
+                st.rerun()
+            if st.button("Do not search", icon=":material/block:"):
+                begin(lambda pipeline: pipeline.adopt(refuse(trace)))
+                st.rerun()
+
+
+def draw_failure(trace: Trace) -> None:
+    """Where a run stopped or broke off, what helps, and the way on."""
+    step = trace.failure
+    if step is None:
+        return
+    if step.state is StepState.STOPPED:
+        st.info(
+            f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.",
+            icon=":material/stop_circle:",
+        )
+    else:
+        hint = f"\n\n`{step.hint}`" if step.hint and "`" not in step.hint else ""
+        st.error(
+            f"{plain(step.summary)} What was done is kept.{hint}",
+            title=f"The run broke off at “{step.name}”",
+            icon=":material/error:",
+        )
+    if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
+        begin(lambda pipeline: pipeline.adopt(trace))
+        st.rerun()
