@@ -15,7 +15,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crag_core.evaluators.embedding import EmbeddingEvaluator
-from crag_core.retrieval.embedding import MiniLMEmbedder
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 DATA = Path(os.environ.get("CRAG_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ROUTES = {"correct": 2, "ambiguous_or_incorrect": 1, "incorrect": 0}
@@ -27,7 +27,7 @@ def main() -> None:
         sys.exit("skipped: shared data not found")
     documents = [json.loads(line)["text"] for line in (folder / "corpus.jsonl").open()]
     questions = [json.loads(line) for line in (folder / "queries.jsonl").open()]
-    embedder = MiniLMEmbedder()
+    embedder = HuggingFaceEmbedder()
     corpus = np.array(embedder.embed_texts(documents))
     asked = np.array(embedder.embed_texts([question["query"] for question in questions]))
     best = (asked @ corpus.T).max(axis=1)

@@ -19,7 +19,7 @@ from crag_core.llms.ollama import ServerState
 from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy, parse_policy
 from crag_core.protocols import Evaluator, LanguageModel
-from crag_core.retrieval.embedding import MiniLMEmbedder
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.store import PassageStore
 from crag_core.run import Parts, WebMode
@@ -58,7 +58,7 @@ class Workbench:
 
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
-        self.embedder = MiniLMEmbedder(self.config.embedding)
+        self.embedder = HuggingFaceEmbedder(self.config.embedding)
         self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize)
         self.retriever = HybridRetriever(self.store, self.embedder)
         self.searcher = CachedSearcher(DuckDuckGo(self.config.web_timeout))

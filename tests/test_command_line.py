@@ -56,7 +56,7 @@ class WordEmbedder:
 
 @pytest.fixture
 def indexed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(build, "MiniLMEmbedder", WordEmbedder)
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
     file = tmp_path / "ferry.txt"
     file.write_text(FERRY, "utf-8")
     assert main(["ingest", str(file)]) == 0

@@ -23,13 +23,13 @@ _BATCH = 16
 _REMEMBERED = 256
 
 
-class MiniLMEmbedder:
+class HuggingFaceEmbedder:
     """An `Embedder` whose vectors have length 1; safe to share between threads.
 
     Constructing it loads nothing: the first use does, or `load()`. `model` is the default name, a folder, or a model's
-    name on the Hugging Face hub; only the last may use the network, and not when `offline`. `threads` caps PyTorch's
-    threads for the whole process; None takes half of the cores, at most 4, since its threads wait by spinning: with a
-    core short of what it asks for, it slows down tenfold. Every method but `name` raises `EmbeddingUnavailable`.
+    name on the Hugging Face hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's
+    for a call; None takes half of the cores, at most 4, for they wait by spinning: short of one core, all of them
+    crawl. Every method but `name` raises `EmbeddingUnavailable`.
     """
 
     def __init__(

