@@ -25,11 +25,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def ingest(options: argparse.Namespace) -> int:
-    files = [file for path in options.paths for file in _files(path)]
+    files = [named for path in options.paths for named in _files(path)]
     if not files:
         print("error: no file found there.", file=sys.stderr)
         return 1
-    outcomes = Workbench().store.ingest([(file.name, file) for file in files])
+    outcomes = Workbench().store.ingest(files)
     for outcome in outcomes:
         count = f" ({outcome.passages} passages)" if outcome.passages else ""
         print(f"{outcome.name}: {outcome.outcome}{count}")
@@ -96,11 +96,15 @@ def _told(trace: Trace) -> str:
     return "\n".join(lines)
 
 
-def _files(path: Path) -> list[Path]:
-    """A file, or every file below a folder, hidden ones left out."""
+def _files(path: Path) -> list[tuple[str, Path]]:
+    """A file under its name, or every file below a folder under its path in it; hidden ones are left out.
+
+    The path is part of the name, since two documents of one name would take each other for a newer version.
+    """
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-    return [path]
+        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+        return [(file.relative_to(path).as_posix(), file) for file in found]
+    return [(path.name, path)]
 
 
 def _share(text: str) -> float:

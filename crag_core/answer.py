@@ -10,7 +10,9 @@ from crag_core.types import Action, Decision, Knowledge, Strip, WebOutcome, WebS
 EXTRACTIVE = "extractive"
 """The writer's name when no language model is used."""
 
-_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+"""[1], or [1, 2]; its group holds the numbers."""
+
 _QUOTES = 3
 
 
@@ -35,7 +37,7 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
 def citations(text: str, count: int) -> tuple[int, ...]:
     """The excerpt numbers cited in `text`, each once, in order; numbers beyond `count` are left out."""
     found: list[int] = []
-    for match in _CITATION.finditer(text):
+    for match in CITATION.finditer(text):
         found += [int(number) for number in re.findall(r"\d+", match.group(1))]
     return tuple(dict.fromkeys(number for number in found if 1 <= number <= count))
 

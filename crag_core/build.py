@@ -79,9 +79,10 @@ class Workbench:
         remote = None
         if self.config.openai_url:
             remote = openai_compatible.look(self.config.openai_url, self.config.openai_key)
-        names = [f"ollama/{name}" for name in local.models]
-        names += [f"openai/{name}" for name in (remote.models if remote else ())]
-        return Models((*names, EXTRACTIVE), local, remote)
+        # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
+        near = [f"ollama/{name}" for name in local.models]
+        elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
+        return Models((*near, EXTRACTIVE, *elsewhere), local, remote)
 
     def language_model(self, choice: str) -> LlamaIndexModel | None:
         """The model named by `choice`; None for "extractive"."""

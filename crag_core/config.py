@@ -26,7 +26,7 @@ class Config:
     openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
     model: str = _setting(
-        "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first one found"
+        "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
     )
     model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, "seconds to wait for one reply of a model")
     calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time")

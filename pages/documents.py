@@ -20,7 +20,7 @@ def add() -> None:
 
 router.enter("pages/documents.py")
 st.title("Documents", anchor=False)
-st.markdown(f"What you add stays on this machine. It reads {SUPPORTED}.")
+st.markdown(f"{SUPPORTED}. They are kept and searched here; passages go only to the model that the sidebar names.")
 draw_warming()
 indexing = state.indexing()
 busy = indexing is not None and indexing.is_running

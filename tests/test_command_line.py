@@ -120,6 +120,15 @@ def test_refused_file_gives_its_reason_and_exit_code_1(indexed: Path, tmp_path: 
     assert told[2] == "good.txt: indexed (1 passages)", "the others go in"
 
 
+def test_files_of_one_name_in_two_folders_are_two_documents(indexed: Path, tmp_path: Path, capsys: Output) -> None:
+    for folder, text in (("north", "The north pier opens at six."), ("south", "The south pier opens at seven.")):
+        (tmp_path / "both" / folder).mkdir(parents=True)
+        (tmp_path / "both" / folder / "notes.txt").write_text(text)
+    assert main(["ingest", str(tmp_path / "both")]) == 0
+    told = capsys.readouterr().out
+    assert "north/notes.txt: indexed" in told and "south/notes.txt: indexed" in told
+
+
 def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:
     assert main(["ingest", str(tmp_path / "nowhere.txt")]) == 1
     assert "nowhere.txt: refused" in capsys.readouterr().out

@@ -6,14 +6,12 @@ import re
 
 import streamlit as st
 
-from crag_core.answer import EXTRACTIVE, citations
+from crag_core.answer import CITATION, EXTRACTIVE, citations
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import Action, Answer, AnswerState, Excerpt, Origin
 from ui.render_passages import anchor, source_line
 from ui.text import plain, shortened
-
-_CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 
 
 def draw_answer(trace: Trace, routed: Reroute) -> None:
@@ -51,7 +49,7 @@ def linked(text: str, trace: Trace, excerpts: tuple[Excerpt, ...]) -> str:
         return f"[\\[{index}\\]](#{anchor(passage, _rank(trace, excerpts[index - 1]))})"
 
     def whole(line: str) -> str:
-        parts = _CITATION.split(line)
+        parts = CITATION.split(line)
         return "".join(
             " ".join(one(number) for number in re.findall(r"\d+", part)) if at % 2 else _spaced(part)
             for at, part in enumerate(parts)

@@ -101,7 +101,8 @@ def _draw_details(passage: Passage, grade: Grade | None, verdicts: list[StripVer
         if grade and (grade.raw or grade.parts):
             with st.popover("Evaluator's record", type="tertiary", icon=":material/data_object:"):
                 if grade.parts:
-                    st.dataframe([{"part": name, "value": value} for name, value in grade.parts], hide_index=True)
+                    parts = [{"part": name, "value": value} for name, value in grade.parts]
+                    st.dataframe(parts, hide_index=True, alt="The parts that the score is made of")
                 if grade.raw is not None:
                     st.caption("The raw reply, as it came:")
                     st.code(grade.raw or "(empty)", language=None, wrap_lines=True)

@@ -22,7 +22,7 @@ def draw_scores(trace: Trace, policy: Policy, routed: Reroute) -> None:
         return
     st.plotly_chart(
         _figure(rows, policy, routed),
-        config={"displayModeBar": False, "staticPlot": False},
+        config={"displayModeBar": False},
         alt=_described(rows, policy, routed),
         key="scores",
     )

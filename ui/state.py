@@ -131,6 +131,7 @@ def start(begin: Callable[[Pipeline], Trace]) -> None:
         return
     pipeline = workbench().pipeline(choice())
     begun, warming = begin(pipeline), warm_up()
+    warming.start()
 
     def work(run: Run) -> Trace:
         # A question asked during the very first start waits for the documents that it is about.

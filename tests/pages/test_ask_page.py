@@ -11,6 +11,7 @@ from tests.pages.conftest import ask, settle, shown
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -256,6 +257,13 @@ def test_the_model_to_start_with_comes_from_the_environment(start: Start) -> Non
     with OllamaServer(ScriptedModel(["hello"]), models=("first:1b", "second:1b")) as server:
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL="ollama/second:1b")
         assert app.selectbox(key="model").value == "ollama/second:1b"
+
+
+def test_a_server_by_url_is_offered_but_never_chosen_for_the_user(start: Start) -> None:
+    with OpenAIServer(ScriptedModel(["hello"])) as server:
+        model = start(OPENAI_BASE_URL=server.api_base).selectbox(key="model")
+    assert "openai: smollm2" in model.options
+    assert model.value == "extractive"
 
 
 def test_a_malformed_setting_is_told_on_the_page(start: Start) -> None:
