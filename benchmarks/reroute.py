@@ -13,8 +13,9 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.build import find_policy, known_card
+from crag_core.build import known_card
 from crag_core.decide import decide
+from crag_core.policies import find_policy
 from crag_core.refine import decompose
 from crag_core.reroute import reroute
 from crag_core.stability import stability

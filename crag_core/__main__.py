@@ -6,10 +6,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from crag_core.build import DATA, Choice, Workbench, default_evaluator, find_policy, known_card
-from crag_core.errors import CragError
+from crag_core.answer import EXTRACTIVE
+from crag_core.budget import budget
+from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card
+from crag_core.errors import CragError, UnknownName
+from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
+from crag_core.policies import find_policy
 from crag_core.run import Listener, Run, WebMode
+from crag_core.summary import summarize
 from crag_core.trace import Trace
 from crag_core.types import AnswerState, Step
 
@@ -40,16 +45,32 @@ def ingest(options: argparse.Namespace) -> int:
 
 def ask(options: argparse.Namespace) -> int:
     workbench = Workbench()
-    policy = find_policy(options.policy)
+    show_logs(workbench.config.log)
+    policy = find_policy(options.policy, workbench.config)
     model = options.model or workbench.config.model or "extractive"
     evaluator = options.evaluator or default_evaluator(policy, model)
     policy = policy.suited_to(known_card(evaluator), known_card("embedding"))
+    if options.preset:
+        policy = policy.preset(options.preset)
     try:
         policy = policy.with_thresholds(options.lower, options.upper)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    choice = Choice(policy, evaluator, model, WebMode(options.web), options.top_k or workbench.config.top_k)
+    pinned = _find_documents(workbench, options.pin)
+    if pinned and not options.search_too:
+        policy = policy.without_retrieval()
+    choice = Choice(
+        policy,
+        evaluator,
+        model,
+        WebMode(options.web),
+        options.top_k or workbench.config.top_k,
+        pinned,
+        options.search_too,
+    )
+    if not options.json:
+        print(_cost(choice), file=sys.stderr)
     pipeline = workbench.pipeline(choice)
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(options.question, run)
@@ -62,6 +83,27 @@ def ask(options: argparse.Namespace) -> int:
 class _Progress(Listener):
     def finished(self, step: Step, trace: Trace) -> None:
         print(f"  {step.name:<14} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
+
+
+def _cost(choice: Choice) -> str:
+    passages = len(choice.pinned) + (choice.top_k if choice.search_too or not choice.pinned else 0)
+    calls = budget(
+        choice.policy,
+        known_card(choice.evaluator),
+        passages,
+        writer=choice.model != EXTRACTIVE,
+        searches=choice.web is not WebMode.OFF,
+    )
+    return "model calls by route: " + ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+
+
+def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:
+    """Ids of documents by file name; of two versions, as a kill can leave them, the newer."""
+    known = {document.name: document.id for document in reversed(workbench.store.documents())} if names else {}
+    for name in names:
+        if name not in known:
+            raise UnknownName.among("document", name, known)
+    return tuple(known[name] for name in names)
 
 
 def _approval(trace: Trace) -> Trace:
@@ -86,8 +128,13 @@ def _told(trace: Trace) -> str:
     if trace.answer:
         lines += ["", trace.answer.text] if trace.answer.text else []
         lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+    made = summarize(trace)
+    lines += [
+        "",
+        f"corrections: {made.strategy}; {made.model_calls} model calls, {made.retrieval_ms:.0f} ms to the context",
+    ]
     lines.append("")
-    for passage in trace.passages or ():
+    for passage in trace.all_passages:
         grade = trace.grade_of(passage.id)
         score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
         page = f", page {passage.page}" if passage.page else ""
@@ -122,10 +169,9 @@ def _parser() -> argparse.ArgumentParser:
     add.set_defaults(command=ingest)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
-    query.add_argument(
-        "--policy", default="paper", help="paper, worst-chunk, rank-weighted, heuristic, signals, agentic"
-    )
-    query.add_argument("--evaluator", help="embedding, heuristic or llm; default: what fits the policy")
+    query.add_argument("--policy", default="paper", help="the name of a file in data/policies; default: paper")
+    query.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file, such as conservative")
+    query.add_argument("--evaluator", help=f"{', '.join(EVALUATORS)}; default: what fits the policy")
     query.add_argument(
         "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'
     )
@@ -133,6 +179,8 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--lower", type=_share, metavar="0..1")
     query.add_argument("--upper", type=_share, metavar="0..1")
     query.add_argument("--top-k", type=int, choices=range(1, 21), metavar="1..20")
+    query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
+    query.add_argument("--search-too", action="store_true", help="search the other documents beside pinned files")
     query.add_argument("--json", action="store_true", help="print the whole record of the run")
     query.set_defaults(command=ask)
     return parser

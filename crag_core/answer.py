@@ -58,6 +58,7 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     searches = {
         None: "the web was not searched",
         WebOutcome.OFF: "web search is off",
+        WebOutcome.COOLING: "the web was not searched, since the last search was just made",
         WebOutcome.APPROVED: "the web was not searched yet",
         WebOutcome.PENDING: "the web search waits for your approval",
         WebOutcome.REFUSED: "you refused the web search",

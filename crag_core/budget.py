@@ -1,21 +1,67 @@
-"""What carrying out a decision costs in model calls, before it is done."""
+"""What a question costs in model calls, before it is asked and before a recorded run is carried on."""
 
 from __future__ import annotations
 
-from crag_core.policy import Policy
+import math
+from dataclasses import dataclass
+
+from crag_core.policy import Again, Policy, Strategy, WebUse
 from crag_core.reroute import Missing
+from crag_core.types import Action, EvaluatorCard, Handling
 
 
-def calls_needed(missing: tuple[Missing, ...], policy: Policy, passages: int, *, judge: bool, writer: bool) -> int:
-    """Model calls to supply what is missing; a reply that cannot be read is asked for once more, on top.
+@dataclass(frozen=True)
+class Calls:
+    """Model calls from `least` to `most`, if no reply must be asked for twice."""
 
-    `judge`: the evaluator asks a model once a passage. `writer`: a language model is there to rewrite, extract and
-    answer; without one those steps cost nothing. Web results count up to the policy's limit.
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
+
+
+def budget(policy: Policy, judge: EvaluatorCard, passages: int, *, writer: bool, searches: bool) -> dict[Action, Calls]:
+    """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
+
+    `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked. A policy that
+    retrieves again counts its iterations from one to all of them.
     """
+    return {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
+
+
+def calls_needed(
+    missing: tuple[Missing, ...], policy: Policy, passages: int, judge: EvaluatorCard, *, writer: bool
+) -> int:
+    """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
     costs = {
-        Missing.GRADES: min(passages, policy.grade_top or passages) * judge,
+        Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
         Missing.EXTRACTION: passages * writer,
-        Missing.WEB: writer + policy.web_limit * judge,
+        Missing.WEB: writer + _grading(judge, policy.web_limit) * policy.refine_web,
+        Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
         Missing.ANSWER: int(writer),
     }
     return sum(costs.get(item, 0) for item in missing)
+
+
+def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
+    route, rules = policy.route(action), policy.fast_path
+    graded = _grading(judge, min(passages, policy.grade_top or passages))
+    has_rules = rules.read_file or rules.few_context is not None or rules.high_vector_score is not None
+    least = 0 if has_rules and action is Action.CORRECT else graded
+    rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
+    most = graded + rounds * (graded + writer)
+    ways = policy.loop.strategies
+    before_web = ways.index(Strategy.WEB) if Strategy.WEB in ways else len(ways)
+    if route.re_retrieve:  # refining goes on to the last round; the strategies may come to an end before it
+        least += graded * (rounds if route.re_retrieve is Again.REFINE else min(rounds, before_web))
+    extracting = passages * writer if route.passages is Handling.EXTRACT else 0
+    web = (writer + _grading(judge, policy.web_limit) * policy.refine_web) * searches
+    by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in ways[:rounds]
+    always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
+    written = extracting + web * always + int(writer)
+    return Calls(least + written, most + written + web * maybe)
+
+
+def _grading(judge: EvaluatorCard, passages: int) -> int:
+    return math.ceil(passages / judge.batch) if judge.calls_model else 0

@@ -11,37 +11,55 @@ from pathlib import Path
 
 from crag_core import config, evaluators, prompts
 from crag_core.answer import EXTRACTIVE
+from crag_core.audit import AuditLog
+from crag_core.cache import open_cache
 from crag_core.config import Config
 from crag_core.errors import ModelMissing, UnknownName
+from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.expand import parse_synonyms
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.ollama import ServerState
+from crag_core.metrics import Metrics
 from crag_core.pipeline import Pipeline
-from crag_core.policy import Policy, parse_policy
-from crag_core.protocols import Evaluator, LanguageModel
+from crag_core.policies import find_policy, load_policies
+from crag_core.policy import Policy
+from crag_core.protocols import Evaluator, LanguageModel, SearchPause, WebSearcher
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.store import PassageStore
-from crag_core.run import Parts, WebMode
+from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import RunSettings
 from crag_core.types import EvaluatorCard
 from crag_core.websearch.cached import CachedSearcher
+from crag_core.websearch.chain import SearchChain
+from crag_core.websearch.cooldown import Cooldown
 from crag_core.websearch.duckduckgo import DuckDuckGo
+from crag_core.websearch.searxng import SearXNG
+from crag_core.websearch.tavily import Tavily
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parent.parent / "data"
+EVALUATORS = tuple(evaluators.cards())
+# Their grade of one passage is made from the passages beside it, so it does not hold in another company.
+_DEPENDS_ON_OTHERS = ("signals",)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME"."""
+    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
+
+    `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
+    """
 
     policy: Policy
     evaluator: str
     model: str = EXTRACTIVE
     web: WebMode = WebMode.OFF
     top_k: int = 6
+    pinned: tuple[str, ...] = ()
+    search_too: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,17 +79,35 @@ class Workbench:
         self.embedder = HuggingFaceEmbedder(self.config.embedding)
         self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize)
         self.retriever = HybridRetriever(self.store, self.embedder)
-        self.searcher = CachedSearcher(DuckDuckGo(self.config.web_timeout))
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
-        self.policies = load_policies()
+        self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+        self.policies, self.problems = load_policies(settings=self.config)
+        self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
+        self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
+        self.metrics = Metrics()
+        self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
 
     def using(self, settings: Config) -> Workbench:
-        """A workbench with other settings that shares index and embedding model with this one."""
+        """A workbench with other settings that shares index, caches and embedding model with this one."""
         if (settings.home, settings.embedding) != (self.config.home, self.config.embedding):
             return Workbench(settings)
         other = copy(self)
         other.config = settings
         return other
+
+    def new_pause(self) -> SearchPause:
+        """For one user, to be given to each of his pipelines."""
+        return Cooldown()
+
+    @property
+    def searcher(self) -> CachedSearcher:
+        """The web search of these settings; its memory is shared by all who search with the same ones."""
+        now = self.config
+        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_timeout)
+        if made_of not in self._searchers:
+            chain = SearchChain([_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers])
+            self._searchers[made_of] = CachedSearcher(chain)
+        return self._searchers[made_of]
 
     def models(self) -> Models:
         """Ask the model servers what they have; a server that is away costs its time-out of 2 s."""
@@ -102,30 +138,51 @@ class Workbench:
             hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
         )
 
-    def evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
-        """An evaluator by name; `llm` needs a language model and says so."""
+    def evaluator(self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE) -> Evaluator:
+        """An evaluator by name, its grades kept in the cache; one that asks a model says so when there is none.
+
+        `writer` names the model for the cache, as a `Choice` does.
+        """
+        card = known_card(name)
+        if card.calls_model and model is None:
+            raise ModelMissing(
+                f"The evaluator {name!r} needs a language model.", hint="Choose a model, or another evaluator."
+            )
+        made = self._evaluator(name, model)
+        if self.cache is None or name in _DEPENDS_ON_OTHERS:
+            return made
+        asked = f"{writer}|prompts {prompts.VERSION}" if card.calls_model else self.embedder.name
+        return CachedEvaluator(made, self.cache, f"{name}|{asked}")
+
+    def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
         if name == "embedding":
             return evaluators.EmbeddingEvaluator(self.embedder)
         if name == "heuristic":
             return evaluators.HeuristicEvaluator(self.meter)
-        if name == "llm" and model is not None:
-            return evaluators.LLMEvaluator(model)
-        if name == "llm":
-            raise ModelMissing(
-                "The evaluator 'llm' needs a language model.", hint="Choose a model, or another evaluator."
-            )
-        raise UnknownName.among("evaluator", name, evaluators.cards())
+        if name == "signals":
+            return evaluators.SignalsEvaluator(self.meter, self.embedder)
+        assert model is not None
+        if name == "llm-batch":
+            return evaluators.LLMBatchEvaluator(model)
+        if name == "llm-list":
+            return evaluators.LLMListEvaluator(model)
+        return evaluators.LLMEvaluator(model)
 
-    def pipeline(self, choice: Choice) -> Pipeline:
-        """A pipeline for `choice`, ready to run questions against the shared index."""
+    def pipeline(self, choice: Choice, pause: SearchPause | None = None) -> Pipeline:
+        """A pipeline for `choice`, ready to run questions against the shared index.
+
+        `pause` remembers this user's last web search; None: this pipeline alone does.
+        """
         model = self.language_model(choice.model)
         parts = Parts(
-            evaluator=self.evaluator(choice.evaluator, model),
+            evaluator=self.evaluator(choice.evaluator, model, choice.model),
             strip_evaluator=evaluators.EmbeddingEvaluator(self.embedder),
             meter=self.meter,
             retriever=self.retriever,
             model=model,
             searcher=None if choice.web is WebMode.OFF else self.searcher,
+            synonyms=self.synonyms,
+            pause=pause or self.new_pause(),
         )
         settings = RunSettings(
             policy=choice.policy,
@@ -137,21 +194,27 @@ class Workbench:
             top_k=choice.top_k,
             prompts=prompts.VERSION,
             version=VERSION,
+            pinned=choice.pinned,
+            search_too=choice.search_too,
         )
-        return Pipeline(parts, settings, clock=time.perf_counter, now=_now, new_id=lambda: uuid.uuid4().hex[:12])
+        observers: tuple[Listener, ...] = (self.metrics, self.audit) if self.audit else (self.metrics,)
+        return Pipeline(
+            parts,
+            settings,
+            clock=time.perf_counter,
+            now=_now,
+            new_id=lambda: uuid.uuid4().hex[:12],
+            observers=observers,
+        )
 
 
-def load_policies(folder: Path = DATA / "policies") -> dict[str, Policy]:
-    """Every policy of `folder`, by name, in the order of the files' names; `paper` first, being the default."""
-    found = {path.stem: parse_policy(path.read_text("utf-8"), path.stem) for path in sorted(folder.glob("*.toml"))}
-    return {name: found[name] for name in sorted(found, key=lambda name: (name != "paper", name))}
-
-
-def find_policy(name: str) -> Policy:
-    policies = load_policies()
-    if name not in policies:
-        raise UnknownName.among("policy", name, policies)
-    return policies[name]
+def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
+    if name == "searxng":
+        return SearXNG(settings.searxng_url, settings.web_timeout)
+    if name == "tavily":
+        return Tavily(settings.tavily_key, settings.web_timeout)
+    # A rate limit is waited out only where nobody else can be asked.
+    return DuckDuckGo(settings.web_timeout) if is_last else DuckDuckGo(settings.web_timeout, pauses=())
 
 
 def build_pipeline(
@@ -166,7 +229,7 @@ def build_pipeline(
     Thresholds start where policy and evaluator suggest. Raises `UnknownName` or `ModelMissing`.
     """
     workbench = Workbench(settings)
-    chosen = find_policy(policy)
+    chosen = find_policy(policy, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
     suited = chosen.suited_to(known_card(judge), known_card("embedding"))
     return workbench.pipeline(Choice(suited, judge, model, WebMode(web), workbench.config.top_k))

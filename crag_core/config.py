@@ -1,14 +1,18 @@
-"""Settings from the environment, each with its default and what it means; wrong values are refused by name."""
+"""Settings from the environment and from a file `.env`, each with its default and meaning; wrong ones are refused."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, UnknownName
+
+ENV_FILE = Path(".env")
+_PROVIDERS = ("duckduckgo", "searxng", "tavily")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
@@ -32,10 +36,38 @@ class Config:
     calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
     web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")
+    web_providers: str = _setting(
+        "CRAG_WEB_PROVIDERS",
+        "duckduckgo",
+        "who is asked, in order: duckduckgo, searxng, tavily; the next on failure",
+    )
+    searxng_url: str = _setting("CRAG_SEARXNG_URL", "", "a SearXNG instance with its JSON format switched on")
+    tavily_key: str = _setting("TAVILY_API_KEY", "", "key for Tavily; never shown, logged or recorded")
     top_k: int = _setting("CRAG_TOP_K", 6, "passages retrieved for a question, 1 to 20")
+    cache: str = _setting(
+        "CRAG_CACHE", "disk", "where grades are kept for the next time: disk, off, or a Redis by URL (redis://…)"
+    )
+    cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, "hours that a kept grade holds")
+    audit: str = _setting(
+        "CRAG_AUDIT", "on", "on: decisions and discarded evidence go to audit.jsonl in the home; or off"
+    )
+    metrics_port: int = _setting("CRAG_METRICS_PORT", 0, "port of Prometheus metrics, on this machine only; 0: none")
+    log: str = _setting("CRAG_LOG", "off", "log records on standard error, one a run: text, json or off")
+    agent_iterations: int = _setting("KB_AGENT_MAX_ITERATIONS", 3, "policy agentic: retrievals for a question at most")
+    agent_few: int = _setting(
+        "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "policy agentic: so many passages need no grading; 0: always grade"
+    )
+    agent_cosine: float = _setting(
+        "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "policy agentic: passages at least this near need no grading"
+    )
 
     def __post_init__(self) -> None:
         for name, low, high in (
+            ("cache_hours", 0.01, 24 * 3650),
+            ("metrics_port", 0, 65535),
+            ("agent_iterations", 1, 20),
+            ("agent_few", 0, 20),
+            ("agent_cosine", 0, 1),
             ("top_k", 1, 20),
             ("calls_at_once", 1, 64),
             ("model_timeout", 1, 3600),
@@ -46,16 +78,64 @@ class Config:
                 raise BadRecord(f"{variable_of(name)}: expected {low} to {high}, found {value}.")
         if self.web not in ("auto", "ask", "off"):
             raise BadRecord(f"CRAG_WEB: expected auto, ask or off, found {self.web!r}.")
+        if self.audit not in ("on", "off"):
+            raise BadRecord(f"CRAG_AUDIT: expected on or off, found {self.audit!r}.")
+        if self.log not in ("text", "json", "off"):
+            raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
+        if not self.providers or len(set(self.providers)) < len(self.providers):
+            raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
+        for name in self.providers:
+            if name not in _PROVIDERS:
+                raise UnknownName.among("web search provider", name, _PROVIDERS)
+        for name, given, variable in (
+            ("searxng", self.searxng_url, "CRAG_SEARXNG_URL"),
+            ("tavily", self.tavily_key, "TAVILY_API_KEY"),
+        ):
+            if name in self.providers and not given:
+                raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        return tuple(name.strip().lower() for name in self.web_providers.split(",") if name.strip())
 
 
-def load(environment: Mapping[str, str] = os.environ) -> Config:
-    """Settings from `environment`; a variable that is unset or empty keeps its default."""
+def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = None) -> Config:
+    """Settings from `environment`, else from `env_file` (default: `.env` here, if there is one), else the defaults.
+
+    A variable that is empty counts as unset. An unknown KB_AGENT_ variable and a line that sets nothing are refused.
+    """
+    given = {**_read_file(env_file or ENV_FILE), **{name: text for name, text in environment.items() if text.strip()}}
+    known = [setting.metadata["variable"] for setting in fields(Config)]
+    for name in given:
+        if name.startswith("KB_AGENT_") and name not in known:
+            near = get_close_matches(name, known, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            ours = ", ".join(variable for variable in known if variable.startswith("KB_AGENT_"))
+            raise BadRecord(f"{name}: unknown variable.", hint=f"{guess}Known: {ours}.")
     values: dict[str, Any] = {}
     for setting in fields(Config):
-        text = environment.get(setting.metadata["variable"], "").strip()
+        text = given.get(setting.metadata["variable"], "").strip()
         if text:
             values[setting.name] = _read(setting.metadata["variable"], text, type(setting.default))
     return Config(**values)
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
+
+    if not path.is_file():
+        return {}
+    try:
+        with path.open(encoding="utf-8") as file:
+            wrong = [one.original.line for one in parse_stream(file) if one.error or (one.key and one.value is None)]
+        found = {} if wrong else dotenv_values(path)
+    except (OSError, ValueError) as error:
+        raise BadRecord(f"{path.name} cannot be read: {error}.") from error
+    if wrong:  # the line itself is not shown, since it may hold a key
+        told = f"{path.name}, line {wrong[0]}: expected NAME=value or a comment, found something else."
+        raise BadRecord(told, hint="Mend the line, or put # before it.")
+    return {name: text for name, text in found.items() if text is not None}
 
 
 def variable_of(name: str) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crag_core.policy import Aggregation, Handling, Policy, WebUse
+from crag_core.figures import readable
+from crag_core.plan import EffectiveScores, Planner
+from crag_core.policy import Aggregation, Policy
 from crag_core.signals import RERANK, weigh
-from crag_core.types import Action, Correction, CorrectionKind, Decision, Grade, Passage, Scores
-
-EffectiveScores = dict[str, float | None]
-"""What each passage counts as under one policy; None: it does not count."""
+from crag_core.types import Action, Decision, Grade, Passage, Scores
 
 
 @dataclass(frozen=True)
 class Overall:
-    """The overall score in 0..1 (None: nothing to compare), its name for the reason, and the passages that made it."""
+    """The overall score in 0..1 (None: nothing to compare), its name for the reason, and the passages that made it.
+
+    A score of None with a name: everything was measured, and nothing was worth counting.
+    """
 
     score: float | None
     name: str = ""
@@ -23,39 +25,49 @@ class Overall:
 
 
 def decide(
-    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, signals: Scores = ()
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    path: tuple[str, ...] = (),
 ) -> Decision:
     """Route one question.
 
     `passages` in rank order; `grades` in any order, None when grading was never done; `signals` are the set-level
-    measures of `crag_core.signals`. The same arguments always give the same decision.
+    measures of `crag_core.signals`; `path` names the rounds of retrieval after the first that led here. The same
+    arguments always give the same decision.
     """
     scores = effective_scores(policy, passages, grades)
     rule = match_rule(policy, passages)
+    judged = {passage.id for passage in passages[: policy.grade_top]}
+    own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
     overall = Overall(None)
     if not passages:
         action, reason = Action.INCORRECT, "nothing was retrieved"
     elif rule:
         graded = "nothing was graded" if grades is None else "no grade was looked at"
         action, reason = Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
-        overall = Overall(1.0, deciding=tuple(passage.id for passage in passages))
+        overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
         scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
-    elif policy.aggregation is not Aggregation.SIGNALS and not any(g.score is not None for g in grades or ()):
+    elif policy.aggregation is not Aggregation.SIGNALS and not any(g.score is not None for g in own):
         action = Action.AMBIGUOUS
-        reason = "no passage was graded in this run" if grades is None else "no passage could be graded"
+        reason = "no passage could be graded" if own else "no passage was graded in this run"
     else:
         overall = aggregate(policy, passages, scores, signals)
         counted = [s for passage in passages[: policy.grade_top] if (s := scores[passage.id]) is not None]
         action, reason = _compare(policy, overall, counted)
-    measured = overall.score is not None or not passages
+    measured = bool(overall.name) or not passages or policy.web_when_ungraded
+    planner = Planner(policy, action, passages, scores, path if measured else None)
     return Decision(
         action=action,
         label=policy.route(action).label,
         score=overall.score,
         reason=reason,
-        plan=_plan(policy, action, passages, scores, search_allowed=policy.web_when_ungraded or measured),
+        plan=planner.plan(),
         deciding=overall.deciding,
         rule=rule[0] if rule else None,
+        handling=planner.handling,
+        next_round=planner.next_round,
     )
 
 
@@ -111,7 +123,8 @@ def aggregate(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveSc
         return Overall(
             round(mean, 9), f"mean of {len(kept)} kept passages", tuple(passage_id for passage_id, _ in kept)
         )
-    # mean-of-kept with nothing kept falls through: the best score is then below `lower`, which is the reason to give.
+    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
+        return Overall(None, "mean of no passage", tuple(passage_id for _, passage_id, _ in counted))
     pick, name = (min, "worst score") if policy.aggregation is Aggregation.WORST else (max, "best score")
     _, passage_id, score = pick(counted, key=lambda item: item[2])
     return Overall(score, name, (passage_id,))
@@ -129,6 +142,9 @@ def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: Effect
 
 def _compare(policy: Policy, overall: Overall, counted: list[float]) -> tuple[Action, str]:
     score, lower, upper = overall.score, policy.lower, policy.upper
+    if score is None and overall.name:
+        best, least = readable(max(counted), lower)
+        return Action.INCORRECT, f"no passage reaches lower {least}, the best scores {best}"
     if score is None:
         return Action.AMBIGUOUS, "no signal of this policy could be measured"
     value, low, high = readable(score, lower, upper)
@@ -142,63 +158,6 @@ def _compare(policy: Policy, overall: Overall, counted: list[float]) -> tuple[Ac
         value, half = readable(score, 0.5)
         return Action.CORRECT, f"{overall.name} {value} is above {half} and the scores agree (variance {variance:.2f})"
     return Action.AMBIGUOUS, f"{overall.name} {value} lies between lower {low} and upper {high}"
-
-
-def _plan(
-    policy: Policy, action: Action, passages: tuple[Passage, ...], scores: EffectiveScores, search_allowed: bool
-) -> tuple[Correction, ...]:
-    route = policy.route(action)
-    plan: list[Correction] = []
-    remaining = len(passages)
-    least = policy.drops_below(action)
-    if route.passages is Handling.DISCARD and passages:
-        plan.append(Correction(CorrectionKind.DISCARD, f"{action}: none of the {remaining} passages is used"))
-        remaining = 0
-    elif least is not None:
-        for passage in passages:
-            score = scores[passage.id]
-            if score is None or score < least:
-                why = "not graded" if score is None else "score {} is below {}".format(*readable(score, least))
-                plan.append(Correction(CorrectionKind.DISCARD, why, passage.id))
-                remaining -= 1
-    if remaining:
-        plan.append(_handling(policy, route.passages, remaining))
-    plan += _searching(policy, action, remaining) if search_allowed else []
-    if route.expand:
-        plan.append(Correction(CorrectionKind.EXPAND, "partly relevant: retrieve again with an expanded question"))
-    if route.re_retrieve:
-        plan.append(Correction(CorrectionKind.RE_RETRIEVE, f"{action}: retrieve again in another way"))
-    plan.append(Correction(CorrectionKind.GENERATE, "answer from what is kept"))
-    return tuple(plan)
-
-
-def _handling(policy: Policy, handling: Handling, remaining: int) -> Correction:
-    if handling is Handling.REFINE:
-        why = f"keep the strips of {remaining} passages that score above {policy.strips.cutoff:.2f}"
-        return Correction(CorrectionKind.REFINE, why)
-    if handling is Handling.EXTRACT:
-        return Correction(
-            CorrectionKind.REFINE, f"extract the relevant sentences of {remaining} passages word for word"
-        )
-    return Correction(CorrectionKind.KEEP, f"use {remaining} passages as they are")
-
-
-def _searching(policy: Policy, action: Action, remaining: int) -> list[Correction]:
-    route = policy.route(action)
-    few = route.web is WebUse.WHEN_FEW and remaining < route.web_below_results
-    if route.web is not WebUse.ALWAYS and not few:
-        return []
-    why = f"only {remaining} of at least {route.web_below_results} passages remain" if few else f"{action} asks the web"
-    rewrite = Correction(CorrectionKind.REWRITE, f"a search query of at most {policy.web_query_words} words")
-    return [rewrite, Correction(CorrectionKind.WEB_SEARCH, f"{why}, up to {policy.web_limit} results")]
-
-
-def readable(*numbers: float) -> tuple[str, ...]:
-    """The numbers with two decimals, or as many more as it takes to tell different ones apart (at most nine)."""
-    digits = 2
-    while digits < 9 and len({f"{n:.{digits}f}" for n in numbers}) < len(set(numbers)):
-        digits += 1
-    return tuple(f"{number:.{digits}f}" for number in numbers)
 
 
 def _variance(values: list[float]) -> float:

@@ -43,6 +43,10 @@ class DocumentRefused(CragError):
     """A file that cannot be indexed; the message names the file and the reason."""
 
 
+class DocumentMissing(CragError):
+    """A document that was asked for by name or id is not in the index."""
+
+
 class StoreUnavailable(CragError):
     """The passage store cannot be opened, read or written."""
 
@@ -63,5 +67,15 @@ class ModelMissing(CragError):
     """The server answers but does not have the model."""
 
 
+class PortUnavailable(CragError):
+    """A port that something is to be served at is taken or not allowed."""
+
+
 class Stopped(CragError):
     """The user stopped the run; what was recorded so far is kept."""
+
+
+def kind_named(name: str) -> type[CragError]:
+    """The error type of this module with that name; `CragError` for any other name."""
+    kind = globals().get(name)
+    return kind if isinstance(kind, type) and issubclass(kind, CragError) else CragError

@@ -2,59 +2,72 @@
 
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
+
+retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search -> grade web -> assemble ->
+answer, where the two lanes beside "|" go on at the same time.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
-from crag_core import stages, writing
+from crag_core import errors, stages, web_stages, writing
+from crag_core.again import retrieve_again
 from crag_core.errors import CragError, Stopped
 from crag_core.protocols import Clock
-from crag_core.run import Parts, Result, Run
+from crag_core.reroute import course_of
+from crag_core.run import Listener, Parts, Result, Run
 from crag_core.trace import RunSettings, Trace
-from crag_core.types import Passage, Step, StepState, WebOutcome, WebSearch
+from crag_core.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
 
 Stage = Callable[[Trace, Parts, Run], Result | None]
 
-ORDER: tuple[tuple[str, Stage], ...] = (
-    ("retrieve", stages.retrieve),
-    ("grade", stages.grade),
-    ("score strips", stages.score_strips),
-    ("route", stages.route),
-    ("extract", stages.extract),
-    ("rewrite", stages.rewrite),
-    ("search", stages.search),
-    ("grade web", stages.grade_web),
-    ("assemble", stages.assemble),
-)
+Stages = tuple[tuple[str, Stage], ...]
+
+FIRST: Stages = (("retrieve", stages.retrieve),)
+ITERATION: Stages = (("grade", stages.grade), ("route", stages.route), ("retrieve again", retrieve_again))
+REFINING: Stages = (("score strips", stages.score_strips), ("extract", stages.extract))
+SEARCHING: Stages = (("rewrite", web_stages.rewrite), ("search", web_stages.search))
+LAST: Stages = (("grade web", web_stages.grade_web), ("assemble", stages.assemble))
 ANSWER = "answer"
-STAGE_NAMES = (*(name for name, _ in ORDER), ANSWER)
 
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_DONE = (StepState.DONE, StepState.WAITING)
+_BROKEN = (StepState.FAILED, StepState.STOPPED)
 
 
 class Pipeline:
     """Runs questions under one `RunSettings`. Holds no state of a run: one pipeline serves many threads."""
 
     def __init__(
-        self, parts: Parts, settings: RunSettings, *, clock: Clock, now: Callable[[], str], new_id: Callable[[], str]
+        self,
+        parts: Parts,
+        settings: RunSettings,
+        *,
+        clock: Clock,
+        now: Callable[[], str],
+        new_id: Callable[[], str],
+        observers: tuple[Listener, ...] = (),
     ) -> None:
+        """`observers` hear of every run, besides the listener of each."""
         self.parts = parts
         self.settings = settings
         self._clock = clock
         self._now = now
         self._new_id = new_id
+        self._observers = observers
 
     def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
-        """A new trace; with `passages` when something else has retrieved them already."""
+        """A new trace; with `passages` when something else has retrieved them already, and alone can do so."""
         trace = Trace(self._new_id(), self._now(), question, self.settings)
         if passages is None:
             return trace
-        return replace(trace, passages=passages, signals=self.parts.meter.measure(question, passages))
+        settings = replace(self.settings, policy=self.settings.policy.without_retrieval())
+        signals = self.parts.meter.measure(question, passages)
+        return replace(trace, settings=settings, passages=passages, signals=signals)
 
     def run(self, question: str, run: Run | None = None) -> Trace:
         """The whole way from question to answer. Never raises a `CragError`: the trace's last step tells a failure."""
@@ -64,7 +77,7 @@ class Pipeline:
         """Do what is still missing, up to the answer."""
         run = run or Run()
         trace, goes_on = self._advance(trace, run)
-        return self._step(ANSWER, writing.write, trace, run)[0] if goes_on else trace
+        return self._do(((ANSWER, writing.write),), trace, run)[0] if goes_on else trace
 
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
@@ -74,7 +87,12 @@ class Pipeline:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
         start = self._clock()
         for piece in writing.stream(trace, self.parts, run or Run()):
-            yield _recorded(trace, ANSWER, piece, self._clock() - start)[0] if isinstance(piece, Result) else piece
+            if isinstance(piece, str):
+                yield piece
+                continue
+            trace, step = _recorded(trace, ANSWER, piece, self._clock() - start)
+            self._tell(step, trace)
+            yield trace
 
     def adopt(self, trace: Trace) -> Trace:
         """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
@@ -85,9 +103,10 @@ class Pipeline:
             return self.begin(trace.question)
         same_judge = _judge(trace.settings) == _judge(self.settings)
         same_scorer = trace.settings.strip_evaluator.name == self.settings.strip_evaluator.name
-        web = _still_holding(trace.web, same_judge and same_scorer)
+        web = self._still_holding(trace, same_judge and same_scorer)
         held = {"retrieve": True, "grade": same_judge, "score strips": same_scorer, "extract": True}
-        held |= {"rewrite": web is not None, "search": web is not None, "grade web": bool(web and web.grades)}
+        held |= {"retrieve again": True, "rewrite": web is not None, "search": web is not None}
+        held |= {"grade web": web is not None and web.strips is not None}
         return replace(
             trace,
             id=self._new_id(),
@@ -97,41 +116,99 @@ class Pipeline:
             strips=trace.strips if same_scorer else None,
             web=web,
             decision=None,
+            earlier=(),
             context=None,
+            corrections=None,
             answer=None,
-            steps=tuple(step for step in trace.steps if held.get(step.name) and step.state in _DONE),
+            # What a broken step cost is carried over to the one that completes it.
+            steps=tuple(step for step in trace.steps if held.get(step.name) and step.state is not StepState.SKIPPED),
         )
 
-    def _advance(self, trace: Trace, run: Run) -> tuple[Trace, bool]:
-        for name, stage in ORDER:
-            trace, goes_on = self._step(name, stage, trace, run)
-            if not goes_on or is_waiting(trace):
-                return trace, False
-        return trace, True
+    def _still_holding(self, trace: Trace, same_scores: bool) -> WebSearch | None:
+        """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
 
-    def _step(self, name: str, stage: Stage, trace: Trace, run: Run) -> tuple[Trace, bool]:
-        """Run one stage, time it and record it: (the trace, may the next stage run)."""
+        A query that waits for that word goes on waiting where the same kind of query would be written again.
+        """
+        web, then, now = trace.web, trace.settings, self.settings
+        if web is None:
+            return None
+        waits = web.outcome is WebOutcome.PENDING and now.web_mode == then.web_mode
+        alike = (then.writer, then.policy.web_query_words) == (now.writer, now.policy.web_query_words)
+        if web.outcome not in _SETTLED and not (waits and alike):
+            return None
+        return web if same_scores else replace(web, grades=None, strips=None)
+
+    def _advance(self, trace: Trace, run: Run) -> tuple[Trace, bool]:
+        trace, goes_on = self._do(FIRST, trace, run)
+        looks_again = True
+        while goes_on and looks_again:  # until no decision asks for another round
+            rounds, grades = trace.rounds, trace.grades
+            trace, goes_on = self._do(ITERATION, trace, run)
+            looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
+        if not goes_on:
+            return trace, False
+        trace, goes_on = self._do_both(REFINING, SEARCHING, trace, run)
+        return self._do(LAST, trace, run) if goes_on and not is_waiting(trace) else (trace, False)
+
+    def _do(self, todo: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
+        """(the trace, may the run go on)"""
+        record = _Record(trace)
+        goes_on = self._work(todo, record, run)
+        return record.trace, goes_on
+
+    def _do_both(self, one: Stages, other: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
+        """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
+        record = _Record(trace)
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            beside = thread.submit(self._work, other, record, run)
+            goes_on = self._work(one, record, run)
+            goes_on = beside.result() and goes_on
+        return record.trace, goes_on
+
+    def _work(self, todo: Stages, record: _Record, run: Run) -> bool:
+        return all(self._step(name, stage, record, run) for name, stage in todo)
+
+    def _step(self, name: str, stage: Stage, record: _Record, run: Run) -> bool:
+        """Run one stage, time it and record it: may the next one run?"""
         run.listener.started(name)
         start = self._clock()
         try:
             if run.cancel.is_set():
                 raise Stopped("Stopped by you.")
-            result = stage(trace, self.parts, run)
+            result = stage(record.trace, self.parts, run)
         except Stopped as error:
             result = Result({}, error.message, state=StepState.STOPPED)
         except CragError as error:
-            result = Result({}, error.message, state=StepState.FAILED, hint=error.hint)
-        if result is None:
-            return _without_stop(trace, name), True
-        trace, step = _recorded(trace, name, result, self._clock() - start)
-        run.listener.finished(step, trace)
-        return trace, step.state not in (StepState.FAILED, StepState.STOPPED)
+            result = Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
+        seconds = self._clock() - start
+        with record.lock:  # the other lane may have recorded something meanwhile
+            if result is None:
+                record.trace = _without_break(record.trace, name)
+                return True
+            record.trace, step = _recorded(record.trace, name, result, seconds)
+            run.listener.finished(step, record.trace)
+            self._tell(step, record.trace)
+        return step.state not in _BROKEN
+
+    def _tell(self, step: Step, trace: Trace) -> None:
+        for observer in self._observers:
+            observer.finished(step, trace)
+
+
+@dataclass
+class _Record:
+    """The trace as it grows, from one lane or two."""
+
+    trace: Trace
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 def raise_failure(trace: Trace) -> None:
-    """Raise a `CragError` when the run broke off or waits; for callers who have no screen to show the trace on."""
+    """Raise when the run broke off, with the type of what broke it, or waits; for callers without a screen."""
     if trace.failure:
-        raise CragError(f"Step {trace.failure.name!r} failed: {trace.failure.summary}", hint=trace.failure.hint)
+        failure = trace.failure
+        kind = errors.kind_named(failure.error)
+        raise kind(f"Step {failure.name!r} failed: {failure.summary}", hint=failure.hint)
     if is_waiting(trace):
         raise CragError(
             "This run waits for approval of its web query, and nobody can be asked here.",
@@ -140,30 +217,43 @@ def raise_failure(trace: Trace) -> None:
 
 
 def is_waiting(trace: Trace) -> bool:
-    """Whether the run waits for the user's word on a web query."""
-    return trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+    """Whether the run waits for the user's word on a web query that its decision asks for."""
+    wanted = trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
+    return wanted and trace.web is not None and trace.web.outcome is WebOutcome.PENDING
 
 
 def approve(trace: Trace, query: str) -> Trace:
     """A waiting trace with the exact query that may leave the machine; resume it to search."""
     web = _waiting_search(trace)
     by = web.query_by if query == web.query else "edited by you"
-    return replace(trace, web=replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by))
+    settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
+    return replace(trace, web=settled, steps=_answered(trace, "approved by you"))
 
 
 def refuse(trace: Trace) -> Trace:
     """A waiting trace whose search was refused; resume it to go on without the web."""
-    return replace(trace, web=replace(_waiting_search(trace), outcome=WebOutcome.REFUSED))
+    settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
+    return replace(trace, web=settled, steps=_answered(trace, "refused by you"))
+
+
+def _answered(trace: Trace, word: str) -> tuple[Step, ...]:
+    """The steps, where none waits any more."""
+    return tuple(
+        replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")
+        if step.state is StepState.WAITING
+        else step
+        for step in trace.steps
+    )
 
 
 def _waiting_search(trace: Trace) -> WebSearch:
-    if trace.web is None or not is_waiting(trace):
+    if trace.web is None or trace.web.outcome is not WebOutcome.PENDING:
         raise ValueError("this run does not wait for approval")
     return trace.web
 
 
-def _retrieval(settings: RunSettings) -> tuple[str, int]:
-    return settings.embedding, settings.top_k
+def _retrieval(settings: RunSettings) -> tuple[object, ...]:
+    return settings.embedding, settings.top_k, settings.pinned, bool(settings.pinned) and settings.search_too
 
 
 def _judge(settings: RunSettings) -> tuple[str, ...]:
@@ -172,33 +262,29 @@ def _judge(settings: RunSettings) -> tuple[str, ...]:
     return (card.name, settings.writer, settings.prompts) if card.calls_model else (card.name,)
 
 
-def _still_holding(web: WebSearch | None, same_scores: bool) -> WebSearch | None:
-    """An answered search is kept, without its scores if others made them, and so is the user's word on a query."""
-    if web is None or web.outcome not in _SETTLED:
-        return None
-    return web if same_scores else replace(web, grades=(), strips=())
+def _is_partly_graded(trace: Trace) -> bool:
+    """Whether a recorded round still has to be graded, as after adopting it from another judge."""
+    return bool(course_of(trace, trace.settings.policy).ungraded)
 
 
-def _without_stop(trace: Trace, name: str) -> Trace:
-    """A stop that came just before a stage with nothing to do is over once the run goes on."""
-    last = trace.steps[-1] if trace.steps else None
-    if last and last.name == name and last.state is StepState.STOPPED:
-        return replace(trace, steps=trace.steps[:-1])
-    return trace
+def _without_break(trace: Trace, name: str) -> Trace:
+    """A break at a stage that now has nothing to do is over."""
+    steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))
+    return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
 
 
 def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with the result's changes and a step at its end.
 
-    The broken attempt that this step completes gives way to it, with its cost carried over; a stage that was skipped
-    before is not told twice.
+    The broken or waiting attempt that this step completes gives way to it, with its cost carried over; a stage that
+    was skipped before is not told twice.
     """
-    step = Step(name, result.summary, result.state, seconds, result.usage, result.hint)
-    steps = trace.steps
-    last = steps[-1] if steps else None
-    if last and last.name == name and last.state is not StepState.DONE:
-        step = replace(step, usage=last.usage + step.usage, seconds=last.seconds + step.seconds)
-        steps = steps[:-1]
-    if not (step.state is StepState.SKIPPED and any(old.name == name for old in steps)):
+    step = Step(name, result.summary, result.state, seconds, result.usage, result.hint, result.error)
+    before = [old for old in trace.steps if old.name == name and old.state in (*_BROKEN, StepState.WAITING)]
+    for old in before:
+        step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
+    steps = tuple(old for old in trace.steps if old not in before)
+    skipped = (StepState.SKIPPED, result.summary)
+    if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
         steps = (*steps, step)
     return replace(trace, **result.changes, steps=steps), step

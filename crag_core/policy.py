@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from crag_core import signals
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, UnknownName
 from crag_core.records import from_plain
-from crag_core.types import Action, EvaluatorCard, Scores
+from crag_core.types import Action, EvaluatorCard, Handling, Scores
 
 
 class Aggregation(StrEnum):
@@ -26,19 +26,26 @@ class Aggregation(StrEnum):
     MEAN_OF_KEPT = "mean-of-kept"
 
 
-class Handling(StrEnum):
-    """What an action does with the retrieved passages."""
-
-    WHOLE = "whole"
-    REFINE = "refine"
-    EXTRACT = "extract"
-    DISCARD = "discard"
-
-
 class WebUse(StrEnum):
     NEVER = "never"
     ALWAYS = "always"
     WHEN_FEW = "when-few"
+
+
+class Again(StrEnum):
+    """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
+
+    REFINE = "refine"
+    NEXT_STRATEGY = "next-strategy"
+
+
+class Strategy(StrEnum):
+    """Ways to retrieve again, in the words of the policy files; the first retrieval is always hybrid."""
+
+    KEYWORD = "keyword"
+    REWRITTEN = "rewritten"
+    EXPANDED = "expanded"
+    WEB = "web"
 
 
 class StripOrder(StrEnum):
@@ -52,7 +59,8 @@ class Route:
 
     `drop_below`: passages scoring less are discarded first. `web_below_results`: with `web = "when-few"`, search when
     fewer passages than this remain. `keep_original_without_web`: when the web brings nothing, use the retrieved
-    passages after all, with a warning.
+    passages after all, with a warning. `expand`: retrieve with an expanded question too, and fuse both.
+    `re_retrieve`: retrieve again and decide again, as long as `Loop` allows.
     """
 
     label: str
@@ -62,16 +70,48 @@ class Route:
     web_below_results: int = 3
     keep_original_without_web: bool = False
     expand: bool = False
-    re_retrieve: bool = False
+    re_retrieve: Again | None = None
 
 
 @dataclass(frozen=True)
 class StripRules:
-    """Which strips reach the answer: those scoring above `cutoff`, until `token_budget` (words x 1.3) is full."""
+    """Which strips reach the answer: those scoring above `cutoff`, until `token_budget` (words x 1.3) is full.
+
+    `top`: at most so many from the corpus, and as many from the web; the best ones.
+    """
 
     cutoff: float = 0.25
     order: StripOrder = StripOrder.DOCUMENT
     token_budget: int = 2048
+    top: int | None = None
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """How `Route.expand` works: terms gained at most, and passages kept after fusing both retrievals."""
+
+    synonyms_per_term: int = 2
+    vocabulary: int = 4
+    max_passages: int = 20
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How often a question may be retrieved for (the first time counts), and in which ways, in order."""
+
+    max_iterations: int = 3
+    strategies: tuple[Strategy, ...] = tuple(Strategy)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Named thresholds, as a description gives them; `note` says for what they were chosen."""
+
+    name: str
+    lower: float
+    upper: float
+    note: str = ""
+    cutoff: float | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +136,8 @@ class Policy:
     (None: it does not count). `grade_top` limits the overall score to the first passages. `weights` belong to the
     aggregation `signals`. `refine_web`: web text goes through the same strip filter as passages.
     `low_variance_promotes` is the option of description 002, off by default: between the thresholds, variance <= 0.1
-    and score > 0.5 make CORRECT.
+    and score > 0.5 make CORRECT. `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that
+    must lie between two searches of one user; None: no such limit.
     """
 
     name: str
@@ -122,6 +163,11 @@ class Policy:
     refine_web: bool = False
     web_limit: int = 5
     web_query_words: int = 10
+    web_seconds: float | None = None
+    web_cooldown: float | None = None
+    expansion: Expansion = field(default_factory=Expansion)
+    loop: Loop = field(default_factory=Loop)
+    presets: tuple[Preset, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "ungraded_score"):
@@ -139,13 +185,37 @@ class Policy:
                 raise ValueError(
                     f"weights take {', '.join(signals.NAMES)} with numbers from 0, found {name} = {weight}"
                 )
-        for name, value in (("grade_top", self.grade_top), ("strips.token_budget", self.strips.token_budget)):
+        for name, value in (
+            ("grade_top", self.grade_top),
+            ("strips.token_budget", self.strips.token_budget),
+            ("strips.top", self.strips.top),
+            ("loop.max_iterations", self.loop.max_iterations),
+            ("expansion.max_passages", self.expansion.max_passages),
+            ("web_limit", self.web_limit),
+            ("web_query_words", self.web_query_words),
+        ):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be 1 or more, found {value}")
+        for name, count in (
+            ("expansion.synonyms_per_term", self.expansion.synonyms_per_term),
+            ("expansion.vocabulary", self.expansion.vocabulary),
+        ):
+            if count < 0:
+                raise ValueError(f"{name} must be 0 or more, found {count}")
+        for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
+            if seconds is not None and seconds <= 0:
+                raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")
         for action in Action:
-            drop_below = self.route(action).drop_below
-            if drop_below is not None and not 0.0 <= drop_below <= 1.0:
-                raise ValueError(f"drop_below must lie in 0..1, found {drop_below}")
+            route = self.route(action)
+            if route.drop_below is not None and not 0.0 <= route.drop_below <= 1.0:
+                raise ValueError(f"drop_below must lie in 0..1, found {route.drop_below}")
+            if route.re_retrieve and self.aggregation is Aggregation.SIGNALS:
+                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs passage scores")
+        for preset in self.presets:
+            if not 0.0 <= preset.lower <= preset.upper <= 1.0:
+                raise ValueError(
+                    f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {preset.lower} and {preset.upper}"
+                )
 
     def route(self, action: Action) -> Route:
         return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[
@@ -155,6 +225,11 @@ class Policy:
     def drops_below(self, action: Action) -> float | None:
         """The score below which `action` discards a passage; mean-of-kept has already dropped it for the mean."""
         return self.lower if self.aggregation is Aggregation.MEAN_OF_KEPT else self.route(action).drop_below
+
+    @property
+    def thresholds(self) -> tuple[float, float, float]:
+        """Lower, upper and the strip cut-off: what the sliders move."""
+        return self.lower, self.upper, self.strips.cutoff
 
     @property
     def reads_grades(self) -> bool:
@@ -170,6 +245,23 @@ class Policy:
             lower=self.lower if lower is None else lower,
             upper=self.upper if upper is None else upper,
             strips=strips,
+        )
+
+    def preset(self, name: str) -> Policy:
+        """This policy with the thresholds of one of its presets; `UnknownName` lists them."""
+        for preset in self.presets:
+            if preset.name == name:
+                return self.with_thresholds(preset.lower, preset.upper, preset.cutoff)
+        raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
+
+    def without_retrieval(self) -> Policy:
+        """This policy where only the given passages are at hand: no second retrieval is asked for."""
+        return replace(
+            self,
+            loop=replace(self.loop, max_iterations=1),
+            correct=replace(self.correct, expand=False),
+            ambiguous=replace(self.ambiguous, expand=False),
+            incorrect=replace(self.incorrect, expand=False),
         )
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:

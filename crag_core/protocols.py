@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from crag_core.types import EvaluatorCard, Grade, Passage, Usage, WebOutcome
+from crag_core.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
 """A chat as (role, text) pairs; roles are system, user and assistant."""
@@ -41,11 +41,16 @@ class WebReply:
     passages: tuple[Passage, ...] = ()
     message: str = ""
     from_cache: bool = False
+    attempts: tuple[WebAttempt, ...] = ()
 
 
 class Retriever(Protocol):
-    def retrieve(self, question: str, limit: int) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`."""
+        ...
+
+    def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Each document whole, as one passage found by "read_file"; raises `DocumentMissing` or `StoreUnavailable`."""
         ...
 
 
@@ -87,9 +92,38 @@ class LanguageModel(Protocol):
 
 
 class WebSearcher(Protocol):
+    @property
+    def name(self) -> str:
+        """Who is asked, in the words of the user: "DuckDuckGo", or "SearXNG, then DuckDuckGo"."""
+        ...
+
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         """Never raises for a fault of the provider: the outcome says what happened."""
         ...
+
+
+class SearchPause(Protocol):
+    """How long ago the last web search was, for policies that want some time between two."""
+
+    def left(self, seconds: float) -> float:
+        """Seconds until a search is in order again when `seconds` must lie between two; 0: now."""
+        ...
+
+    def note(self) -> None:
+        """A search was made just now."""
+        ...
+
+    def forget(self) -> None:
+        """The next search is in order, whenever the last one was."""
+        ...
+
+
+class GradeCache(Protocol):
+    """Grades by key; neither method raises: a cache that is away only costs the work again."""
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]: ...
+
+    def put_many(self, grades: dict[str, Grade]) -> None: ...
 
 
 Clock = Callable[[], float]

@@ -14,6 +14,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.nodes import kept_nodes
 from crag_core.pipeline import Pipeline, raise_failure
+from crag_core.records import to_plain
+from crag_core.summary import summarize
 from crag_core.trace import Trace
 from crag_core.types import Answer
 
@@ -22,7 +24,8 @@ class CRAGQueryEngine(BaseQueryEngine):
     """Answers through the whole pipeline.
 
     A `Response` has the kept passages as `source_nodes` and the record of the run, as plain data, in
-    `metadata["crag"]` (`Trace.from_dict` rebuilds it). With `streaming=True` a `StreamingResponse` comes back at once;
+    `metadata["crag"]` (`Trace.from_dict` rebuilds it) and in short in
+    `metadata["crag_summary"]` (see `Summary`). With `streaming=True` a `StreamingResponse` comes back at once;
     its `metadata["crag"]` holds the answer too when the stream has ended. Raises `CragError` when a step fails.
     """
 
@@ -38,7 +41,7 @@ class CRAGQueryEngine(BaseQueryEngine):
             return self._stream(query_bundle.query_str)
         trace = self._pipeline.run(query_bundle.query_str)
         raise_failure(trace)
-        return Response(_shown(trace.answer), source_nodes=kept_nodes(trace), metadata={"crag": trace.to_dict()})
+        return Response(_shown(trace.answer), source_nodes=kept_nodes(trace), metadata=_metadata(trace))
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         # The pipeline waits in its own thread, so the caller's event loop goes on.
@@ -47,7 +50,7 @@ class CRAGQueryEngine(BaseQueryEngine):
     def _stream(self, question: str) -> StreamingResponse:
         trace = self._pipeline.correct(self._pipeline.begin(question))
         raise_failure(trace)
-        metadata: dict[str, Any] = {"crag": trace.to_dict()}
+        metadata = _metadata(trace)
         nodes: list[NodeWithScore] = kept_nodes(trace)
         return StreamingResponse(self._pieces(trace, metadata), source_nodes=nodes, metadata=metadata)
 
@@ -58,13 +61,17 @@ class CRAGQueryEngine(BaseQueryEngine):
                 written = True
                 yield piece
                 continue
-            metadata["crag"] = piece.to_dict()
+            metadata |= _metadata(piece)
             raise_failure(piece)
             if not written:
                 yield _shown(piece.answer)
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
+
+
+def _metadata(trace: Trace) -> dict[str, Any]:
+    return {"crag": trace.to_dict(), "crag_summary": to_plain(summarize(trace))}
 
 
 def _shown(answer: Answer | None) -> str:

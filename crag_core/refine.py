@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from crag_core.decide import readable
-from crag_core.policy import Handling, Policy, StripOrder
+from crag_core.figures import readable
+from crag_core.policy import Policy, StripOrder
 from crag_core.split import split
 from crag_core.types import (
     CorrectionKind,
     Decision,
     Excerpt,
     Extraction,
+    Handling,
     Knowledge,
     Passage,
     Strip,
@@ -51,8 +52,13 @@ def recompose(
     extractions: tuple[Extraction, ...] | None,
     web: WebSearch | None,
 ) -> Knowledge:
-    """What reaches the answer under `policy`, from what was recorded; strips None: they were never scored."""
+    """What of `passages` reaches the answer under `policy`, from what was recorded.
+
+    `strips` None: they were never scored; those of other passages are left aside.
+    """
     notes: list[str] = []
+    looked_at = {passage.id for passage in passages}
+    strips = None if strips is None else tuple(strip for strip in strips if strip.passage_id in looked_at)
     internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
@@ -76,7 +82,7 @@ def _internal(
     notes: list[str],
 ) -> Kept:
     discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
-    handling = policy.route(decision.action).passages
+    handling = decision.handling
     usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
     if handling is Handling.WHOLE:
         return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
@@ -96,12 +102,13 @@ def _internal(
 def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     if web.outcome is not WebOutcome.USED:
         return (), ()
+    strips = web.strips or ()
     if not policy.refine_web:
-        return _whole(web.passages, web.strips, policy.strips.token_budget, {}, notes)
-    verdicts = _choose(policy, web.strips, web.passages, _keep_scored(policy.strips.cutoff))
+        return _whole(web.passages, strips, policy.strips.token_budget, {}, notes)
+    verdicts = _choose(policy, strips, web.passages, _keep_scored(policy.strips.cutoff))
     excerpts = _excerpts(policy, verdicts, web.passages)
     if not excerpts:
-        notes.append(f"The web answered, but {_nothing_left(policy, web.strips).lower()}")
+        notes.append(f"The web answered, but {_nothing_left(policy, strips).lower()}")
     return excerpts, verdicts
 
 
@@ -143,6 +150,7 @@ def _choose(
     """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
     rank = {passage.id: i for i, passage in enumerate(passages)}
     reasons = {strip.id: why_struck(strip) for strip in strips}
+    rules = policy.strips
     seen: set[str] = set()
     tokens = 0
     for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
@@ -152,8 +160,10 @@ def _choose(
         size = estimate_tokens(strip.text)
         if words in seen:
             reasons[strip.id] = "the same sentence is kept already"
-        elif tokens + size > policy.strips.token_budget:
-            reasons[strip.id] = f"the token budget of {policy.strips.token_budget} is full"
+        elif rules.top is not None and len(seen) >= rules.top:
+            reasons[strip.id] = f"the best {rules.top} sentences are kept already"
+        elif tokens + size > rules.token_budget:
+            reasons[strip.id] = f"the token budget of {rules.token_budget} is full"
         else:
             seen.add(words)
             tokens += size
@@ -196,6 +206,8 @@ def _whole(
             notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
             break
         excerpts.append(Excerpt(passage, passage.text))
+    if len(excerpts) == 1 and estimate_tokens(excerpts[0].text) > budget:
+        notes.append(f"The first passage alone is longer than the token budget of {budget}.")
     kept = {excerpt.passage.id for excerpt in excerpts}
 
     def why_struck(strip: Strip) -> str:

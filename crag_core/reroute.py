@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crag_core.decide import decide
-from crag_core.policy import Handling, Policy
+from crag_core.loop import Course, follow
+from crag_core.plan import EXPAND
+from crag_core.policy import Policy
 from crag_core.refine import recompose
 from crag_core.trace import Trace, context_key
-from crag_core.types import Answer, CorrectionKind, Decision, Knowledge, WebOutcome
+from crag_core.types import Answer, CorrectionKind, Decision, Handling, Knowledge, WebOutcome
 
 
 class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
-    GRADES = "grades: this run skipped grading"
+    GRADES = "grades: this run did not grade these passages"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
@@ -24,43 +25,55 @@ class Missing(StrEnum):
     ANSWER = "an answer from this evidence"
 
 
+_UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
+
+
 @dataclass(frozen=True)
 class Reroute:
     """`answer` is the recorded one only if it was written from exactly this action and knowledge."""
 
-    decision: Decision
+    course: Course
     knowledge: Knowledge
     missing: tuple[Missing, ...]
     answer: Answer | None
 
+    @property
+    def decision(self) -> Decision:
+        return self.course.decision
+
+
+def course_of(trace: Trace, policy: Policy) -> Course:
+    """A run that has retrieved nothing yet counts as one that found nothing."""
+    return follow(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
+
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
-    """Decide `trace` again under `policy`. A run that has retrieved nothing yet counts as one that found nothing."""
-    passages = trace.passages or ()
-    decision = decide(policy, passages, trace.grades, trace.signals)
-    knowledge = recompose(policy, decision, passages, trace.strips, trace.extractions, trace.web)
+    """Decide `trace` again under `policy`."""
+    course = course_of(trace, policy)
+    decision = course.decision
+    knowledge = recompose(policy, decision, course.evidence, trace.strips, trace.extractions, trace.web)
     key = context_key(trace.question, decision.action, knowledge.excerpts)
     answer = trace.answer if trace.answer and trace.answer.context_key == key else None
-    missing = _missing_evidence(trace, policy, decision)
+    missing = _missing_evidence(trace, course)
     if answer is None:
         missing.append(Missing.ANSWER)
-    return Reroute(decision, knowledge, tuple(missing), answer)
+    return Reroute(course, knowledge, tuple(missing), answer)
 
 
-def _missing_evidence(trace: Trace, policy: Policy, decision: Decision) -> list[Missing]:
-    handling = policy.route(decision.action).passages
-    missing = []
-    if trace.grades is None and trace.passages and decision.rule is None and policy.reads_grades:
+def _missing_evidence(trace: Trace, course: Course) -> list[Missing]:
+    decision, missing = course.decision, []
+    if course.ungraded:
         missing.append(Missing.GRADES)
-    if trace.strips is None and trace.passages and handling in (Handling.REFINE, Handling.EXTRACT):
+    scored = {strip.passage_id for strip in trace.strips or ()}
+    if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
+        passage.id not in scored for passage in course.evidence if passage.text.strip()
+    ):
         missing.append(Missing.STRIPS)
-    if trace.extractions is None and trace.passages and handling is Handling.EXTRACT:
+    read = {extraction.passage_id for extraction in trace.extractions or ()}
+    if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in course.kept):
         missing.append(Missing.EXTRACTION)
-    unsearched = trace.web is None or trace.web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED)
-    if decision.wants(CorrectionKind.WEB_SEARCH) and unsearched:
+    if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)
-    if decision.wants(CorrectionKind.EXPAND):
-        missing.append(Missing.EXPANSION)
-    if decision.wants(CorrectionKind.RE_RETRIEVE):
-        missing.append(Missing.RE_RETRIEVAL)
+    if course.wanted:
+        missing.append(Missing.EXPANSION if course.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
     return missing

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from threading import Event
+from threading import Event, Timer
 from typing import Any
 
-from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, WebSearcher
+from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, WebSearcher
 from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState, Usage
+
+_GLANCE = 0.05  # seconds between two looks at the parent's flag
 
 
 class WebMode(StrEnum):
@@ -34,7 +36,10 @@ class Listener:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a pipeline is made of. `model` None: no language model, answers are quotations."""
+    """What a pipeline is made of. `model` None: no language model, answers are quotations.
+
+    `synonyms` serve to expand a question; `pause` remembers when this user last searched the web.
+    """
 
     evaluator: Evaluator
     strip_evaluator: Evaluator
@@ -42,6 +47,8 @@ class Parts:
     retriever: Retriever | None = None
     model: LanguageModel | None = None
     searcher: WebSearcher | None = None
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pause: SearchPause | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Result:
     usage: Usage = field(default_factory=Usage)
     state: StepState = StepState.DONE
     hint: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,3 +69,33 @@ class Run:
 
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)
+
+
+class TimedCancel(Event):
+    """A cancel flag that is set when its parent is, or `seconds` after it was entered (None: never)."""
+
+    def __init__(self, parent: Cancel, seconds: float | None) -> None:
+        super().__init__()
+        self._parent = parent
+        self._timer = Timer(seconds, self.set) if seconds else None
+
+    def __enter__(self) -> TimedCancel:
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._parent.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """As of an event; the parent is looked at every twentieth of a second."""
+        left = float("inf") if timeout is None else timeout
+        while not self.is_set() and left > 0:
+            super().wait(min(left, _GLANCE))
+            left -= _GLANCE
+        return self.is_set()

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.decide import decide, readable
+from crag_core.figures import readable
+from crag_core.loop import Course, follow
 from crag_core.policy import Policy
-from crag_core.types import Action, Decision, Grade, Passage, Scores
+from crag_core.types import Action, Grade, Passage, Round, Scores
 
 
 @dataclass(frozen=True)
@@ -64,28 +65,42 @@ def _flip(name: str, value: float, at: float, place: str, to: Action) -> Flip:
 
 
 def stability(
-    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, signals: Scores = ()
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    rounds: tuple[Round, ...] = (),
 ) -> Stability:
     """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
 
-    Breakpoints of a threshold are the grades, the overall score and the ends of its range.
+    Breakpoints of a threshold are the grades, the overall scores of every iteration and the ends of its range.
     """
 
-    def decided(lower: float, upper: float) -> Decision:
-        return decide(policy.with_thresholds(lower, upper), passages, grades, signals)
+    def look(lower: float, upper: float) -> Course:
+        return follow(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
 
-    now = decided(policy.lower, policy.upper)
-    points = {grade.score for grade in grades or () if grade.score is not None}
-    if policy.ungraded_score is not None:
-        points.add(policy.ungraded_score)
-    # With mean-of-kept the overall score itself depends on `lower`: every value that it takes is a breakpoint.
-    tried = {0.0, policy.lower} | {point for point in points if point <= policy.upper}
-    overall = {decided(point, policy.upper).score for point in tried}
-    points |= {score for score in overall if score is not None}
+    def act(lower: float, upper: float) -> Action:
+        return look(lower, upper).decision.action
+
+    points = {policy.lower, policy.upper, 0.0, 1.0} | {g.score for g in grades or () if g.score is not None}
+    points |= set() if policy.ungraded_score is None else {policy.ungraded_score}
+    tried: set[float] = set()
+    while todo := _worth_trying(points, between=bool(rounds)) - tried:
+        tried |= todo
+        for value in todo:
+            ways = [look(value, policy.upper), look(value, 1.0)] if value <= policy.upper else []
+            ways += [look(policy.lower, value)] if value >= policy.lower else []
+            points |= {s for way in ways for one in way.iterations if (s := one.decision.score) is not None}
+    now = act(policy.lower, policy.upper)
     return Stability(
-        lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: decided(v, policy.upper).action, now.action),
-        upper=_interval(policy.upper, policy.lower, 1.0, points, lambda v: decided(policy.lower, v).action, now.action),
+        lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: act(v, policy.upper), now),
+        upper=_interval(policy.upper, policy.lower, 1.0, points, lambda v: act(policy.lower, v), now),
     )
+
+
+def _worth_trying(points: set[float], between: bool) -> set[float]:
+    """The points and, where a score may be met only on a way that opens between two of them, the middles too."""
+    return points | ({(low + high) / 2 for low, high in pairwise(sorted(points))} if between else set())
 
 
 def _interval(

@@ -1,4 +1,4 @@
-"""The stages of a run up to the assembled context. Each does one thing if the trace does not hold its result yet.
+"""The stages of a run on the corpus, up to the assembled context; each does what the trace does not hold yet.
 
 A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
 """
@@ -8,25 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core import prompts
-from crag_core.decide import decide, match_rule
-from crag_core.errors import CragError, Stopped
+from crag_core.corrections import carried_out
+from crag_core.errors import CragError, ModelUnavailable, Stopped
 from crag_core.extraction import locate, parse_sentences
-from crag_core.policy import Handling
-from crag_core.query import clean_query, keyword_query
+from crag_core.protocols import Found
 from crag_core.refine import as_passage, decompose
-from crag_core.reroute import reroute
-from crag_core.run import Parts, Result, Run, WebMode
+from crag_core.reroute import course_of, reroute
+from crag_core.run import Parts, Result, Run
 from crag_core.trace import Trace, context_ids
-from crag_core.types import (
-    CorrectionKind,
-    Extraction,
-    Passage,
-    StepState,
-    Strip,
-    Usage,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.types import Extraction, Grade, Handling, Passage, StepState, Strip, Usage
 from crag_core.words import estimate_tokens
 
 GRADED_TOGETHER = 4
@@ -36,151 +26,130 @@ GRADED_TOGETHER = 4
 def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if trace.passages is not None or parts.retriever is None:
         return None
-    found = parts.retriever.retrieve(trace.question, trace.settings.top_k)
-    signals = parts.meter.measure(trace.question, found.passages, found.agreement)
-    sources = len({passage.source for passage in found.passages})
-    summary = f"{len(found.passages)} passages from {sources} documents" if found.passages else "nothing found"
-    return Result({"passages": found.passages, "signals": signals}, summary)
+    settings = trace.settings
+    pinned = parts.retriever.read_files(settings.pinned) if settings.pinned else ()
+    found = Found(())
+    if not pinned or settings.search_too:
+        found = parts.retriever.retrieve(trace.question, settings.top_k)
+    # A pinned file is there whole; its pieces would only say the same again.
+    passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
+    signals = parts.meter.measure(trace.question, passages, found.agreement)
+    sources = len({passage.source for passage in passages})
+    told = f"{len(passages)} passages from {sources} documents" if passages else "nothing found"
+    told += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
+    return Result({"passages": passages, "signals": signals}, told)
 
 
 def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Grade what the present iteration looks at; what an expansion adds is graded only if that costs no model call."""
     policy, card = trace.settings.policy, trace.settings.evaluator
-    passages = (trace.passages or ())[: policy.grade_top if card.calls_model else None]
+    course = course_of(trace, policy)
+    passages = course.iterations[-1].passages[: policy.grade_top] if card.calls_model else course.evidence
     done = {grade.passage_id: grade for grade in trace.grades or () if not grade.retryable}
     todo = [passage for passage in passages if passage.id not in done]
     if trace.grades is not None and not todo:
         return None
-    if trace.grades is None and (rule := match_rule(policy, passages)):
-        return Result({}, f"not needed, rule {rule[0]}: {rule[1]}", state=StepState.SKIPPED)
-    usage, state, broken = Usage(), StepState.DONE, ""
-    size = GRADED_TOGETHER if card.calls_model else max(len(todo), 1)
+    if course.decision.rule:
+        return Result({}, f"not needed, {course.decision.reason}", state=StepState.SKIPPED)
+    usage, state, broken, error = Usage(), StepState.DONE, "", ""
+    size = max(card.batch, GRADED_TOGETHER) if card.calls_model else max(len(todo), 1)
     for start in range(0, len(todo), size):
         try:
             grades = parts.evaluator.grade(trace.question, todo[start : start + size], run.cancel)
         except Stopped:
-            state, broken = StepState.STOPPED, f"stopped by you after {len(done)} of {len(passages)} passages"
+            graded = sum(passage.id in done for passage in passages)
+            state, broken = StepState.STOPPED, f"stopped by you after {graded} of {len(passages)} passages"
             break
         done |= {grade.passage_id: grade for grade in grades}
         usage = sum((grade.usage for grade in grades), usage)
-        run.listener.progressed("grade", len(done), len(passages))
+        run.listener.progressed("grade", sum(passage.id in done for passage in passages), len(passages))
         if all(grade.retryable for grade in grades):  # the judge is away: asking on would only wait
-            state, broken = StepState.FAILED, grades[0].cause
+            state, broken, error = StepState.FAILED, grades[0].cause, grades[0].error or ModelUnavailable.__name__
             break
-    ungraded = sum(grade.score is None for grade in done.values())
-    told = f"{len(done) - ungraded} of {len(passages)} passages graded by {card.title.lower()}"
-    told += f", {ungraded} not graded" if ungraded else ""
-    graded = tuple(done[passage.id] for passage in passages if passage.id in done)
-    changes = {"grades": graded} if graded or not todo else {}
-    return Result(changes, broken or told, usage, state)
-
-
-def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    if trace.strips is not None:
-        return None
-    strips = _scored_strips(trace.question, trace.passages or (), parts, run)
-    return Result({"strips": strips}, f"{len(strips)} strips scored by {trace.settings.strip_evaluator.title.lower()}")
+    known = {grade.passage_id: grade for grade in trace.grades or ()} | done
+    kept = tuple(known[passage.id] for passage in trace.all_passages if passage.id in known)
+    changes = {"grades": kept} if kept or not todo else {}
+    return Result(changes, broken or _graded(passages, known, card.title), usage, state, error=error)
 
 
 def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    decision = decide(trace.settings.policy, trace.passages or (), trace.grades, trace.signals)
-    if decision == trace.decision:
+    course = course_of(trace, trace.settings.policy)
+    earlier = tuple(iteration.decision for iteration in course.iterations[:-1])
+    if (course.decision, earlier) == (trace.decision, trace.earlier):
         return None
-    return Result({"decision": decision}, f"{decision.label}: {decision.reason}")
+    told = f"{course.decision.label}: {course.decision.reason}"
+    return Result({"decision": course.decision, "earlier": earlier}, told)
+
+
+def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it."""
+    course = course_of(trace, trace.settings.policy)
+    by_strips = course.decision.handling in (Handling.REFINE, Handling.EXTRACT)
+    wanted = course.looked_at if by_strips else replace(course, evidence=()).looked_at
+    scored = {strip.passage_id for strip in trace.strips or ()}
+    todo = tuple(passage for passage in wanted if passage.id not in scored and passage.text.strip())
+    if trace.strips is not None and not todo:
+        return None
+    strips = scored_strips(trace.question, todo, parts, run)
+    told = f"{len(strips)} strips scored by {trace.settings.strip_evaluator.title.lower()}"
+    return Result({"strips": (trace.strips or ()) + strips}, told)
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Sentences picked by the language model, where the route asks for that; checked word for word."""
-    decision = trace.decision
-    wanted = decision and trace.settings.policy.route(decision.action).passages is Handling.EXTRACT
-    if not wanted or trace.extractions is not None or not trace.passages:
+    course = course_of(trace, trace.settings.policy)
+    read = {extraction.passage_id for extraction in trace.extractions or ()}
+    todo = [passage for passage in course.kept if passage.id not in read]
+    if course.decision.handling is not Handling.EXTRACT or not todo:
         return None
     if parts.model is None:
         return Result({}, "no language model to extract sentences; kept by score instead", state=StepState.SKIPPED)
-    chats = [prompts.extract(trace.question, passage.text) for passage in trace.passages]
-    extractions = []
-    for passage, reply in zip(
-        trace.passages, parts.model.complete_all(chats, run.cancel, prompts.EXTRACTION_SCHEMA), strict=True
-    ):
-        if isinstance(reply, Exception):
+    chats = [prompts.extract(trace.question, passage.text) for passage in todo]
+    replies = parts.model.complete_all(chats, run.cancel, prompts.EXTRACTION_SCHEMA)
+    extractions, broken = list(trace.extractions or ()), None
+    for passage, reply in zip(todo, replies, strict=True):
+        if isinstance(reply, CragError) and not isinstance(reply, Stopped):
+            broken = reply  # the replies that did come are kept
+        elif isinstance(reply, Exception):
             raise reply
-        extractions.append(_checked(passage, reply.text, reply.usage, trace.strips or ()))
-    kept = sum(len(extraction.strip_indexes) for extraction in extractions)
-    refused = sum(len(extraction.refused) for extraction in extractions)
+        else:
+            extractions.append(_checked(passage, reply.text, reply.usage, trace.strips or ()))
+    new = extractions[len(trace.extractions or ()) :]
+    usage = sum((extraction.usage for extraction in new), Usage(calls=len(todo) - len(new)))
+    changes = {"extractions": tuple(extractions)} if extractions else {}
+    if broken:
+        return Result(changes, broken.message, usage, StepState.FAILED, broken.hint, type(broken).__name__)
+    kept = sum(len(extraction.strip_indexes) for extraction in new)
+    refused = sum(len(extraction.refused) for extraction in new)
     told = f"{kept} strips extracted word for word"
     told += f"; {refused} sentences refused, they do not stand in the passage" if refused else ""
-    usage = sum((extraction.usage for extraction in extractions), Usage())
-    return Result({"extractions": tuple(extractions)}, told, usage)
-
-
-def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """The web query, written but not sent: `search` sends it once it is approved."""
-    decision = trace.decision
-    if decision is None or not decision.wants(CorrectionKind.WEB_SEARCH) or trace.web is not None:
-        return None
-    if trace.settings.web_mode == WebMode.OFF or parts.searcher is None:
-        return Result({"web": WebSearch(WebOutcome.OFF, "", "")}, "web search is off", state=StepState.SKIPPED)
-    query, by, usage, note = _web_query(trace, parts, run)
-    if trace.settings.web_mode == WebMode.ASK:
-        waiting = WebSearch(WebOutcome.PENDING, query, by)
-        return Result({"web": waiting}, f"“{query}”, {by}{note}, waits for your approval", usage, StepState.WAITING)
-    return Result({"web": WebSearch(WebOutcome.APPROVED, query, by)}, f"“{query}”, {by}{note}", usage)
-
-
-def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    web = trace.web
-    if web is None or web.outcome is not WebOutcome.APPROVED or parts.searcher is None:
-        return None
-    reply = parts.searcher.search(web.query, trace.settings.policy.web_limit, run.cancel)
-    web = replace(
-        web,
-        outcome=reply.outcome,
-        provider=reply.provider,
-        message=reply.message,
-        passages=reply.passages,
-        from_cache=reply.from_cache,
-    )
-    told = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
-    return Result({"web": web}, told)
-
-
-def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    web = trace.web
-    if web is None or not web.passages or web.grades:
-        return None
-    grades = parts.evaluator.grade(trace.question, web.passages, run.cancel)
-    strips = _scored_strips(trace.question, web.passages, parts, run)
-    usage = sum((grade.usage for grade in grades), Usage())
-    graded = sum(grade.score is not None for grade in grades)
-    told = f"{graded} of {len(grades)} web results graded, {len(strips)} strips scored"
-    return Result({"web": replace(web, grades=grades, strips=strips)}, told, usage)
+    return Result(changes, told, usage)
 
 
 def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    knowledge = reroute(trace, trace.settings.policy).knowledge
-    ids = context_ids(knowledge.excerpts)
-    if ids == trace.context:
+    routed = reroute(trace, trace.settings.policy)
+    excerpts = routed.knowledge.excerpts
+    changes = {"context": context_ids(excerpts), "corrections": carried_out(trace, routed)}
+    if (trace.context, trace.corrections) == tuple(changes.values()):
         return None
-    tokens = sum(estimate_tokens(excerpt.text) for excerpt in knowledge.excerpts)
-    internal, external = len(knowledge.internal), len(knowledge.external)
-    return Result({"context": ids}, f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens")
+    tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
+    internal, external = len(routed.knowledge.internal), len(routed.knowledge.external)
+    return Result(changes, f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens")
 
 
-def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:
-    """(query, who wrote it, cost, a note); a model that fails here must not cost the user the search."""
-    limit = trace.settings.policy.web_query_words
-    keywords = keyword_query(trace.question, parts.meter.keywords, limit)
-    if parts.model is None:
-        return keywords, "the question's keywords", Usage(), ""
-    try:
-        reply = parts.model.complete(prompts.rewrite(trace.question, limit), run.cancel)
-    except Stopped:
-        raise
-    except CragError as error:
-        return keywords, "the question's keywords", Usage(calls=1), f", since: {error.message}"
-    query = clean_query(reply.text, limit)
-    if not query:
-        return keywords, "the question's keywords", reply.usage, f", since {parts.model.name} gave no query"
-    return query, f"rewritten by {parts.model.name}", reply.usage, ""
+def scored_strips(question: str, passages: tuple[Passage, ...], parts: Parts, run: Run) -> tuple[Strip, ...]:
+    pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
+    grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
+    return tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+
+
+def _graded(passages: tuple[Passage, ...], known: dict[str, Grade], judge: str) -> str:
+    grades = [known[passage.id] for passage in passages if passage.id in known]
+    ungraded = sum(grade.score is None for grade in grades)
+    cached = sum(grade.from_cache for grade in grades)
+    told = f"{len(grades) - ungraded} of {len(passages)} passages graded by {judge.lower()}"
+    told += f", {cached} from the cache" if cached else ""
+    return told + (f", {ungraded} not graded" if ungraded else "")
 
 
 def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:
@@ -190,9 +159,3 @@ def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ..
     own = tuple(strip for strip in strips if strip.passage_id == passage.id)
     indexes, refused = locate(sentences, passage.text, own)
     return Extraction(passage.id, indexes, refused, reply, usage=usage)
-
-
-def _scored_strips(question: str, passages: tuple[Passage, ...], parts: Parts, run: Run) -> tuple[Strip, ...]:
-    pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
-    grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
-    return tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))

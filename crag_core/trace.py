@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from crag_core import records
 from crag_core.errors import BadRecord
-from crag_core.policy import Policy
+from crag_core.policy import Again, Policy
 from crag_core.types import (
     Action,
     Answer,
+    Correction,
     Decision,
     EvaluatorCard,
     Excerpt,
     Extraction,
     Grade,
     Passage,
+    Round,
     Scores,
     Step,
     StepState,
@@ -26,12 +30,18 @@ from crag_core.types import (
     WebSearch,
 )
 
-SCHEMA = 1
+SCHEMA = 2
+LANES = (("score strips", "extract"), ("rewrite", "search"))
+"""Steps that go on at the same time."""
+_READABLE = (1, 2)
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything that a run depended on besides the question and the corpus."""
+    """Everything that a run depended on besides the question and the corpus.
+
+    `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`.
+    """
 
     policy: Policy
     evaluator: EvaluatorCard
@@ -42,14 +52,18 @@ class RunSettings:
     top_k: int
     prompts: str
     version: str
+    pinned: tuple[str, ...] = ()
+    search_too: bool = False
 
 
 @dataclass(frozen=True)
 class Trace:
     """One run, raw facts first. A field that is None was never done; () was done and found nothing.
 
-    `strips` are those of the corpus passages (the web's are in `web`). `decision` and `context` are as taken:
-    `context` lists the ids of strips, or of whole passages, in the order in which the answer saw them.
+    `passages` and `signals` are those of the first retrieval, `rounds` the later ones. `grades` and `strips` are those
+    of all corpus passages (the web's are in `web`). `decision`, `earlier` (the decisions of the iterations before it),
+    `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
+    in the order in which the answer saw them.
     """
 
     id: str
@@ -59,12 +73,15 @@ class Trace:
     schema: int = SCHEMA
     passages: tuple[Passage, ...] | None = None
     signals: Scores = ()
+    rounds: tuple[Round, ...] = ()
     grades: tuple[Grade, ...] | None = None
     strips: tuple[Strip, ...] | None = None
     decision: Decision | None = None
+    earlier: tuple[Decision, ...] = ()
     extractions: tuple[Extraction, ...] | None = None
     web: WebSearch | None = None
     context: tuple[str, ...] | None = None
+    corrections: tuple[Correction, ...] | None = None
     answer: Answer | None = None
     steps: tuple[Step, ...] = ()
 
@@ -79,16 +96,30 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        return sum(step.seconds for step in self.steps)
+        return self.seconds_of({step.name for step in self.steps})
+
+    def seconds_of(self, names: Collection[str]) -> float:
+        """What these steps took together; of two lanes at the same time only the longer one counts."""
+        steps = [step for step in self.steps if step.name in names]
+        lanes = [math.fsum(step.seconds for step in steps if step.name in lane) for lane in LANES]
+        return math.fsum(step.seconds for step in steps) - min(lanes)
 
     @property
     def failure(self) -> Step | None:
-        """The step at which the run broke off, if its last step did not succeed."""
-        last = self.steps[-1] if self.steps else None
-        return last if last and last.state in (StepState.FAILED, StepState.STOPPED) else None
+        """The step at which the run broke off, if it did."""
+        return next((step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED)), None)
+
+    @property
+    def all_passages(self) -> tuple[Passage, ...]:
+        """The corpus passages of every retrieval, each once, in the order in which they were first found."""
+        found = {passage.id: passage for passage in self.passages or ()}
+        for retrieval in (retrieval for later in self.rounds for retrieval in later.retrievals):
+            for passage in retrieval.passages:
+                found.setdefault(passage.id, passage)
+        return tuple(found.values())
 
     def grade_of(self, passage_id: str) -> Grade | None:
-        web = self.web.grades if self.web else ()
+        web = (self.web.grades if self.web else None) or ()
         return next((grade for grade in (self.grades or ()) + web if grade.passage_id == passage_id), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,14 +129,15 @@ class Trace:
     def from_dict(cls, data: dict[str, Any]) -> Trace:
         """Rebuild a trace; `BadRecord` names what does not fit, including a schema from another version."""
         schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != SCHEMA:
+        if schema not in _READABLE or isinstance(schema, bool):
             raise BadRecord(
-                f"This run has schema {schema!r}, expected {SCHEMA}.", hint="Export it again with this version."
+                f"This run has schema {schema!r}, expected one of {', '.join(map(str, _READABLE))}.",
+                hint="Export it again with this version.",
             )
-        trace = records.from_plain(cls, data, "run")
-        _check_strips("run.strips", trace.strips or (), trace.passages or ())
+        trace = records.from_plain(cls, _upgraded(data) | {"schema": SCHEMA}, "run")
+        _check_strips("run.strips", trace.strips or (), trace.all_passages)
         if trace.web:
-            _check_strips("run.web.strips", trace.web.strips, trace.web.passages)
+            _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
         return trace
 
     def to_json(self) -> str:
@@ -118,6 +150,21 @@ class Trace:
         except (ValueError, RecursionError) as error:
             raise BadRecord(f"This is not a recorded run: not valid JSON ({error}).") from error
         return cls.from_dict(data)
+
+
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """A run of schema 1 in the words of schema 2: there `re_retrieve` was true or false, and never carried out."""
+    words = {"ambiguous": Again.REFINE.value, "incorrect": Again.NEXT_STRATEGY.value}
+    settings = data.get("settings")
+    policy = settings.get("policy") if isinstance(settings, dict) else None
+    if data["schema"] != 1 or not isinstance(settings, dict) or not isinstance(policy, dict):
+        return data
+    routes = {
+        name: route | {"re_retrieve": words.get(name) if route["re_retrieve"] else None}
+        for name, route in policy.items()
+        if isinstance(route, dict) and isinstance(route.get("re_retrieve"), bool)
+    }
+    return data | {"settings": settings | {"policy": policy | routes}}
 
 
 def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:

@@ -74,7 +74,8 @@ class Grade:
     """What an evaluator said of one passage.
 
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
-    as it came, and `retryable` tells an outage (worth asking again) from an unreadable reply.
+    as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
+    `from_cache`: an earlier run paid for it.
     """
 
     passage_id: str
@@ -86,6 +87,8 @@ class Grade:
     retryable: bool = False
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    from_cache: bool = False
+    error: str = ""
 
     def __post_init__(self) -> None:
         _check_score(self.score)
@@ -95,7 +98,8 @@ class Grade:
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
-    `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores.
+    `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores. `batch` is how many
+    passages one model call grades, where it calls a model.
     """
 
     name: str
@@ -106,6 +110,7 @@ class EvaluatorCard:
     strip_cutoff: float
     calls_model: bool
     cost: str
+    batch: int = 1
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,15 @@ class Strip:
         return f"{self.passage_id}#{self.index}"
 
 
+class Handling(StrEnum):
+    """What becomes of the retrieved passages."""
+
+    WHOLE = "whole"
+    REFINE = "refine"
+    EXTRACT = "extract"
+    DISCARD = "discard"
+
+
 class CorrectionKind(StrEnum):
     KEEP = "keep"
     DISCARD = "discard"
@@ -140,11 +154,16 @@ class CorrectionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Correction:
-    """One thing that the decision wants done, and why. `passage_id` when it concerns one passage only."""
+    """One thing that the decision wants done, or that was done, and why.
+
+    `passage_id` when it concerns one passage only. `query` is the text that was searched or refined with, once it is
+    known.
+    """
 
     kind: CorrectionKind
     reason: str
     passage_id: str | None = None
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +172,8 @@ class Decision:
 
     `score` is the overall score in 0..1 that was compared with the thresholds, None when there was nothing to compare.
     `deciding` holds the ids of the passages that made the score. `rule` names the fast-path rule that decided without
-    any grading, if one did.
+    any grading, if one did. `handling` is what becomes of the passages that are not discarded one by one. `next_round`
+    names the retrieval that is asked for before anything is answered: "expand", "refine", or a re-retrieval strategy.
     """
 
     action: Action
@@ -163,9 +183,53 @@ class Decision:
     plan: tuple[Correction, ...]
     deciding: tuple[str, ...] = ()
     rule: str | None = None
+    handling: Handling = Handling.WHOLE
+    next_round: str | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the score makes the action (description 003): the score, or 1 - score when INCORRECT."""
+        return 1.0 - self.score if self.score is not None and self.action is Action.INCORRECT else self.score
 
     def wants(self, kind: CorrectionKind) -> bool:
         return any(correction.kind == kind for correction in self.plan)
+
+
+class Engine(StrEnum):
+    """How the corpus is searched: by meaning, by words, or both fused by rank."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    KEYWORD = "keyword"
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """One search of the corpus: what was asked, how, and the passages in rank order."""
+
+    query: str
+    engine: Engine
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A later retrieval that a decision asked for.
+
+    `path` names the rounds that led here, this one last, such as ("keyword", "refine"): the same way through the
+    record finds the same round again. `query_by` says who wrote the query, `added` the terms that it gained, each with
+    where it comes from. `signals` are measured over the evidence that the round gave.
+    """
+
+    path: tuple[str, ...]
+    retrievals: tuple[Retrieval, ...]
+    query_by: str
+    added: tuple[tuple[str, str], ...] = ()
+    signals: Scores = ()
+
+    def __post_init__(self) -> None:
+        if not self.path or not self.retrievals:
+            raise ValueError("a round needs a path and at least one retrieval")
 
 
 class WebOutcome(StrEnum):
@@ -175,16 +239,27 @@ class WebOutcome(StrEnum):
     RATE_LIMITED = "rate-limited"
     TIMED_OUT = "timed out"
     OFF = "off"
+    COOLING = "cooling down"
     PENDING = "waiting for approval"
     APPROVED = "approved, not searched yet"
     REFUSED = "refused by you"
 
 
 @dataclass(frozen=True)
+class WebAttempt:
+    """One provider that was asked, and what came of it."""
+
+    provider: str
+    outcome: WebOutcome
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class WebSearch:
     """The web step: the exact query, who wrote it, and what came back.
 
-    `passages` are the results in the provider's order (origin `web`); `grades` and `strips` are theirs.
+    `passages` are the results in the provider's order (origin `web`); `grades` and `strips` are theirs, None where they
+    were never made. `attempts` lists every provider that was asked, the one that answered last.
     """
 
     outcome: WebOutcome
@@ -193,9 +268,10 @@ class WebSearch:
     provider: str = ""
     message: str = ""
     passages: tuple[Passage, ...] = ()
-    grades: tuple[Grade, ...] = ()
-    strips: tuple[Strip, ...] = ()
+    grades: tuple[Grade, ...] | None = None
+    strips: tuple[Strip, ...] | None = None
     from_cache: bool = False
+    attempts: tuple[WebAttempt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,7 +354,10 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One entry of the record: what was done, how long it took (seconds) and what it cost."""
+    """One entry of the record: what was done, how long it took (seconds) and what it cost.
+
+    `error` is the type of the error that a failed step ended with, as `crag_core.errors` names it.
+    """
 
     name: str
     summary: str
@@ -286,3 +365,4 @@ class Step:
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
     hint: str = ""
+    error: str = ""

@@ -33,11 +33,11 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         return
     key = context_key(trace.question, routed.decision.action, routed.knowledge.excerpts)
     if not routed.knowledge.excerpts:
-        why = why_no_evidence(routed.decision, routed.knowledge, trace.web, len(trace.passages or ()))
+        why = why_no_evidence(routed.decision, routed.knowledge, trace.web, len(routed.course.evidence))
         answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
-        text = quote(routed.knowledge, (trace.strips or ()) + (trace.web.strips if trace.web else ()))
+        text = quote(routed.knowledge, (trace.strips or ()) + ((trace.web.strips if trace.web else None) or ()))
         yield text
         answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
         yield Result({"answer": answer}, "quoted word for word, no language model")
@@ -49,7 +49,7 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
     excerpts = routed.knowledge.excerpts
     pieces: list[str] = []
     usage = Usage(calls=1)
-    state, message, hint = AnswerState.COMPLETE, "", ""
+    state, message, hint, broken = AnswerState.COMPLETE, "", "", ""
     try:
         for piece in model.stream(prompts.answer(trace.question, excerpts), run.cancel):
             if isinstance(piece, Usage):
@@ -61,10 +61,11 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
         state, message = AnswerState.STOPPED, error.message
     except CragError as error:
         state, message, hint = AnswerState.FAILED, error.message, error.hint
+        broken = type(error).__name__
     text = "".join(pieces).strip()
     if state is AnswerState.COMPLETE and (not text or declines(text)):
         state = AnswerState.CANNOT_ANSWER
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
     answer = Answer(text, state, model.name, key, message, usage)
     step_state = _STEP_STATES.get(state, StepState.DONE)
-    yield Result({"answer": answer}, message or f"written by {model.name}", usage, step_state, hint)
+    yield Result({"answer": answer}, message or f"written by {model.name}", usage, step_state, hint, broken)

@@ -9,8 +9,10 @@ from crag_core.types import CorrectionKind
 from ui import router, state
 from ui.carry_on import begin, draw_approval, draw_failure, draw_offer
 from ui.render_answer import draw_answer
+from ui.render_budget import draw_budget
+from ui.render_course import draw_course
 from ui.render_passages import draw_passages
-from ui.render_policies import draw_policies
+from ui.render_pins import draw_pins
 from ui.render_scores import draw_scores
 from ui.render_steps import draw_record
 from ui.render_verdict import draw_verdict
@@ -48,6 +50,9 @@ def draw_question(busy: bool) -> None:
         if state.trace() is not None or busy:
             with st.popover("Examples", icon=":material/lightbulb:", disabled=busy):
                 draw_suggestions()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        draw_pins(busy)
+        draw_budget(state.choice())
 
 
 def draw_suggestions() -> None:
@@ -64,6 +69,7 @@ def draw_run(trace: Trace) -> None:
     if trace.passages is None:
         return
     draw_verdict(trace, policy, routed)
+    draw_course(trace, routed)
     if is_waiting(trace) and routed.decision.wants(CorrectionKind.WEB_SEARCH):
         draw_approval(trace, routed)
     else:
@@ -77,8 +83,6 @@ def draw_run(trace: Trace) -> None:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
     draw_passages(trace, routed)
     draw_web(trace, routed)
-    with st.expander("What every policy makes of these scores", icon=":material/compare_arrows:"):
-        draw_policies(trace, state.policies())
     with st.expander("How this run went, and its record", icon=":material/receipt_long:"):
         draw_record(trace)
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 import streamlit as st
 
 from crag_core.config import Config
-from crag_core.errors import BadRecord
+from crag_core.errors import CragError
 from crag_core.llms.ollama import DEFAULT_HOST
 from ui import router, state
 from ui.text import counted, plain
@@ -20,16 +20,26 @@ with st.form("settings_form"):
         "OpenAI-compatible server", now.openai_url, placeholder="http://127.0.0.1:8000/v1", max_chars=200,
         help="vLLM, llama.cpp, LM Studio and the like. A key is read from OPENAI_API_KEY only.",
     )  # fmt: skip
+    providers = st.text_input(
+        "Web search providers, in order", now.web_providers, max_chars=100,
+        help="duckduckgo, searxng, tavily; the next is asked when one fails. Tavily's key comes from TAVILY_API_KEY.",
+    )  # fmt: skip
+    searxng = st.text_input("SearXNG answers at", now.searxng_url, placeholder="http://127.0.0.1:8080", max_chars=200)
     left, right = st.columns(2)
     timeout = left.number_input("Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout))
     top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
             state.change_settings(
-                ollama_host=host.strip(), openai_url=url.strip(), model_timeout=float(timeout), top_k=top_k
+                ollama_host=host.strip(),
+                openai_url=url.strip(),
+                web_providers=providers.strip(),
+                searxng_url=searxng.strip(),
+                model_timeout=float(timeout),
+                top_k=top_k,
             )
             st.rerun()
-        except BadRecord as error:
+        except CragError as error:
             st.error(plain(str(error)), icon=":material/error:")
 
 models = state.look_for_models(state.settings())

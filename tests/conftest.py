@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crag_core import config as settings
 from crag_core.config import Config
 from tests.offline import stay_local
 
@@ -17,6 +18,7 @@ REPOSITORY = Path(__file__).parents[1]
 def pytest_configure(config: pytest.Config) -> None:
     for setting in fields(Config):
         os.environ.pop(setting.metadata["variable"], None)
+    settings.ENV_FILE = Path("no-such-folder/.env")
     stay_local()
 
 

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crag_core.build import find_policy
-from crag_core.errors import Stopped
-from crag_core.pipeline import Pipeline
+from crag_core.errors import DocumentMissing, Stopped
+from crag_core.pipeline import SEARCHING, Pipeline
+from crag_core.policies import find_policy
 from crag_core.policy import Policy
-from crag_core.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
+from crag_core.protocols import Cancel, Found, LanguageModel, Messages, Reply, SearchPause, WebReply
 from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import RunSettings, Trace
-from crag_core.types import EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from crag_core.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
 from tests.stand_ins.local_server import wait_until
 
 QUESTION = "When does the ferry to Vennick leave?"
 ANSWER = "It leaves at nine [1]."
 WEB_QUERY = "ferry Vennick timetable"
+KEYWORDS = "departures harbour Vennick"
+REPHRASED = "At what time does the boat to Vennick depart?"
 USEFUL = "The ferry to Vennick leaves at nine in the morning."
 USELESS = "Bring a warm coat and a good book for the crossing."
 
 Scoring = Callable[[Passage], float | Grade | None]
+Finding = Callable[[str, Engine], Sequence[Passage]]
 
 
 def passage(number: int, text: str = f"{USEFUL} {USELESS}", **fields: Any) -> Passage:
@@ -57,13 +61,29 @@ def score_strip(strip: Passage) -> float:
 
 
 class FakeRetriever:
-    def __init__(self, found: Sequence[Passage]) -> None:
-        self.found = tuple(found)
-        self.asked: list[tuple[str, int]] = []
+    """Finds by a function of query and engine; `files` can be read whole, by document id.
 
-    def retrieve(self, question: str, limit: int) -> Found:
+    `asked` holds query and limit of each retrieval, `ways` its query and engine.
+    """
+
+    def __init__(self, finding: Finding, files: Sequence[Passage] = ()) -> None:
+        self.finding = finding
+        self.files = {file.document_id: file for file in files}
+        self.asked: list[tuple[str, int]] = []
+        self.ways: list[tuple[str, Engine]] = []
+        self.read: list[tuple[str, ...]] = []
+
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         self.asked.append((question, limit))
-        return Found(self.found[:limit], 0.5)
+        self.ways.append((question, engine))
+        return Found(tuple(self.finding(question, engine))[:limit], 0.5)
+
+    def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+        self.read.append(tuple(document_ids))
+        missing = [id_ for id_ in document_ids if id_ not in self.files]
+        if missing:
+            raise DocumentMissing(f"{missing[0]} is not indexed.", hint="Add it.")
+        return tuple(self.files[id_] for id_ in document_ids)
 
 
 class FakeEvaluator:
@@ -96,12 +116,13 @@ class FakeEvaluator:
 
 
 class FakeModel:
-    """Replies by the kind of request (judge, extract, rewrite, answer); a reply that is an exception is raised."""
+    """Replies by the kind of request, as `kind_of` names it; a reply that is an exception is raised."""
 
     name = "fake-model"
 
     def __init__(self, **replies: str | Exception | Callable[[Messages], str | Exception]) -> None:
-        self.replies = {"rewrite": WEB_QUERY, "answer": ANSWER, "extract": '{"sentences": []}'} | replies
+        usual = {"rewrite": WEB_QUERY, "keywords": KEYWORDS, "rephrase": REPHRASED, "answer": ANSWER}
+        self.replies = usual | {"extract": '{"sentences": []}'} | replies
         self.asked: list[tuple[str, Messages]] = []
 
     @property
@@ -139,17 +160,34 @@ class FakeModel:
 
 def kind_of(messages: Messages) -> str:
     """Which of the project's prompts this is, told by its first words."""
-    starts = {"You grade": "judge", "You pick": "extract", "Turn the question": "rewrite", "You answer": "answer"}
+    starts = {
+        "You grade": "judge",
+        "You rate": "batch",
+        "You score": "list",
+        "You pick": "extract",
+        "Turn the question": "rewrite",
+        "Give another query": "keywords",
+        "Say the question": "rephrase",
+        "You answer": "answer",
+    }
     return next(kind for start, kind in starts.items() if messages[0][1].startswith(start))
 
 
 class FakeSearcher:
+    """`before` may raise, set a flag, or wait for `cancel` as a provider does that takes long."""
+
+    name = "Fake search"
+
     def __init__(self, reply: WebReply) -> None:
         self.reply = reply
         self.asked: list[tuple[str, int]] = []
+        self.before: Callable[[Cancel], object] = lambda cancel: None
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         self.asked.append((query, limit))
+        self.before(cancel)
+        if cancel.is_set():
+            raise Stopped("Stopped by you.")
         return self.reply
 
 
@@ -181,7 +219,10 @@ class Diary(Listener):
 
 @dataclass
 class Bench:
-    """A pipeline with its parts in reach. `scoring` grades passages, `best` is short for one score for all."""
+    """A pipeline with its parts in reach. `scoring` grades passages, `best` is short for one score for all.
+
+    `found` is what every retrieval gives, unless `finding` says otherwise.
+    """
 
     policy: str | Policy = "paper"
     best: float | None = 0.9
@@ -191,10 +232,16 @@ class Bench:
     web: WebMode = WebMode.AUTO
     reply: WebReply = field(default_factory=found_web)
     found: tuple[Passage, ...] = field(default_factory=passages)
+    finding: Finding | None = None
     top_k: int = 20
+    files: tuple[Passage, ...] = ()
+    search_too: bool = False
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pause: SearchPause | None = None
+    observers: tuple[Listener, ...] = ()
 
     def __post_init__(self) -> None:
-        self.retriever = FakeRetriever(self.found)
+        self.retriever = FakeRetriever(self.finding or (lambda query, engine: self.found), self.files)
         self.evaluator = FakeEvaluator(self.scoring or (lambda _: self.best), self.judge)
         self.strip_evaluator = FakeEvaluator(score_strip, card("strips"))
         self.searcher = FakeSearcher(self.reply)
@@ -206,6 +253,8 @@ class Bench:
             self.retriever,
             self.model,
             None if self.web is WebMode.OFF else self.searcher,
+            self.synonyms,
+            self.pause,
         )
         policy = find_policy(self.policy) if isinstance(self.policy, str) else self.policy
         settings = RunSettings(
@@ -218,25 +267,42 @@ class Bench:
             top_k=self.top_k,
             prompts="test",
             version="test",
+            pinned=tuple(file.document_id for file in self.files),
+            search_too=self.search_too,
         )
-        ids = itertools.count(1)
-        self.pipeline = Pipeline(
-            parts, settings, clock=self.clock, now=lambda: "now", new_id=lambda: f"run-{next(ids)}"
+        self._ids = itertools.count(1)
+        self.pipeline = self._pipeline(parts, settings)
+
+    def under(self, *, parts: Mapping[str, Any] | None = None, **settings: Any) -> Pipeline:
+        """The bench's pipeline with some parts and settings changed."""
+        return self._pipeline(replace(self.pipeline.parts, **parts or {}), replace(self.pipeline.settings, **settings))
+
+    def _pipeline(self, parts: Parts, settings: RunSettings) -> Pipeline:
+        return Pipeline(
+            parts,
+            settings,
+            clock=self.clock,
+            now=lambda: "now",
+            new_id=lambda: f"run-{next(self._ids)}",
+            observers=self.observers,
         )
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How often each part was asked; passages graded, not calls, for the evaluators."""
-        model = self.model.kinds if isinstance(self.model, FakeModel) else []
-        return {
+    def counts(self) -> Counter[str]:
+        """How often each part was asked, if it was; passages graded, not calls, for the evaluators."""
+        asked = {
             "retrieve": len(self.retriever.asked),
+            "read": len(self.retriever.read),
             "grade": len(self.evaluator.graded),
             "strips": len(self.strip_evaluator.graded),
             "search": len(self.searcher.asked),
-            **{kind: model.count(kind) for kind in ("rewrite", "extract", "answer")},
         }
+        model = Counter(self.model.kinds if isinstance(self.model, FakeModel) else ())
+        return +(Counter(asked) + model)
 
     def forget_counts(self) -> None:
+        self.retriever.ways.clear()
+        self.retriever.read.clear()
         for counted in (self.retriever, self.evaluator, self.strip_evaluator, self.searcher, self.model):
             if counted is not None and hasattr(counted, "asked"):
                 counted.asked.clear()
@@ -273,6 +339,13 @@ def by_id(**scores: float | None) -> Scoring:
 
 def step_names(trace: Trace) -> list[str]:
     return [step.name for step in trace.steps]
+
+
+def lanes(trace: Trace) -> tuple[list[str], list[str]]:
+    """The names of the steps without the web lane, and those of the web lane: they go on at the same time."""
+    searching = [name for name, _ in SEARCHING]
+    names = step_names(trace)
+    return [name for name in names if name not in searching], [name for name in names if name in searching]
 
 
 def changed(policy: str, **changes: Any) -> Policy:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from crag_core import build
 from crag_core.__main__ import main
+from crag_core.build import EVALUATORS
+from crag_core.logs import show_logs
 from crag_core.protocols import Cancel, WebReply
-from crag_core.trace import Trace
+from crag_core.trace import SCHEMA, Trace
 from crag_core.types import Action, AnswerState, Passage, StepState, WebOutcome
 from tests.fakes import FakeSearcher, found_web
+from tests.judge import heard, judging
+from tests.policy_files import paper_with, use_folder
+from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.stand_ins.searxng_server import SearXNGServer
+from tests.word_embedder import WordEmbedder
 
 FERRY = "The ferry to Vennick leaves at nine in the morning. It carries forty cars and two hundred people."
 BREAD = "# Bread\n\nKnead the dough for ten minutes. Let it rise for an hour. Bake it at 220 degrees."
@@ -31,27 +38,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("CRAG_HOME", str(folder))
     return folder
-
-
-class WordEmbedder:
-    """In place of the embedding model, for tests that are not about it: texts that share words lie close together."""
-
-    name = "words"
-
-    def __init__(self, name: str = "") -> None:
-        pass
-
-    def embed_question(self, text: str) -> Sequence[float]:
-        vector = [0.1] * 32
-        for word in text.lower().replace(".", "").replace("?", "").split():
-            vector[sum(word.encode()) % 32] += 1.0
-        return vector
-
-    def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        return [self.embed_question(text) for text in texts]
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
 
 
 @pytest.fixture
@@ -89,7 +75,9 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     assert "“The ferry to Vennick leaves at nine in the morning.” [1]" in shown.out
     assert "ferry.txt" in shown.out and "bread.md" in shown.out
     steps = [line.split()[0] for line in shown.err.splitlines() if " ms " in line]
-    assert steps == ["retrieve", "grade", "score", "route", "assemble", "answer"]
+    assert steps == ["retrieve", "grade", "route", "score", "assemble", "answer"]
+    assert "model calls by route: Correct 0, Ambiguous 0, Incorrect 0" in shown.err
+    assert re.search(r"^corrections: refinement; 0 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
 
     assert main(["ask", QUESTION, "--json", "--top-k", "1"]) == 0
     shown = capsys.readouterr()
@@ -229,10 +217,199 @@ def test_json_is_the_whole_record_and_nothing_else(indexed: Path, capsys: Output
     assert main(["ask", QUESTION, "--json", "--policy", "worst-chunk"]) == 0
     shown = capsys.readouterr()
     trace = Trace.from_json(shown.out)
-    assert json.loads(shown.out)["schema"] == 1
+    assert json.loads(shown.out)["schema"] == SCHEMA
     assert trace.settings.policy.name == "worst-chunk"
     assert trace.settings.evaluator.name == "embedding", "its own judge needs a model, and none is there"
     assert shown.err == ""
+
+
+# --- thresholds by name, whole files, cost --------------------------------------------------------------------------
+
+
+def record(capsys: Output, *arguments: str) -> Trace:
+    """The record of one question; nothing but that record may stand on standard output."""
+    capsys.readouterr()
+    assert main(["ask", QUESTION, "--json", *arguments]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return Trace.from_json(shown.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "thresholds"),
+    [
+        (["--policy", "worst-chunk", "--preset", "conservative"], (0.4, 0.8)),
+        (["--policy", "worst-chunk", "--preset", "aggressive"], (0.2, 0.6)),
+        (["--preset", "popqa"], (0.005, 0.795)),
+        (["--preset", "popqa", "--upper", "0.5"], (0.005, 0.5)),
+    ],
+)
+def test_preset_sets_the_thresholds(
+    indexed: Path, capsys: Output, arguments: list[str], thresholds: tuple[float, float]
+) -> None:
+    policy = record(capsys, *arguments).settings.policy
+    assert (policy.lower, policy.upper) == thresholds
+
+
+def test_preset_against_a_threshold_is_wrong_use(home: Path, capsys: Output) -> None:
+    assert main(["ask", QUESTION, "--preset", "popqa", "--lower", "0.9"]) == 2
+    assert "lower must not exceed upper" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("policy", "preset", "words"),
+    [
+        ("worst-chunk", "conservativ", "Did you mean 'conservative'? Known: aggressive, conservative."),
+        ("worst-chunk", "popqa", "Unknown preset of policy 'worst-chunk' 'popqa'. Known: aggressive, conservative."),
+        ("heuristic", "conservative", "Unknown preset of policy 'heuristic' 'conservative'."),
+    ],
+)
+def test_unknown_preset_names_those_of_the_policy(
+    home: Path, capsys: Output, policy: str, preset: str, words: str
+) -> None:
+    assert main(["ask", QUESTION, "--policy", policy, "--preset", preset]) == 1
+    assert words in capsys.readouterr().err
+
+
+@pytest.fixture
+def two_files(indexed: Path, tmp_path: Path) -> Path:
+    (tmp_path / "bread.md").write_text(BREAD, "utf-8")
+    assert main(["ingest", str(tmp_path / "bread.md")]) == 0
+    return indexed
+
+
+def test_pinned_file_is_read_whole_instead_of_a_search(two_files: Path, capsys: Output) -> None:
+    trace = record(capsys, "--pin", "bread.md", "--policy", "agentic")
+    assert trace.passages is not None and trace.decision is not None
+    (passage,) = trace.passages
+    assert (passage.source, passage.found_by) == ("bread.md", ("read_file",))
+    assert passage.text.split() == BREAD.split()
+    assert trace.decision.rule == "read_file" and trace.grades is None
+    assert not trace.settings.search_too
+
+
+def test_several_files_are_pinned_in_the_order_given(two_files: Path, capsys: Output) -> None:
+    trace = record(capsys, "--pin", "ferry.txt", "--pin", "bread.md")
+    assert trace.passages is not None
+    assert [passage.source for passage in trace.passages] == ["ferry.txt", "bread.md"]
+
+
+def test_search_too_looks_beside_the_pinned_files(two_files: Path, capsys: Output) -> None:
+    trace = record(capsys, "--pin", "bread.md", "--search-too", "--policy", "agentic")
+    assert trace.passages is not None and trace.decision is not None
+    assert trace.passages[0].found_by == ("read_file",)
+    assert "ferry.txt" in [passage.source for passage in trace.passages[1:]]
+    assert trace.decision.rule != "read_file"
+
+
+def test_search_too_without_a_pin_is_a_search(two_files: Path, capsys: Output) -> None:
+    assert record(capsys, "--search-too").passages == record(capsys).passages
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ferri.txt", "Unknown document 'ferri.txt'. Did you mean 'ferry.txt'? Known: bread.md, ferry.txt."),
+        ("x", "Unknown document 'x'. Known: bread.md, ferry.txt."),
+    ],
+)
+def test_unknown_file_names_the_near_one_and_nothing_is_run(
+    two_files: Path, capsys: Output, name: str, words: str
+) -> None:
+    capsys.readouterr()
+    assert main(["ask", QUESTION, "--pin", "bread.md", "--pin", name]) == 1
+    shown = capsys.readouterr()
+    assert shown.err == f"error: {words}\n" and shown.out == ""
+
+
+def test_help_lists_the_evaluators(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "--help"])
+    assert ended.value.code == 0
+    assert ", ".join(EVALUATORS) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("evaluator", [name for name in EVALUATORS if not name.startswith("llm")])
+def test_every_evaluator_without_a_model_can_be_named(indexed: Path, capsys: Output, evaluator: str) -> None:
+    trace = record(capsys, "--evaluator", evaluator)
+    assert trace.settings.evaluator.name == evaluator
+    assert trace.grades is not None and all(grade.score is not None for grade in trace.grades)
+
+
+def test_cost_comes_before_the_run_and_what_was_done_after_it(
+    two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        monkeypatch.setenv("CRAG_MODEL", f"ollama/{MODEL}")
+        capsys.readouterr()
+        assert main(["ask", QUESTION, "--policy", "worst-chunk", "--top-k", "2"]) == 0
+        assert heard(server) == {"judge": 2, "answer": 1}
+    shown = capsys.readouterr()
+    assert shown.err.startswith("model calls by route: Correct 3, Ambiguous 5, Incorrect ")
+    assert re.search(r"^corrections: none; 3 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
+
+
+def test_cost_counts_pinned_files(two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    arguments = ["ask", QUESTION, "--policy", "worst-chunk", "--model", "ollama/x", "--pin", "bread.md"]
+    for more, calls in (([], 2), (["--search-too", "--top-k", "4"], 6)):
+        capsys.readouterr()
+        assert main([*arguments, *more]) == 1, "nobody answers there"
+        shown = capsys.readouterr()
+        assert shown.err.startswith(f"model calls by route: Correct {calls}, ")
+        assert "Broke off at grade" in shown.out and "ollama serve" in shown.out
+
+
+def test_retrievals_of_the_agent_are_among_the_corrections(
+    two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "0")
+    capsys.readouterr()
+    assert main(["ask", QUESTION, "--policy", "agentic", "--lower", "0.99", "--upper", "1"]) == 0
+    shown = capsys.readouterr()
+    assert "\ncorrections: re_retrieval; 0 model calls, " in shown.out
+    assert shown.err.count("retrieve again") == 2
+    monkeypatch.setenv("KB_AGENT_MAX_ITERATIONS", "2")
+    assert len(record(capsys, "--policy", "agentic", "--lower", "0.99", "--upper", "1").rounds) == 1
+
+
+def test_logs_go_to_standard_error_and_the_record_stays_alone(
+    indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRAG_LOG", "json")
+    capsys.readouterr()
+    try:
+        assert main(["ask", QUESTION, "--json"]) == 0
+    finally:
+        show_logs("off")
+    shown = capsys.readouterr()
+    trace = Trace.from_json(shown.out)
+    (line,) = (json.loads(line) for line in shown.err.splitlines())
+    assert line["run"] == trace.id and "[CRAG_METRICS] decision=" in line["message"]
+
+
+# --- policy files ---------------------------------------------------------------------------------------------------
+
+
+def test_own_policy_decides(indexed: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = use_folder(tmp_path / "policies", monkeypatch)
+    own = paper_with('"Correct"', '"Good enough"').replace("lower = 0.40", "lower = 0").replace("0.55", "0.05")
+    (folder / "mine.toml").write_text(own, "utf-8")
+    capsys.readouterr()
+    assert main(["ask", QUESTION, "--policy", "mine"]) == 0
+    assert capsys.readouterr().out.startswith("GOOD ENOUGH: best score ")
+
+
+def test_broken_policy_is_an_error_only_for_who_asks_for_it(
+    indexed: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = use_folder(tmp_path / "policies", monkeypatch)
+    (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
+    assert record(capsys).settings.policy.name == "paper"
+    assert main(["ask", QUESTION, "--policy", "mine"]) == 1
+    assert "policy mine.uper: unknown key. Did you mean 'upper'?" in capsys.readouterr().err
 
 
 # --- the web --------------------------------------------------------------------------------------------------------
@@ -243,7 +420,7 @@ class SearcherOfOurs(FakeSearcher):
 
     made: list[SearcherOfOurs] = []  # noqa: RUF012  emptied by the fixture
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, pauses: tuple[float, ...] = ()) -> None:
         super().__init__(found_web())
         self.made.append(self)
 
@@ -310,6 +487,22 @@ def test_web_auto_searches_at_once_and_shows_the_addresses(web: list[SearcherOfO
     assert main(["ask", QUESTION, "--lower", "1", "--upper", "1", "--web", "auto"]) == 0
     assert len(web[-1].asked) == 1
     assert "https://example.org/1" in capsys.readouterr().out
+
+
+def test_providers_come_from_the_environment(indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SearXNGServer([WebResult("Ferries", "https://example.org/ferries", "The ferry leaves at nine.")]) as server:
+        monkeypatch.setenv("CRAG_WEB_PROVIDERS", "searxng")
+        monkeypatch.setenv("CRAG_SEARXNG_URL", server.url)
+        trace = record(capsys, "--lower", "1", "--upper", "1", "--web", "auto")
+    assert server.heard[0].params["q"] == "ferry Vennick leave"
+    assert trace.web is not None and (trace.web.provider, trace.web.outcome) == ("SearXNG", WebOutcome.USED)
+
+
+def test_address_of_no_use_is_an_error(indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAG_WEB_PROVIDERS", "searxng")
+    monkeypatch.setenv("CRAG_SEARXNG_URL", "nonsense")
+    assert main(["ask", QUESTION, "--web", "auto"]) == 1
+    assert "found 'nonsense'" in capsys.readouterr().err
 
 
 # --- a language model -----------------------------------------------------------------------------------------------

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -20,15 +21,16 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index_instrumentation import get_dispatcher
 
-from crag_core.errors import CragError, ModelUnavailable, StoreUnavailable
+from crag_core.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
 from crag_core.nodes import to_node, to_passage
 from crag_core.postprocessor import CRAGPostprocessor
 from crag_core.protocols import Found
 from crag_core.query_engine import CRAGQueryEngine
 from crag_core.run import WebMode
+from crag_core.summary import Summary
 from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Grade, Origin, Passage
-from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passages
+from crag_core.types import Action, AnswerState, Engine, Grade, Origin, Passage
+from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, card, changed, passages
 
 
 def nodes(count: int = 3) -> list[TextNode]:
@@ -45,6 +47,10 @@ def nodes(count: int = 3) -> list[TextNode]:
 
 def scored(count: int = 3) -> list[NodeWithScore]:
     return [NodeWithScore(node=node, score=0.9 - n / 10) for n, node in enumerate(nodes(count))]
+
+
+def away(passage: Passage) -> Grade:
+    return Grade(passage.id, None, cause="Ollama went away.", retryable=True, error="ModelUnavailable")
 
 
 def stock_engine(postprocessor: CRAGPostprocessor) -> RetrieverQueryEngine:
@@ -131,11 +137,32 @@ def test_missing_query_is_refused() -> None:
 
 def test_broken_grader_raises_and_is_never_taken_for_nothing_relevant() -> None:
     traces: list[Trace] = []
-    away = lambda p: Grade(p.id, None, cause="Ollama went away.", retryable=True)  # noqa: E731
     postprocessor = CRAGPostprocessor(Bench(scoring=away).pipeline, traces.append)
-    with pytest.raises(CragError, match="Step 'grade' failed: Ollama went away"):
+    with pytest.raises(ModelUnavailable, match="Step 'grade' failed: Ollama went away") as raised:
         postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
+    assert raised.value.retryable
     assert traces[0].failure is not None, "the record is there all the same"
+    assert traces[0].decision is None, "an outage is no verdict"
+
+
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize("policy", ["heuristic", "agentic"])
+def test_given_nodes_are_all_there_is_also_where_the_policy_would_retrieve_again(policy: str, best: float) -> None:
+    traces: list[Trace] = []
+    thresholds = {"lower": 0.0, "upper": 1.0} if policy == "heuristic" else {}
+    bench = Bench(changed(policy, **thresholds), best=best, model=FakeModel())
+    kept = CRAGPostprocessor(bench.pipeline, traces.append).postprocess_nodes(scored(), query_str=QUESTION)
+    (trace,) = traces
+    assert (bench.retriever.ways, bench.retriever.read, trace.rounds) == ([], [], ())
+    assert trace.decision is not None and trace.decision.next_round is None
+    assert bench.counts["keywords"] == bench.counts["rephrase"] == 0, "no query was written for nothing"
+    assert {node.node.node_id for node in kept} <= {"n1", "n2", "n3"} and kept
+
+
+def test_same_policy_does_retrieve_again_with_a_retriever_of_its_own() -> None:
+    bench = Bench("agentic", best=0.5, model=FakeModel())
+    CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    assert len(bench.retriever.ways) == 3 and bench.counts["keywords"] == 2
 
 
 def test_search_that_waits_for_approval_raises_instead_of_leaving_nothing() -> None:
@@ -284,32 +311,85 @@ def test_streaming_without_a_model_is_never_blank(best: float) -> None:
     assert trace.answer is not None and text == (trace.answer.text or trace.answer.message) != ""
 
 
-def test_failure_before_the_answer_raises() -> None:
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
+def test_summary_has_every_field_and_agrees_with_the_record(best: float, streaming: bool) -> None:
+    bench = Bench(best=best, model=FakeModel())
+    response = CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    str(response)  # reads a stream to its end
+    assert response.metadata is not None
+    summary, trace = response.metadata["crag_summary"], recorded(response)
+    assert list(summary) == [field.name for field in fields(Summary)]
+    assert json.loads(json.dumps(summary)) == summary, "plain data"
+    assert trace.decision is not None
+    assert (summary["action"], summary["score"]) == (trace.decision.action.value, trace.decision.score)
+    assert summary["model_calls"] == trace.usage.calls == len(bench.model.asked)  # type: ignore[union-attr]
+    assert summary["web_used"] is (best < 0.9) is ("web_search" in summary["strategy"])
+    assert summary["original_count"] == 3 and summary["retrieval_ms"] > 0
+
+
+def test_summary_tells_iterations_rule_and_strategy() -> None:
+    def summary(bench: Bench) -> dict[str, Any]:
+        found: dict[str, Any] = (CRAGQueryEngine(bench.pipeline).query(QUESTION).metadata or {})["crag_summary"]
+        return found
+
+    again = summary(Bench("agentic", best=0.5))
+    assert (again["iterations"], again["rule"], again["strategy"]) == (3, None, "re_retrieval")
+    few = summary(Bench("agentic", found=passages(2)))
+    assert (few["iterations"], few["rule"], few["correction_applied"]) == (1, "few_context", False)
+    nothing = summary(Bench(found=(), web=WebMode.OFF))
+    assert (nothing["score"], nothing["final_count"], nothing["strategy"]) == (None, 0, "none")
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize(
+    ("error", "retryable"), [(StoreUnavailable, True), (ModelUnavailable, True), (ModelMissing, False)]
+)
+def test_failure_before_the_answer_raises_with_its_own_type(
+    error: type[CragError], retryable: bool, streaming: bool
+) -> None:
     bench = Bench()
 
-    def fail(question: str, limit: int) -> Found:
-        raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
+    def fail(question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+        raise error("It cannot be read.", hint="Check the folder.")
 
     bench.retriever.retrieve = fail  # type: ignore[method-assign]
-    for streaming in (False, True):
-        with pytest.raises(CragError, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
-            CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    with pytest.raises(error, match=r"'retrieve' failed: It cannot be read\. Check the folder\.") as raised:
+        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    assert type(raised.value) is error and raised.value.retryable is retryable
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_judge_that_is_away_is_an_error_with_its_own_type_and_no_verdict(streaming: bool) -> None:
+    bench = Bench("worst-chunk", scoring=away, judge=card(calls_model=True), model=FakeModel())
+    with pytest.raises(ModelUnavailable, match="Step 'grade' failed: Ollama went away") as raised:
+        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    assert raised.value.retryable
+    assert bench.counts["answer"] == bench.counts["search"] == 0
+    missing = replace(away(passages()[0]), cause="It is not pulled.", error="ModelMissing")
+    bench.evaluator.scoring = lambda passage: replace(missing, passage_id=passage.id)
+    with pytest.raises(ModelMissing) as refused:
+        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    assert not refused.value.retryable
+    bench.evaluator.scoring = lambda passage: 0.9
+    assert str(CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)).strip() == ANSWER
 
 
 def test_failure_of_the_answer_raises() -> None:
-    away = ModelUnavailable("Ollama went away.", hint="Start it.")
-    engine = CRAGQueryEngine(Bench(model=FakeModel(answer=away)).pipeline)
-    with pytest.raises(CragError, match="'answer' failed: Ollama went away"):
+    gone = ModelUnavailable("Ollama went away.", hint="Start it.")
+    engine = CRAGQueryEngine(Bench(model=FakeModel(answer=gone)).pipeline)
+    with pytest.raises(ModelUnavailable, match="'answer' failed: Ollama went away") as raised:
         engine.query(QUESTION)
-    with pytest.raises(CragError, match="'answer' failed"):
+    assert (raised.value.hint, raised.value.retryable) == ("Start it.", True)
+    with pytest.raises(ModelUnavailable, match="'answer' failed"):
         asyncio.run(engine.aquery(QUESTION))
 
 
 def test_failure_in_mid_stream_raises_after_the_record_is_complete() -> None:
-    away = ModelUnavailable("Ollama went away.")
-    response = CRAGQueryEngine(Bench(model=FakeModel(answer=away)).pipeline, streaming=True).query(QUESTION)
+    gone = ModelUnavailable("Ollama went away.")
+    response = CRAGQueryEngine(Bench(model=FakeModel(answer=gone)).pipeline, streaming=True).query(QUESTION)
     assert isinstance(response, StreamingResponse)
-    with pytest.raises(CragError, match="'answer' failed"):
+    with pytest.raises(ModelUnavailable, match="'answer' failed"):
         list(response.response_gen)
     trace = recorded(response)
     assert trace.answer is not None and trace.answer.state is AnswerState.FAILED

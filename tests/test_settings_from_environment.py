@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.config import Config, load, variable_of
-from crag_core.errors import BadRecord
+from crag_core import config
+from crag_core.config import Config, load, reference, variable_of
+from crag_core.errors import BadRecord, UnknownName
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),
@@ -22,7 +24,18 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "calls_at_once": ("CRAG_MODEL_CALLS", 2),
     "web": ("CRAG_WEB", "ask"),
     "web_timeout": ("CRAG_WEB_TIMEOUT", 8.0),
+    "web_providers": ("CRAG_WEB_PROVIDERS", "duckduckgo"),
+    "searxng_url": ("CRAG_SEARXNG_URL", ""),
+    "tavily_key": ("TAVILY_API_KEY", ""),
     "top_k": ("CRAG_TOP_K", 6),
+    "cache": ("CRAG_CACHE", "disk"),
+    "cache_hours": ("CRAG_CACHE_HOURS", 24.0),
+    "audit": ("CRAG_AUDIT", "on"),
+    "metrics_port": ("CRAG_METRICS_PORT", 0),
+    "log": ("CRAG_LOG", "off"),
+    "agent_iterations": ("KB_AGENT_MAX_ITERATIONS", 3),
+    "agent_few": ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2),
+    "agent_cosine": ("KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8),
 }
 GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_HOME": ("/srv/crag", Path("/srv/crag")),
@@ -35,8 +48,26 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_MODEL_CALLS": ("8", 8),
     "CRAG_WEB": ("off", "off"),
     "CRAG_WEB_TIMEOUT": ("3", 3.0),
+    "CRAG_WEB_PROVIDERS": ("duckduckgo,", "duckduckgo,"),
+    "CRAG_SEARXNG_URL": ("http://box:8080", "http://box:8080"),
+    "TAVILY_API_KEY": ("s3cret", "s3cret"),
     "CRAG_TOP_K": ("20", 20),
+    "CRAG_CACHE": ("redis://box:6379/1", "redis://box:6379/1"),
+    "CRAG_CACHE_HOURS": ("0.5", 0.5),
+    "CRAG_AUDIT": ("off", "off"),
+    "CRAG_METRICS_PORT": ("9464", 9464),
+    "CRAG_LOG": ("json", "json"),
+    "KB_AGENT_MAX_ITERATIONS": ("5", 5),
+    "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": ("0", 0),
+    "KB_AGENT_VECTOR_SCORE_THRESHOLD": ("0.9", 0.9),
 }
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file .env of the folder where these tests are, not that of whoever runs them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(config, "ENV_FILE", Path(".env"))
 
 
 def test_these_are_all_the_settings() -> None:
@@ -92,6 +123,27 @@ def test_all_at_once() -> None:
         ("CRAG_WEB_TIMEOUT", "121", "1 to 120, found 121.0"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_WEB", "yes", "auto, ask or off, found 'yes'"),
+        ("CRAG_CACHE_HOURS", "a day", "a number, found 'a day'"),
+        ("CRAG_CACHE_HOURS", "0", "0.01 to 87600, found 0.0"),
+        ("CRAG_AUDIT", "yes", "on or off, found 'yes'"),
+        ("CRAG_METRICS_PORT", "http", "a whole number, found 'http'"),
+        ("CRAG_METRICS_PORT", "-1", "0 to 65535, found -1"),
+        ("CRAG_METRICS_PORT", "65536", "0 to 65535, found 65536"),
+        ("CRAG_LOG", "verbose", "text, json or off, found 'verbose'"),
+        ("KB_AGENT_MAX_ITERATIONS", "three", "a whole number, found 'three'"),
+        ("KB_AGENT_MAX_ITERATIONS", "2.5", "a whole number, found '2.5'"),
+        ("KB_AGENT_MAX_ITERATIONS", "0", "1 to 20, found 0"),
+        ("KB_AGENT_MAX_ITERATIONS", "21", "1 to 20, found 21"),
+        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "few", "a whole number, found 'few'"),
+        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "-1", "0 to 20, found -1"),
+        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "21", "0 to 20, found 21"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "high", "a number, found 'high'"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "80%", "a number, found '80%'"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "-0.1", "0 to 1, found -0.1"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "1.01", "0 to 1, found 1.01"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "nan", "0 to 1, found nan"),
+        ("CRAG_WEB_PROVIDERS", ",", "each provider once, found ','"),
+        ("CRAG_WEB_PROVIDERS", "duckduckgo, DuckDuckGo", "each provider once, found 'duckduckgo, DuckDuckGo'"),
     ],
 )
 def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str) -> None:
@@ -100,9 +152,188 @@ def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str)
     assert refused.value.message == f"{variable}: expected {expected}."
 
 
-@pytest.mark.parametrize(("variable", "text"), [("CRAG_TOP_K", "1"), ("CRAG_MODEL_CALLS", "64"), ("CRAG_WEB", "auto")])
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("CRAG_TOP_K", "1"),
+        ("CRAG_MODEL_CALLS", "64"),
+        ("CRAG_WEB", "auto"),
+        ("CRAG_METRICS_PORT", "65535"),
+        ("KB_AGENT_MAX_ITERATIONS", "1"),
+        ("KB_AGENT_MAX_ITERATIONS", "20"),
+        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "20"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "0"),
+        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "1"),
+    ],
+)
 def test_values_at_the_edge_are_accepted(variable: str, text: str) -> None:
     load({variable: text})
+
+
+# Who is asked on the web
+
+
+TAVILY, SEARXNG = {"TAVILY_API_KEY": "s3cret"}, {"CRAG_SEARXNG_URL": "http://box:8080"}
+
+
+@pytest.mark.parametrize(
+    ("text", "providers"),
+    [
+        ("", ("duckduckgo",)),
+        ("searxng", ("searxng",)),
+        ("tavily, searxng ,duckduckgo", ("tavily", "searxng", "duckduckgo")),
+        ("DuckDuckGo,,Tavily,", ("duckduckgo", "tavily")),
+    ],
+)
+def test_providers_are_asked_in_the_order_given(text: str, providers: tuple[str, ...]) -> None:
+    assert load({"CRAG_WEB_PROVIDERS": text} | TAVILY | SEARXNG).providers == providers
+
+
+@pytest.mark.parametrize(("provider", "variable"), [("tavily", "TAVILY_API_KEY"), ("searxng", "CRAG_SEARXNG_URL")])
+def test_a_provider_without_what_it_needs_is_refused(provider: str, variable: str) -> None:
+    with pytest.raises(BadRecord) as refused:
+        load({"CRAG_WEB_PROVIDERS": f"duckduckgo,{provider}"})
+    assert refused.value.message == f"CRAG_WEB_PROVIDERS names {provider}, and {variable} is not set."
+    assert refused.value.hint == f"Set {variable}."
+
+
+def test_an_unknown_provider_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownName) as refused:
+        load({"CRAG_WEB_PROVIDERS": "duckduckgo,travily"})
+    assert str(refused.value) == (
+        "Unknown web search provider 'travily'. Did you mean 'tavily'? Known: duckduckgo, searxng, tavily."
+    )
+
+
+# Variables of description 001
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [
+        ("KB_AGENT_MAX_ITERATION", "Did you mean KB_AGENT_MAX_ITERATIONS? "),
+        ("KB_AGENT_VECTOR_THRESHOLD", "Did you mean KB_AGENT_VECTOR_SCORE_THRESHOLD? "),
+        ("KB_AGENT_", ""),
+    ],
+)
+def test_an_unknown_variable_of_the_agent_is_refused_with_the_nearest_one(name: str, guess: str) -> None:
+    with pytest.raises(BadRecord) as refused:
+        load({name: "3"})
+    assert refused.value.message == f"{name}: unknown variable."
+    assert refused.value.hint == (
+        f"{guess}Known: KB_AGENT_MAX_ITERATIONS, KB_AGENT_AUTO_APPROVE_MAX_ITEMS, KB_AGENT_VECTOR_SCORE_THRESHOLD."
+    )
+
+
+def test_an_unknown_variable_of_others_is_none_of_our_business() -> None:
+    assert load({"KB_OTHER": "3", "CRAG_OTHER": "3", "PATH": "/bin"}) == Config()
+
+
+# The file .env
+
+
+def env_file(folder: Path, text: str | bytes, name: str = ".env") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+FULL = """\
+# Settings of this machine
+CRAG_TOP_K=9
+
+export CRAG_WEB='off'
+CRAG_MODEL = "ollama/llama3.2"   # with a comment
+CRAG_HOME=
+KB_AGENT_MAX_ITERATIONS=4
+SOMETHING_ELSE=1
+"""
+
+
+def test_a_file_env_is_read_where_the_program_starts(tmp_path: Path) -> None:
+    env_file(tmp_path, FULL)
+    assert load({}) == Config(top_k=9, web="off", model="ollama/llama3.2", agent_iterations=4)
+
+
+def test_another_file_may_be_named(tmp_path: Path) -> None:
+    env_file(tmp_path, FULL)
+    assert load({}, env_file(tmp_path, "CRAG_TOP_K=3", "mine.env")) == Config(top_k=3)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+def test_a_file_from_any_editor_is_read(tmp_path: Path, ending: str, start: bytes) -> None:
+    env_file(tmp_path, start + f"CRAG_TOP_K=9{ending}".encode())
+    assert load({}).top_k == 9
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    env_file(tmp_path, FULL)
+    config = load({"CRAG_TOP_K": "2", "CRAG_WEB": " "})
+    assert (config.top_k, config.web) == (2, "off"), "a blank variable counts as unset"
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert load({}) == Config()
+    (tmp_path / ".env").mkdir()
+    assert load({}) == Config()
+
+
+def test_an_empty_file_sets_nothing(tmp_path: Path) -> None:
+    env_file(tmp_path, "\n# nothing\n")
+    assert load({}) == Config()
+
+
+@pytest.mark.parametrize(
+    "line", ["CRAG_TOP_K", "CRAG_TOP_K 9", "KB AGENT=3", "= 9", 'CRAG_MODEL="open', "CRAG_WEB: off"]
+)
+def test_a_line_that_sets_nothing_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
+    env_file(tmp_path, f"# first\nCRAG_TOP_K=9\n{line}\nCRAG_WEB=off\n")
+    with pytest.raises(BadRecord) as refused:
+        load({})
+    assert refused.value.message == ".env, line 3: expected NAME=value or a comment, found something else."
+    assert refused.value.hint == "Mend the line, or put # before it."
+
+
+def test_a_refused_line_is_not_shown_since_it_may_hold_a_key(tmp_path: Path) -> None:
+    env_file(tmp_path, "TAVILY_API_KEY s3cret")
+    with pytest.raises(BadRecord) as refused:
+        load({})
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CRAG_TOP_K=many", "CRAG_TOP_K: expected a whole number, found 'many'."),
+        ("KB_AGENT_MAX_ITERATIONS=0", "KB_AGENT_MAX_ITERATIONS: expected 1 to 20, found 0."),
+        ("KB_AGENT_MAX_ROUNDS=3", "KB_AGENT_MAX_ROUNDS: unknown variable."),
+    ],
+)
+def test_a_wrong_value_in_the_file_is_refused_as_in_the_environment(tmp_path: Path, text: str, message: str) -> None:
+    env_file(tmp_path, text)
+    with pytest.raises(BadRecord) as refused:
+        load({})
+    assert refused.value.message == message
+
+
+def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    env_file(tmp_path, "CRAG_HOME=größer".encode("latin-1"))
+    with pytest.raises(BadRecord, match=r"^\.env cannot be read: 'utf-8' codec"):
+        load({})
+
+
+def test_a_file_does_not_change_the_environment_of_the_process(tmp_path: Path) -> None:
+    env_file(tmp_path, FULL)
+    load({})
+    assert "CRAG_TOP_K" not in os.environ
+
+
+def test_the_reference_lists_every_variable_with_its_default() -> None:
+    table = reference().splitlines()
+    assert len(table) == 2 + len(DEFAULTS)
+    assert "| `KB_AGENT_MAX_ITERATIONS` | `3` | policy agentic: retrievals for a question at most |" in table
+    assert any(row.startswith("| `TAVILY_API_KEY` | (empty) |") for row in table)
 
 
 def test_values_set_in_code_are_checked_too() -> None:
@@ -114,8 +345,9 @@ def test_home_may_start_with_a_tilde() -> None:
     assert load({"CRAG_HOME": "~/crag"}).home == Path.home() / "crag"
 
 
-def test_key_is_never_shown() -> None:
-    assert "s3cret" not in repr(load({"OPENAI_API_KEY": "s3cret"}))
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "TAVILY_API_KEY"])
+def test_key_is_never_shown(variable: str) -> None:
+    assert "s3cret" not in repr(load({variable: "s3cret"}))
 
 
 def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

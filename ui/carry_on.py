@@ -28,12 +28,6 @@ def begin(make: Callable[[Pipeline], Trace]) -> None:
 def draw_offer(trace: Trace, routed: Reroute) -> None:
     """What the present choice would do beyond the record, with its cost, behind one button."""
     offered = offer(trace, routed, state.choice())
-    if offered.not_yet:
-        st.info(
-            f"This policy would also want {plain('; '.join(offered.not_yet))}. "
-            "This version decides that, but does not carry it out yet.",
-            icon=":material/construction:",
-        )
     if not offered.reasons:
         return
     calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
@@ -42,6 +36,8 @@ def draw_offer(trace: Trace, routed: Reroute) -> None:
         st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")
         if st.button(f"Carry it out ({cost})", icon=":material/play_arrow:", key="ask_carry_out"):
             known = replace(trace, web=None) if offered.searches else trace
+            if offered.searches:
+                state.pause().forget()  # this click asks for the search, however short ago the last one was
             begin(lambda pipeline: pipeline.adopt(known))
             st.rerun()
 
@@ -54,8 +50,8 @@ def draw_approval(trace: Trace, routed: Reroute) -> None:
     with st.container(border=True):
         st.subheader(":material/public: Search the web?", anchor=False)
         st.markdown(
-            f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to DuckDuckGo, and nothing else "
-            f"({plain(trace.web.query_by)}):"
+            f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to "
+            f"{plain(state.workbench().searcher.name)}, and nothing else ({plain(trace.web.query_by)}):"
         )
         query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
         with st.container(horizontal=True):

@@ -25,7 +25,7 @@ class Health:
 
 
 def check(models: Models) -> tuple[Health, ...]:
-    return (_model(models), _embedding(), _web(), _store())
+    return (_model(models), _embedding(), _web(), _store(), *_troubles())
 
 
 def draw_health(models: Models) -> None:
@@ -60,10 +60,19 @@ def _web() -> Health:
         return Health("Web", None, "off")
     last = state.workbench().searcher.last
     if last is None:
-        return Health("Web", None, "DuckDuckGo, not asked yet")
+        return Health("Web", None, f"{state.workbench().searcher.name}, not asked yet")
     if last.outcome in (WebOutcome.USED, WebOutcome.EMPTY):
         return Health("Web", True, f"{last.provider} answers")
     return Health("Web", False, last.message)
+
+
+def _troubles() -> tuple[Health, ...]:
+    """What works in the background, only where it does not."""
+    workbench = state.workbench()
+    cache = workbench.cache.problem if workbench.cache else ""
+    audit = workbench.audit.problem if workbench.audit else ""
+    found = (("Grade cache", cache), ("Audit log", audit), ("Metrics", workbench.metrics.problem))
+    return tuple(Health(name, False, problem) for name, problem in found if problem)
 
 
 def _store() -> Health:

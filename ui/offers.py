@@ -1,19 +1,16 @@
-"""What the present choice would do beyond what a run has recorded, and what that costs."""
+"""What the present choice would do beyond what a run has recorded, and what it costs, before a run and after it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from crag_core.answer import EXTRACTIVE
-from crag_core.budget import calls_needed
+from crag_core.budget import Calls, budget, calls_needed
 from crag_core.build import Choice, known_card
 from crag_core.reroute import Missing, Reroute
 from crag_core.run import WebMode
 from crag_core.trace import Trace
-from crag_core.types import CorrectionKind, WebOutcome
-
-_NOT_YET = (Missing.EXPANSION, Missing.RE_RETRIEVAL)
-"""Corrections that are decided and shown, but that this version does not carry out."""
+from crag_core.types import Action, CorrectionKind, WebOutcome
 
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 
@@ -22,24 +19,34 @@ _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 class Offer:
     """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
 
-    `calls` is what it costs in model calls, if no reply must be asked for twice. `not_yet` cannot be done at all.
+    `calls` is what it costs in model calls, if no reply must be asked for twice.
     """
 
     reasons: tuple[str, ...]
     calls: int
     searches: bool
-    not_yet: tuple[str, ...]
 
 
 def offer(trace: Trace, routed: Reroute, choice: Choice) -> Offer:
     needs = _needs(trace, routed, choice)
-    judge = known_card(choice.evaluator).calls_model
-    writer = choice.model != EXTRACTIVE
+    judge = known_card(choice.evaluator)
+    passages = len(routed.course.evidence)
     return Offer(
         reasons=tuple(needs.values()),
-        calls=calls_needed(tuple(needs), choice.policy, len(trace.passages or ()), judge=judge, writer=writer),
+        calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),
         searches=Missing.WEB in needs,
-        not_yet=tuple(item.value for item in routed.missing if item in _NOT_YET),
+    )
+
+
+def calls_by_action(choice: Choice) -> dict[Action, Calls]:
+    """What a question would cost under `choice`, by the action that it ends with."""
+    searched = choice.top_k if choice.search_too or not choice.pinned else 0
+    return budget(
+        choice.policy,
+        known_card(choice.evaluator),
+        len(choice.pinned) + searched,
+        writer=choice.model != EXTRACTIVE,
+        searches=choice.web is not WebMode.OFF,
     )
 
 
@@ -48,13 +55,15 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
     made = trace.settings
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
-    if choice.top_k != made.top_k:
+    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+        needs[Missing.GRADES] = "other pinned files"
+    elif choice.top_k != made.top_k:
         needs[Missing.GRADES] = f"{choice.top_k} passages instead of {made.top_k}"
     elif choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
     elif card.calls_model and choice.model != made.writer:
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
-    for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION):
+    for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.EXPANSION, Missing.RE_RETRIEVAL):
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED

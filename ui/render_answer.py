@@ -64,7 +64,7 @@ def _spaced(part: str) -> str:
 
 
 def _rank(trace: Trace, excerpt: Excerpt) -> int:
-    passages = trace.passages if excerpt.passage.origin is Origin.CORPUS else trace.web and trace.web.passages
+    passages = trace.all_passages if excerpt.passage.origin is Origin.CORPUS else trace.web and trace.web.passages
     return next(rank for rank, passage in enumerate(passages or (), 1) if passage.id == excerpt.passage.id)
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
-from crag_core.types import Excerpt, Grade, Origin, Passage, Scores, StripVerdict
+from crag_core.types import Excerpt, Grade, Origin, Passage, Round, Scores, StripVerdict
 from ui.text import link, paragraphs, plain
 
 _HEADING = re.compile(r"#{1,6}\s+\S")
@@ -17,12 +17,30 @@ _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fus
 
 
 def draw_passages(trace: Trace, routed: Reroute) -> None:
-    """All corpus passages in rank order."""
-    for rank, passage in enumerate(trace.passages or (), start=1):
-        draw_passage(passage, rank, trace, routed)
+    """Every corpus passage that this policy looks at, in the order of finding, and which later retrieval found it."""
+    shown = {passage.id for passage in routed.course.looked_at}
+    last = {passage.id for passage in routed.course.evidence}
+    later = {id_: found for found in reversed(trace.rounds) for id_ in _found_in(found)}
+    first = {passage.id for passage in trace.passages or ()}
+    ranked = list(enumerate(trace.all_passages, start=1))
+    for rank, passage in ranked:
+        if passage.id in shown:
+            notes = [] if passage.id in first else [f"found by a later retrieval: {' → '.join(later[passage.id].path)}"]
+            notes += [] if passage.id in last else ["looked at in an earlier iteration only"]
+            draw_passage(passage, rank, trace, routed, "; ".join(notes))
+    if left := len(ranked) - len(shown):
+        st.caption(f"The record holds {left} more passages, of retrievals that this policy does not ask for.")
 
 
-def draw_passage(passage: Passage, rank: int, trace: Trace, routed: Reroute) -> None:
+def _from_web(trace: Trace) -> tuple[Passage, ...]:
+    return trace.web.passages if trace.web else ()
+
+
+def _found_in(found: Round) -> list[str]:
+    return [passage.id for retrieval in found.retrievals for passage in retrieval.passages]
+
+
+def draw_passage(passage: Passage, rank: int, trace: Trace, routed: Reroute, note: str = "") -> None:
     grade = trace.grade_of(passage.id)
     verdicts = [verdict for verdict in routed.knowledge.verdicts if verdict.strip.passage_id == passage.id]
     numbers = [n for n, excerpt in enumerate(routed.knowledge.excerpts, 1) if excerpt.passage.id == passage.id]
@@ -31,11 +49,16 @@ def draw_passage(passage: Passage, rank: int, trace: Trace, routed: Reroute) -> 
         st.markdown(
             f"{_use(numbers, verdicts)} {':blue-badge[decides]' if passage.id in routed.decision.deciding else ''}"
         )
+        if note:
+            st.caption(f":material/replay: {plain(note)}")
         _draw_score(grade)
         if verdicts:
             st.markdown(marked(verdicts))
-        else:
+        elif any(one.id == passage.id for one in (*routed.course.evidence, *_from_web(trace))):
             st.markdown(paragraphs(passage.text))
+        else:
+            with st.expander("Its text"):
+                st.markdown(paragraphs(passage.text))
         _draw_details(passage, grade, verdicts)
 
 
@@ -86,7 +109,8 @@ def _draw_score(grade: Grade | None) -> None:
     elif grade.score is None:
         st.markdown(f":orange[:material/warning: **Not graded:** {plain(grade.cause)}]")
     else:
-        st.progress(grade.score, f"**{grade.score:.2f}** · {plain(grade.reason)}")
+        reason = f" · {plain(grade.reason)}" if grade.reason else ""
+        st.progress(grade.score, f"**{grade.score:.2f}**{reason}")
 
 
 def _draw_details(passage: Passage, grade: Grade | None, verdicts: list[StripVerdict]) -> None:

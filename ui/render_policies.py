@@ -1,35 +1,109 @@
-"""The same recorded scores under every policy, side by side."""
+"""All policies on one set of scores, side by side: each decision with its reason and what it would do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 import streamlit as st
 
+from crag_core.budget import budget
+from crag_core.build import known_card
+from crag_core.decide import decide
 from crag_core.policy import Policy
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace
+from crag_core.types import Correction, CorrectionKind, Decision, EvaluatorCard, Grade, Passage, Scores
 from ui.render_verdict import headline
 from ui.text import plain
 
+_ICONS = {
+    CorrectionKind.KEEP: "check",
+    CorrectionKind.DISCARD: "delete",
+    CorrectionKind.REFINE: "content_cut",
+    CorrectionKind.REWRITE: "edit",
+    CorrectionKind.WEB_SEARCH: "public",
+    CorrectionKind.EXPAND: "expand_content",
+    CorrectionKind.RE_RETRIEVE: "replay",
+    CorrectionKind.GENERATE: "chat",
+}
+_NAMES = {CorrectionKind.WEB_SEARCH: "web search", CorrectionKind.RE_RETRIEVE: "retrieve again"}
+_A_ROW = 3
 
-def draw_policies(trace: Trace, policies: dict[str, Policy]) -> None:
-    """Each policy with its starting thresholds for the evaluator that graded this run."""
-    rows = []
-    for policy in policies.values():
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one policy makes of the scores that `judge` gave; `needs`: what a recorded run lacks to carry it out."""
+
+    policy: Policy
+    decision: Decision
+    judge: EvaluatorCard
+    passages: int
+    needs: tuple[str, ...] | None = None
+
+    @property
+    def cost(self) -> str:
+        calls = budget(self.policy, self.judge, self.passages, writer=True, searches=True)[self.decision.action]
+        return f"{calls} model {'call' if calls.most == 1 else 'calls'} with a language model to rewrite and answer"
+
+
+def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
+    """Every policy with its starting thresholds for the evaluator that graded the run."""
+    verdicts = []
+    for policy in policies:
         suited = policy.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator)
         routed = reroute(trace, suited)
-        score = "–" if routed.decision.score is None else f"{routed.decision.score:.2f}"
-        needs = "; ".join(_need(item) for item in routed.missing if item is not Missing.ANSWER)
-        rows.append(
-            {
-                "Policy": f"**{plain(policy.title)}**",
-                "Decision": headline(routed.decision),
-                "Score": f"{score} :gray[:small[{suited.lower:.2f} / {suited.upper:.2f}]]",
-                "Why": plain(routed.decision.reason),
-                "Would also need": plain(needs) or "nothing",
-            }
-        )
-    st.table(rows, hide_index=True, border="horizontal", alt="Decision of each policy for this run")
+        needs = tuple(item.value.partition(":")[0] for item in routed.missing if item is not Missing.ANSWER)
+        verdicts.append(Verdict(suited, routed.decision, trace.settings.evaluator, trace.settings.top_k, needs))
+    return verdicts
 
 
-def _need(missing: Missing) -> str:
-    return missing.value.partition(":")[0]
+def judge_scores(
+    passages: tuple[Passage, ...], grades: tuple[Grade, ...], signals: Scores, policies: Iterable[Policy]
+) -> list[Verdict]:
+    """Every policy as its description has it, evaluator and thresholds, on scores that somebody has made up."""
+    return [
+        Verdict(policy, decide(policy, passages, grades, signals), known_card(policy.evaluator), len(passages))
+        for policy in policies
+    ]
+
+
+def draw_verdicts(verdicts: list[Verdict]) -> None:
+    """Cards, three in a row; of equal height within a row."""
+    for start in range(0, len(verdicts), _A_ROW):
+        columns = st.columns(_A_ROW)
+        for column, verdict in zip(columns, verdicts[start : start + _A_ROW], strict=False):
+            with column.container(border=True, height="stretch"):
+                _draw(verdict)
+
+
+def _draw(verdict: Verdict) -> None:
+    policy, decision = verdict.policy, verdict.decision
+    st.markdown(f"**{plain(policy.title)}**", help=plain(policy.source))
+    st.subheader(headline(decision), anchor=False)
+    score = "–" if decision.score is None else f"{decision.score:.3f}"
+    st.markdown(
+        f"**{score}** :gray[against {policy.lower:g} and {policy.upper:g} · confidence "
+        f"{'–' if decision.confidence is None else f'{decision.confidence:.2f}'}]"
+    )
+    st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}."))
+    st.markdown("  \n".join(f":small[{line}]" for line in _told(decision.plan)))
+    st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
+
+
+def _told(plan: tuple[Correction, ...]) -> list[str]:
+    """One line a kind; single passages discarded are counted."""
+    lines = []
+    single = [one for one in plan if one.kind is CorrectionKind.DISCARD and one.passage_id is not None]
+    if single:
+        lines.append(f":material/delete: discard {len(single)}: {plain(single[0].reason)}{' …' * (len(single) > 1)}")
+    for one in plan:
+        if one not in single:
+            lines.append(f":material/{_ICONS[one.kind]}: {_NAMES.get(one.kind, one.kind.value)}: {plain(one.reason)}")
+    return lines
+
+
+def _needed(verdict: Verdict) -> str:
+    if verdict.needs is None:
+        return ""
+    return f"  \n:material/playlist_add: not in the record: {plain(', '.join(verdict.needs) or 'nothing')}"

@@ -16,8 +16,10 @@ _ROW = 30  # pixels
 
 
 def draw_scores(trace: Trace, policy: Policy, routed: Reroute) -> None:
-    rows = [(passage, trace.grade_of(passage.id)) for passage in trace.passages or ()]
-    rows += [(passage, trace.grade_of(passage.id)) for passage in (trace.web.passages if trace.web else ())]
+    rows = [(passage, trace.grade_of(passage.id)) for passage in routed.course.looked_at]
+    # Web results are graded only where the policy wants it; a row of "not graded" would say nothing.
+    web = [(passage, trace.grade_of(passage.id)) for passage in (trace.web.passages if trace.web else ())]
+    rows += [(passage, grade) for passage, grade in web if grade is not None]
     if not rows:
         return
     st.plotly_chart(

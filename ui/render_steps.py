@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.records import to_plain
+from crag_core.summary import summarize
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState
+from ui.render_course import draw_corrections
 from ui.text import plain
 
 _ICONS = {
@@ -29,9 +32,23 @@ def draw_steps(steps: tuple[Step, ...]) -> None:
     st.markdown("  \n".join(step_line(step) for step in steps))
 
 
+def _draw_summary(trace: Trace) -> None:
+    """The run in one flat record, as `Response.metadata["crag_summary"]` has it."""
+    with st.popover("Summary of this run", icon=":material/summarize:"):
+        rows = [{"field": name, "value": _shown(value)} for name, value in to_plain(summarize(trace)).items()]
+        st.dataframe(rows, hide_index=True, alt="Summary of the run")
+
+
+def _shown(value: object) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def draw_record(trace: Trace) -> None:
     """The steps, the settings and the whole record for download."""
     draw_steps(trace.steps)
+    if trace.corrections:
+        draw_corrections(trace.corrections)
+        _draw_summary(trace)
     settings = trace.settings
     told = (
         f"Run {trace.id}, {trace.created} · policy {settings.policy.name} · evaluator {settings.evaluator.name} · "

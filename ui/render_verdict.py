@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.decide import readable
+from crag_core.figures import readable
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.stability import flips, stability
@@ -24,17 +24,17 @@ MEANINGS = {
 def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
     decision = routed.decision
     with st.container(border=True):
-        words, numbers = st.columns([5, 3], vertical_alignment="center")
+        words, numbers = st.columns([5, 4], vertical_alignment="center")
         with words:
             st.header(headline(decision), anchor=False)
-            st.markdown(f"{MEANINGS[decision.action]} {plain(_sentence(decision.reason))}")
+            st.markdown(f"{_meaning(decision)} {plain(_sentence(decision.reason))}")
             _draw_flips(trace, policy)
         with numbers.container(horizontal=True, horizontal_alignment="distribute"):
             score = "–" if decision.score is None else readable(decision.score, policy.lower, policy.upper)[0]
             kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
-            st.metric("Overall score", score, width="content")
+            st.metric("Overall score", score, width="content", help=_confidence(decision))
             st.metric("Sentences kept", f"{kept} of {len(routed.knowledge.verdicts)}", width="content")
-            st.metric("Model calls", trace.usage.calls, width="content")
+            st.metric("Model calls", trace.usage.calls, width="content", help="Really made in this run.")
             st.metric("Seconds", f"{trace.seconds:.1f}", width="content")
         _draw_difference(trace, policy, decision)
 
@@ -46,8 +46,19 @@ def headline(decision: Decision) -> str:
     return f":{COLOURS[decision.action]}[:material/{ICONS[decision.action]}: {decision.action}{named}]"
 
 
+def _meaning(decision: Decision) -> str:
+    """Doubt without a score says nothing of the evidence."""
+    unknown = decision.action is Action.AMBIGUOUS and decision.score is None
+    return "Nothing is known of the evidence." if unknown else MEANINGS[decision.action]
+
+
+def _confidence(decision: Decision) -> str:
+    sure = decision.confidence
+    return "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
+
+
 def _draw_flips(trace: Trace, policy: Policy) -> None:
-    stable = stability(policy, trace.passages or (), trace.grades, trace.signals)
+    stable = stability(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
     near = flips(stable, policy)
     if near:
         told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)

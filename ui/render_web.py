@@ -20,6 +20,7 @@ def draw_web(trace: Trace, routed: Reroute) -> None:
         return
     st.subheader("From the web", anchor="web")
     st.markdown(f":material/{_ICONS.get(web.outcome, 'warning')}: {_told(web)}")
+    _draw_attempts(web)
     if web.passages and not wanted:
         st.caption("Recorded, but not used under the present thresholds.")
     for rank, passage in enumerate(web.passages, start=1):
@@ -36,3 +37,10 @@ def _told(web: WebSearch) -> str:
     if web.outcome is WebOutcome.REFUSED:
         return f"You refused this search; nothing left this machine.{asked}"
     return f"{plain(web.message)}{asked}"
+
+
+def _draw_attempts(web: WebSearch) -> None:
+    """Who was asked before, where there was more than one."""
+    if len(web.attempts) > 1:
+        told = (f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
+        st.caption(f"Asked in this order: {', '.join(told)}.")

@@ -37,6 +37,8 @@ def _draw_policy(models: Models) -> None:
         help="How the scores of the passages become one decision, and what each decision does.",
     )
     st.caption(plain(policies[name].summary))
+    for problem in state.shared_workbench().problems:
+        st.caption(f":orange[:material/warning: {plain(problem)}]")
     known = cards()
     evaluator = st.selectbox(
         "Evaluator",
@@ -49,6 +51,8 @@ def _draw_policy(models: Models) -> None:
     )
     if known[evaluator].calls_model and st.session_state.get("model", EXTRACTIVE) == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
+    elif not policies[name].reads_grades:
+        st.caption("This policy decides by measures of the whole set; the grades are shown beside them.")
 
 
 def _draw_thresholds() -> None:
@@ -58,7 +62,8 @@ def _draw_thresholds() -> None:
         0.0,
         1.0,
         (start.lower, start.upper),
-        0.01,
+        0.005,
+        format="%.3f",
         key="thresholds",
         bind="query-params",
         help="Moving them decides again at once, from what was recorded. No model is called.",
@@ -73,18 +78,34 @@ def _draw_thresholds() -> None:
         bind="query-params",
         help="Sentences that do not score above it are struck out, where the policy refines.",
     )
-    _draw_legend(state.policy())
-    if state.policy() != start:
-        st.button("Back to the defaults", on_click=state.start_thresholds, type="tertiary", icon=":material/undo:")
+    policy = state.policy()
+    _draw_legend(policy)
+    with st.container(horizontal=True):
+        if policy.presets:
+            _draw_presets(policy)
+        if policy.thresholds != start.thresholds:
+            st.button("Back to the defaults", on_click=state.start_thresholds, type="tertiary", icon=":material/undo:")
+
+
+def _draw_presets(policy: Policy) -> None:
+    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
+        for preset in policy.presets:
+            st.button(
+                f"{plain(preset.name.replace('-', ' ').capitalize())}: {preset.lower:g} and {preset.upper:g}",
+                key=f"preset_{preset.name}",
+                on_click=state.use_preset,
+                args=(preset.name,),
+            )
+            st.caption(plain(preset.note))
 
 
 def _draw_legend(policy: Policy) -> None:
     above = "above" if policy.upper_is_exclusive else "from"
     below = "up to" if policy.lower_is_inclusive else "below"
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:.2f}  \n"
+        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:g}  \n"
         f":orange[:material/help: {plain(policy.ambiguous.label)}] between  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:.2f}"
+        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:g}"
     )
 
 

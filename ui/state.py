@@ -11,8 +11,11 @@ import streamlit as st
 
 from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, known_card
 from crag_core.config import Config
+from crag_core.errors import BadRecord, CragError
+from crag_core.logs import show_logs
 from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
+from crag_core.protocols import SearchPause
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from ui.jobs import Indexing, Job
@@ -24,7 +27,18 @@ SAMPLE_MARKER = "sample-indexed"
 
 @st.cache_resource(show_spinner=False)
 def shared_workbench() -> Workbench:
-    return Workbench()
+    """Built once; it serves metrics from then on, if a port is set. Raises `CragError` for settings of no use."""
+    workbench = Workbench()
+    workbench.searcher  # noqa: B018  a bad address is told at the start, where it can be mended
+    if not workbench.policies:
+        raise BadRecord("No policy can be used.", hint="\n".join(workbench.problems) or "Put one into data/policies.")
+    show_logs(workbench.config.log)
+    if workbench.config.metrics_port:
+        try:
+            workbench.metrics.serve(workbench.config.metrics_port)
+        except CragError as error:  # shown in the sidebar; no reason not to start
+            workbench.metrics.problem = str(error)
+    return workbench
 
 
 @st.cache_resource(show_spinner=False)
@@ -71,14 +85,24 @@ def settings() -> Config:
 
 
 def change_settings(**changes: Any) -> None:
-    """Other settings for this session; raises `BadRecord` for a value out of range and changes nothing then."""
-    st.session_state["config"] = replace(settings(), **changes)
+    """Other settings for this session; raises `CragError` for a value that cannot be used and changes nothing then."""
+    changed = replace(settings(), **changes)
+    shared_workbench().using(changed).searcher  # noqa: B018  a bad address is refused here, not at the first search
+    st.session_state["config"] = changed
 
 
 def policy() -> Policy:
     """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
     lower, upper = sorted(st.session_state["thresholds"])
-    return policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+    chosen = policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+    pinned, search_too = pins()
+    return chosen.without_retrieval() if pinned and not search_too else chosen
+
+
+def pins() -> tuple[tuple[str, ...], bool]:
+    """(ids of the pinned files, whether the other documents are searched beside them)."""
+    pinned = tuple(st.session_state.get("ask_pinned") or ())
+    return pinned, bool(pinned) and bool(st.session_state.get("ask_search_too"))
 
 
 def policies() -> dict[str, Policy]:
@@ -92,7 +116,15 @@ def suited(name: str, evaluator: str) -> Policy:
 
 def choice() -> Choice:
     state = st.session_state
-    return Choice(policy(), state["evaluator"], state["model"], WebMode(state["web"]), settings().top_k)
+    return Choice(policy(), state["evaluator"], state["model"], WebMode(state["web"]), settings().top_k, *pins())
+
+
+def pause() -> SearchPause:
+    """When this session last searched the web."""
+    if "pause" not in st.session_state:
+        st.session_state["pause"] = shared_workbench().new_pause()
+    kept: SearchPause = st.session_state["pause"]
+    return kept
 
 
 def start_thresholds() -> None:
@@ -100,6 +132,13 @@ def start_thresholds() -> None:
     start = suited(st.session_state["policy"], st.session_state["evaluator"])
     st.session_state["thresholds"] = (start.lower, start.upper)
     st.session_state["strips"] = start.strips.cutoff
+
+
+def use_preset(name: str) -> None:
+    """Put the sliders where a preset of the policy has them."""
+    chosen = policy().preset(name)
+    st.session_state["thresholds"] = (chosen.lower, chosen.upper)
+    st.session_state["strips"] = chosen.strips.cutoff
 
 
 def start_policy() -> None:
@@ -129,7 +168,7 @@ def start(begin: Callable[[Pipeline], Trace]) -> None:
     running = job()
     if running and running.is_running:
         return
-    pipeline = workbench().pipeline(choice())
+    pipeline = workbench().pipeline(choice(), pause())
     begun, warming = begin(pipeline), warm_up()
     warming.start()
 

@@ -3,11 +3,34 @@
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.signals import SignalsEvaluator
 from crag_core.types import EvaluatorCard
 
-__all__ = ["EVALUATORS", "EmbeddingEvaluator", "HeuristicEvaluator", "LLMEvaluator", "cards"]
+__all__ = [
+    "EVALUATORS",
+    "EmbeddingEvaluator",
+    "HeuristicEvaluator",
+    "LLMBatchEvaluator",
+    "LLMEvaluator",
+    "LLMListEvaluator",
+    "SignalsEvaluator",
+    "cards",
+]
 
-EVALUATORS = {kind.card.name: kind for kind in (EmbeddingEvaluator, HeuristicEvaluator, LLMEvaluator)}
+EVALUATORS = {
+    kind.card.name: kind
+    for kind in (
+        EmbeddingEvaluator,
+        HeuristicEvaluator,
+        SignalsEvaluator,
+        LLMEvaluator,
+        LLMBatchEvaluator,
+        LLMListEvaluator,
+    )
+}
+"""In the order in which they are shown: those without a model first."""
 
 
 def cards() -> dict[str, EvaluatorCard]:

@@ -35,7 +35,7 @@ class EmbeddingEvaluator:
         if unknown:
             asked = self._embedder.embed_question(question)
             vectors = self._embedder.embed_texts([passage.text for passage in unknown])
-            cosines |= {p.id: _cosine(asked, vector) for p, vector in zip(unknown, vectors, strict=True)}
+            cosines |= {p.id: measure_cosine(asked, vector) for p, vector in zip(unknown, vectors, strict=True)}
         each = (time.perf_counter() - started) / max(len(passages), 1)
         return tuple(
             Grade(
@@ -49,6 +49,7 @@ class EmbeddingEvaluator:
         )
 
 
-def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+def measure_cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    """In -1..1, up to rounding; 0 when either vector is all zeros."""
     norms = math.hypot(*a) * math.hypot(*b)
     return math.fsum(x * y for x, y in zip(a, b, strict=True)) / norms if norms else 0.0

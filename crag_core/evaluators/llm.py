@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from crag_core import prompts
-from crag_core.errors import CragError, Stopped
-from crag_core.protocols import Cancel, LanguageModel, Messages, Reply
+from crag_core.evaluators.inquiry import Inquiry
+from crag_core.protocols import Cancel, LanguageModel
 from crag_core.replies import parse_score
-from crag_core.types import EvaluatorCard, Grade, Passage, Usage
+from crag_core.types import EvaluatorCard, Grade, Passage
 
 
 class LLMEvaluator:
@@ -30,50 +29,15 @@ class LLMEvaluator:
         cost="one model call a passage",
     )
 
+    _inquiry = Inquiry(
+        batch=card.batch,
+        chat=lambda question, texts: prompts.judge(question, texts[0]),
+        schema=lambda count: prompts.SCORE_SCHEMA,
+        read=lambda reply, count: (parse_score(reply),),
+    )
+
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        first = {passage.id: prompts.judge(question, passage.text) for passage in passages}
-        grades = self._ask(first, cancel)
-        second = {
-            grade.passage_id: prompts.again(first[grade.passage_id], grade.raw or "", grade.cause)
-            for grade in grades.values()
-            if grade.score is None and not grade.retryable
-        }
-        if second:
-            for passage_id, grade in self._ask(second, cancel).items():
-                grades[passage_id] = _joined(grades[passage_id], grade)
-        return tuple(grades[passage.id] for passage in passages)
-
-    def _ask(self, chats: dict[str, Messages], cancel: Cancel) -> dict[str, Grade]:
-        started = time.perf_counter()
-        replies = self._model.complete_all(list(chats.values()), cancel, prompts.SCORE_SCHEMA)
-        each = (time.perf_counter() - started) / max(len(chats), 1)
-        return {passage_id: _grade(passage_id, reply, each) for passage_id, reply in zip(chats, replies, strict=True)}
-
-
-def _grade(passage_id: str, reply: Reply | Exception, seconds: float) -> Grade:
-    if isinstance(reply, Stopped) or (isinstance(reply, Exception) and not isinstance(reply, CragError)):
-        raise reply
-    if isinstance(reply, CragError):
-        return Grade(passage_id, None, cause=str(reply), retryable=True, seconds=seconds, usage=Usage(calls=1))
-    parsed = parse_score(reply.text)
-    return Grade(
-        passage_id, parsed.score, parsed.reason, raw=reply.text, cause=parsed.cause, seconds=seconds, usage=reply.usage
-    )
-
-
-def _joined(first: Grade, second: Grade) -> Grade:
-    """The second attempt's grade, with what both cost and, if both failed, both raw replies."""
-    failed = second.score is None
-    return Grade(
-        second.passage_id,
-        second.score,
-        second.reason,
-        raw=f"{first.raw}\n--- asked again ---\n{second.raw or ''}" if failed else second.raw,
-        cause=f"{second.cause} (asked twice)" if failed else "",
-        retryable=second.retryable,
-        seconds=first.seconds + second.seconds,
-        usage=first.usage + second.usage,
-    )
+        return self._inquiry.grade(self._model, question, passages, cancel)

@@ -24,7 +24,7 @@ Structured = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class LlamaIndexModel:
-    """`streaming` are extra call arguments for a stream; `at_once` caps how many calls wait on the server together."""
+    """`streaming` are extra call arguments for a stream; `at_once` caps the replies waited for together."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class LlamaIndexModel:
         self._explain = explain
         self._structured = structured
         self._streaming = dict(streaming)
-        self._at_once = at_once
+        self._gate = asyncio.Semaphore(at_once)  # bound to the one loop of all model calls at first use
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         reply = self.complete_all([messages], cancel, schema)[0]
@@ -54,13 +54,11 @@ class LlamaIndexModel:
     ) -> list[Reply | Exception]:
         options = self._structured(schema) if schema else {}
 
+        async def ask(messages: Messages) -> Reply | Exception:
+            async with self._gate:
+                return await self._ask(messages, options)
+
         async def ask_all() -> list[Reply | Exception]:
-            gate = asyncio.Semaphore(self._at_once)
-
-            async def ask(messages: Messages) -> Reply | Exception:
-                async with gate:
-                    return await self._ask(messages, options)
-
             return list(await asyncio.gather(*(ask(messages) for messages in chats)))
 
         return wait_for(ask_all(), cancel)
@@ -98,7 +96,9 @@ class LlamaIndexModel:
 def _chat(messages: Messages) -> list[ChatMessage]:
     from llama_index.core.base.llms.types import ChatMessage
 
-    return [ChatMessage(role=role, content=text) for role, text in messages]
+    # Half a surrogate pair, as broken documents have them, cannot be sent.
+    sound = [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
+    return [ChatMessage(role=role, content=text) for role, text in sound]
 
 
 def _usage(response: ChatResponse | None) -> Usage:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
+from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
@@ -58,6 +59,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
 
 def model(host: str, name: str, timeout: float, at_once: int) -> LlamaIndexModel:
     """A chat model of the server at `host`; `timeout` in seconds for one reply, generous since CPUs are slow."""
+    import_llama_index()
     from llama_index.llms.ollama import Ollama
 
     llm = Ollama(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
+from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, ServerState
 
@@ -31,6 +32,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
 
 def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaIndexModel:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds for one reply."""
+    import_llama_index()
     from llama_index.llms.openai_like import OpenAILike
 
     llm = OpenAILike(

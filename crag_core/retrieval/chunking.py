@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crag_core.llama_import import import_llama_index
+
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
@@ -18,7 +20,7 @@ Tokenize = Callable[[str], Sequence[Any]]
 CHUNK_TOKENS = 220
 CHUNK_OVERLAP = 30
 # Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
-_CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
+CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None
     `tokenize` should be the embedding model's own; LlamaIndex's default counts otherwise. Ids are
     "<document id>-<ordinal>", so the same document always gives the same ids.
     """
+    import_llama_index()
     from llama_index.core.ingestion import IngestionPipeline
     from llama_index.core.node_parser import SentenceSplitter
     from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
@@ -48,7 +51,7 @@ def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None
         tokenizer=tokenize,
         paragraph_separator="\n\n",
         chunking_tokenizer_fn=split_lines,
-        secondary_chunking_regex=_CLAUSE,
+        secondary_chunking_regex=CLAUSE,
         include_prev_next_rel=False,
     )
     documents = [Document(text=page.text, id_=str(index)) for index, page in enumerate(pages)]
@@ -72,6 +75,7 @@ def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None
 
 def split_lines(text: str) -> list[str]:
     """Sentences, none of which crosses a line: a list item or a table row has no full stop to end it."""
+    import_llama_index()
     from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
 
     split_sentences = split_by_sentence_tokenizer()

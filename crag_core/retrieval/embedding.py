@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crag_core.errors import EmbeddingUnavailable
+from crag_core.llama_import import import_llama_index
 
 if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
@@ -94,6 +95,7 @@ class HuggingFaceEmbedder:
             return self._model
         source = self._find_source()
         try:
+            import_llama_index()
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 

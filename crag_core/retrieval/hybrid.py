@@ -1,4 +1,4 @@
-"""Meaning and words searched side by side and fused by rank."""
+"""Meaning and words searched side by side and fused by rank; and whole documents, read again from the index."""
 
 from __future__ import annotations
 
@@ -7,38 +7,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from crag_core.errors import DocumentMissing
+from crag_core.fusion import fuse_ranks
 from crag_core.protocols import Embedder, Found
 from crag_core.retrieval.store import Hit, PassageStore
-from crag_core.types import Passage, Scores
+from crag_core.types import Engine, Passage, Scores
 
 if TYPE_CHECKING:
     import numpy as np
 
-DENSE = "dense"
-KEYWORD = "keyword"
-# The constant of Cormack, Clarke and Büttcher 2009, doi:10.1145/1571941.1572114.
-RRF_K = 60
+_SEARCHED = {
+    Engine.HYBRID: (Engine.DENSE, Engine.KEYWORD),
+    Engine.DENSE: (Engine.DENSE,),
+    Engine.KEYWORD: (Engine.KEYWORD,),
+}
 _POOL = 4
 _LONGEST_QUESTION = 10_000
 
 
 class HybridRetriever:
-    """A `Retriever`. `engines` narrows it to one of them, which gives that engine's own order.
+    """A `Retriever`.
 
-    Every passage carries "cosine" (computed here from the stored vector, also for passages that only their words
-    found), "keyword" (BM25, where the words found it) and "rrf".
+    Every passage that a search finds carries "cosine" (computed here from the stored vector, also for passages that
+    only their words found), "keyword" (BM25, where the words found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore, embedder: Embedder, engines: Sequence[str] = (DENSE, KEYWORD)) -> None:
-        unknown = set(engines) - {DENSE, KEYWORD}
-        if unknown or not engines:
-            raise ValueError(f"expected engines among {DENSE!r} and {KEYWORD!r}, found {tuple(engines)}")
+    def __init__(self, store: PassageStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
-        self._engines = tuple(engines)
 
-    def retrieve(self, question: str, limit: int) -> Found:
-        """At most `limit` passages, best first; a blank question and an empty store find nothing."""
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+        """At most `limit` passages, best first; a blank question and an empty store find nothing.
+
+        One engine alone keeps its own order.
+        """
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count():
             return Found(())
@@ -46,36 +48,51 @@ class HybridRetriever:
 
         asked = np.asarray(self._embedder.embed_question(question), dtype=np.float32)
         pool = max(limit * _POOL, 20)
+        searched = _SEARCHED[engine]
         found: dict[str, list[Hit]] = {}
-        if DENSE in self._engines:
-            found[DENSE] = self._store.search_dense(asked.tolist(), pool)
-        if KEYWORD in self._engines:
-            found[KEYWORD] = self._store.search_keyword(question, pool)
+        if Engine.DENSE in searched:
+            found[Engine.DENSE.value] = self._store.search_dense(asked.tolist(), pool)
+        if Engine.KEYWORD in searched:
+            found[Engine.KEYWORD.value] = self._store.search_keyword(question, pool)
         hits = {hit.passage.id: hit for ranked in found.values() for hit in ranked}
         rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}
         best = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))[:limit]
-        words = {hit.passage.id: hit.score for hit in found.get(KEYWORD, ())}
+        words = {hit.passage.id: hit.score for hit in found.get(Engine.KEYWORD, ())}
         passages = tuple(
             _describe(hits[id_].passage, cosines[id_], words.get(id_), rrf[id_], _name_finders(id_, found))
             for id_ in best
         )
         return Found(passages, measure_agreement([hits[id_].vector for id_ in best]))
 
+    def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Each document whole, as one passage without scores, once each and in the order asked for.
+
+        Raises `DocumentMissing` for the first that is not indexed, or not any more.
+        """
+        return tuple(self._read_file(document_id) for document_id in dict.fromkeys(document_ids))
+
+    def _read_file(self, document_id: str) -> Passage:
+        pieces = self._store.passages_of(document_id)
+        text = self._store.read_document(document_id) if pieces else None
+        if text is None:
+            raise DocumentMissing(
+                f"Expected the id of an indexed document, found {document_id[:80]!r}.",
+                hint="It was deleted or replaced by a new version: choose the file again, or add it once more.",
+            )
+        return Passage(
+            id=f"file-{document_id}",
+            text=text,
+            source=pieces[0].source,
+            document_id=document_id,
+            found_by=("read_file",),
+        )
+
 
 def clean_question(question: str) -> str:
     """Letters composed as in the index (some keyboards send "a" and its dots apart), nothing that UTF-8 cannot hold."""
     sound = question[:_LONGEST_QUESTION].encode("utf-8", "replace").decode()
     return unicodedata.normalize("NFC", sound).strip()
-
-
-def fuse_ranks(rankings: Sequence[Sequence[str]], k: int = RRF_K) -> dict[str, float]:
-    """Reciprocal-rank fusion: each ranking gives its n-th entry (from 1) 1 / (k + n)."""
-    fused: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, id_ in enumerate(ranking, 1):
-            fused[id_] = fused.get(id_, 0.0) + 1.0 / (k + rank)
-    return fused
 
 
 def measure_cosine(left: np.ndarray, right: np.ndarray) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentRefused, StoreUnavailable
+from crag_core.llama_import import import_llama_index
 from crag_core.protocols import Embedder
 from crag_core.retrieval.chunking import Source, Tokenize, split_pages
 from crag_core.retrieval.readers import Page, load_content, read_document
@@ -77,6 +78,7 @@ class Indexer:
         if added and not nodes:
             raise DocumentRefused(f"{name}: was deleted from the index while it was added.", hint="Add it again.")
         if added:
+            import_llama_index()
             from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
             table = self._table.create(len(nodes[0].get_embedding()))

@@ -16,6 +16,7 @@ from typing import Any
 from crag_core.protocols import Embedder
 from crag_core.retrieval.chunking import Tokenize
 from crag_core.retrieval.indexing import Indexer
+from crag_core.retrieval.joining import join_passages
 from crag_core.retrieval.reports import Hit, IndexedDocument, Ingested, IngestOutcome, OnProgress, Progress
 from crag_core.retrieval.table import DOCUMENT_ID, PassageTable, explain_faults
 from crag_core.types import Passage
@@ -98,6 +99,11 @@ class PassageStore:
         columns = {name: column for name, column in _PASSAGE.items() if name != "vector"}
         passages = [_to_passage(row) for row in self._table.scan(columns, document_id)]
         return tuple(sorted(passages, key=lambda passage: passage.ordinal))
+
+    def read_document(self, document_id: str) -> str | None:
+        """The whole text as it was read from the file, but for white space; None for a document that is not there."""
+        passages = self.passages_of(document_id)
+        return join_passages(passages, self._tokenize) if passages else None
 
     def count(self) -> int:
         """Passages of all documents."""

@@ -10,8 +10,6 @@ from threading import Lock
 from crag_core.protocols import Cancel, Clock, WebReply, WebSearcher
 from crag_core.types import WebOutcome
 
-_WORTH_KEEPING = (WebOutcome.USED, WebOutcome.EMPTY)
-
 
 class CachedSearcher:
     """Keeps at most `size` answers for `seconds`; failures are not kept. Safe to share between sessions."""
@@ -28,6 +26,10 @@ class CachedSearcher:
         self.last: WebReply | None = None
         """The newest answer of any session, for a health display."""
 
+    @property
+    def name(self) -> str:
+        return self._searcher.name
+
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         key = (" ".join(query.split()).casefold(), limit)
         now = self._clock()
@@ -37,10 +39,17 @@ class CachedSearcher:
                 self._kept.move_to_end(key)
                 return replace(reply, from_cache=True)
         self.last = reply = self._searcher.search(query, limit, cancel)
-        if reply.outcome in _WORTH_KEEPING:
+        if _is_worth_keeping(reply):
             with self._lock:
                 self._kept[key] = (now, reply)
                 self._kept.move_to_end(key)
                 while len(self._kept) > self._size:
                     self._kept.popitem(last=False)
         return reply
+
+
+def _is_worth_keeping(reply: WebReply) -> bool:
+    """Results always; "nothing found" only from all that were asked, for one that failed may know more in a minute."""
+    if reply.outcome is WebOutcome.EMPTY:
+        return all(attempt.outcome is WebOutcome.EMPTY for attempt in reply.attempts)
+    return reply.outcome is WebOutcome.USED

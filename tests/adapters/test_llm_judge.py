@@ -74,6 +74,8 @@ UGLY = [
     ('{"score": 7, "reasoning": "high"}', "outside 0 to 1"),
     ('{"score": -0.2, "reasoning": "low"}', "outside 0 to 1"),
     ('{"score": true, "reasoning": "yes"}', "not a number"),
+    ('{"score": 0.2, "reasoning": "no"}\n{"score": 0.9, "reasoning": "yes"}', "more than one score"),
+    ('{"score": 0.2, "reasoning": "it says {"score": 1.0}"}', "more than one score"),
     ("I cannot judge this.", "no score"),
 ]
 

@@ -311,3 +311,27 @@ def test_timeout_of_the_work_itself_is_raised() -> None:
 
     with pytest.raises(TimeoutError, match="of the work"):
         background.wait_for(work(), no_cancel())
+
+
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(server: ModelServer) -> None:
+    reply = model_of(server).complete((("user", "broken \ud800 text"),), no_cancel())
+    assert reply.text == REPLY
+    assert server.engine.asks[-1].messages[0]["content"] == "broken ? text"
+
+
+def test_two_groups_of_calls_at_once_share_the_cap(server: ModelServer) -> None:
+    slow = ScriptedModel(lambda messages: REPLY, delay_s=0.02)
+    with type(server)(slow) as other:
+        model = model_of(other, at_once=1)
+        seen: list[int] = []
+
+        def ask() -> None:
+            model.complete_all([CHAT, CHAT], no_cancel())
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            seen.append(other.active)
+            time.sleep(0.002)
+        assert len(slow.asks) == 4 and max(seen) == 1

@@ -122,6 +122,8 @@ def test_newest_answer_is_shown_for_health() -> None:
 
 def test_many_threads_get_their_own_answers() -> None:
     class Echo:
+        name = "Echo"
+
         def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
             return WebReply(WebOutcome.USED, "Echo", (web_passage(1, query),))
 
@@ -136,6 +138,8 @@ def test_slow_search_holds_up_nobody_else() -> None:
     going, leave = threading.Event(), threading.Event()
 
     class Slow:
+        name = "Slow"
+
         def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
             if query == "slow":
                 going.set()

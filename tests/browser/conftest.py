@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from fpdf import FPDF
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -49,9 +52,7 @@ def page(browser: Browser) -> Iterator[Page]:
 @contextmanager
 def serve(home: Path, **environment: str) -> Iterator[str]:
     """The application as a user starts it, on a free port; its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = find_port()
     command = [
         sys.executable,
         "-m",
@@ -79,13 +80,63 @@ def serve(home: Path, **environment: str) -> Iterator[str]:
         log.close()
 
 
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @pytest.fixture(scope="session")
-def empty_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def metrics_port() -> int:
+    """Where `empty_app` serves its metrics."""
+    return find_port()
+
+
+@pytest.fixture(scope="session")
+def empty_app(tmp_path_factory: pytest.TempPathFactory, metrics_port: int) -> Iterator[str]:
     """The application without any document: its first start is over, the sample documents were removed."""
     home = tmp_path_factory.mktemp("home")
     (home / "sample-indexed").touch()
-    with serve(home) as url:
+    with serve(home, CRAG_METRICS_PORT=str(metrics_port)) as url:
         yield url
+
+
+HOSTILE = (
+    "Visit https://evil.example or mail eve@evil.example <img src=x onerror=alert(1)> :red[boo] "
+    "[click](https://evil.example)"
+)
+
+
+@pytest.fixture
+def lighthouse(tmp_path: Path) -> Path:
+    """A document of two pages, the same each time."""
+    pdf = FPDF()
+    pdf.set_creation_date(datetime(2025, 1, 1, tzinfo=UTC))
+    pdf.set_font("Helvetica", size=12)
+    for text in (
+        "The lighthouse of Skerry Point was built in 1854. Its lamp was electrified in 1931.",
+        f"The keeper is paid 31 crowns a week. The tower is 42 metres high and has 196 steps. {HOSTILE}",
+    ):
+        pdf.add_page()
+        pdf.multi_cell(0, 8, text)
+    path = tmp_path / "lighthouse.pdf"
+    pdf.output(str(path))
+    return path
+
+
+def upload(page: Page, url: str, *files: Path) -> None:
+    """Index files in a session of its own; returns once each of them has its outcome."""
+    page.goto(f"{url}/documents")
+    expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
+    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    page.locator("input[type=file]").set_input_files([str(file) for file in files])
+    page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
+    expect(page.get_by_text(re.compile(r"indexed, \d+ passage|already indexed")).first).to_be_visible()
+
+
+def ask(page: Page, question: str) -> None:
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Ask", exact=False).last.click()
 
 
 def _answers(url: str) -> bool:

@@ -6,48 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
-from fpdf import FPDF
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serve
+from tests.browser.conftest import ask, upload
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 
-HOSTILE = "Visit https://evil.example or mail eve@evil.example <img src=x onerror=alert(1)> :red[boo] [click](https://evil.example)"
 
-
-def make_pdf(path: Path) -> Path:
-    pdf = FPDF()
-    pdf.set_font("Helvetica", size=12)
-    for text in (
-        "The lighthouse of Skerry Point was built in 1854. Its lamp was electrified in 1931.",
-        f"The keeper is paid 31 crowns a week. The tower is 42 metres high and has 196 steps. {HOSTILE}",
-    ):
-        pdf.add_page()
-        pdf.multi_cell(0, 8, text)
-    pdf.output(str(path))
-    return path
-
-
-def upload(page: Page, url: str, *files: Path) -> None:
-    page.goto(f"{url}/documents")
-    expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
-    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
-    page.locator("input[type=file]").set_input_files([str(file) for file in files])
-    page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
-
-
-def ask(page: Page, question: str) -> None:
-    page.get_by_label("Your question").fill(question)
-    page.get_by_role("button", name="Ask", exact=False).last.click()
-
-
-def test_upload_ask_and_slide(page: Page, empty_app: str, tmp_path: Path) -> None:
+def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"")
-    upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"), bad)
+    upload(page, empty_app, lighthouse, bad)
     expect(page.get_by_text("indexed, 2 passages")).to_be_visible()
     expect(page.get_by_text(re.compile("bad.pdf.*empty", re.DOTALL)).first).to_be_visible()
 
@@ -90,16 +61,14 @@ def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.get_by_text("How this run went").click()
     run = page.get_by_text(re.compile("^Run [0-9a-f]{12}"))
     told = run.inner_text()
-    page.get_by_text("What every policy makes").click()
     page.get_by_role("slider").nth(1).focus()
     page.keyboard.press("End")
     expect(page).to_have_url(re.compile("thresholds="))
     assert run.inner_text() == told
 
 
-def test_hostile_text_stays_text(page: Page, empty_app: str, tmp_path: Path) -> None:
-    upload(page, empty_app, make_pdf(tmp_path / "lighthouse.pdf"))
-    expect(page.get_by_text(re.compile(r"lighthouse\.pdf.*, 2 passages"))).to_be_visible()
+def test_hostile_text_stays_text(page: Page, empty_app: str, lighthouse: Path) -> None:
+    upload(page, empty_app, lighthouse)
     page.get_by_role("link", name="Ask").click()
     ask(page, "What is a keeper paid? https://evil.example <b>bold</b>")
     expect(page.get_by_text("evil.example").first).to_be_visible()
@@ -107,12 +76,16 @@ def test_hostile_text_stays_text(page: Page, empty_app: str, tmp_path: Path) -> 
     assert page.locator("img[src='x']").count() == 0
 
 
-def test_stop_really_stops(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "sample-indexed").touch()
+def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None:
     engine = ScriptedModel(lambda messages: "word " * 400, delay_s=0.1)
-    with OllamaServer(engine) as server, serve(tmp_path, OLLAMA_HOST=server.url) as url:
-        upload(page, url, make_pdf(tmp_path / "lighthouse.pdf"))
-        expect(page.get_by_text("indexed, 2 passages")).to_be_visible()
+    upload(page, empty_app, lighthouse)
+    with OllamaServer(engine) as server:
+        page.get_by_role("link", name="Settings").click()
+        page.get_by_label("Ollama answers at").fill(server.url)
+        page.get_by_role("button", name="Use these").click()
+        expect(page.get_by_text("Ollama answers with 1 model")).to_be_visible()
+        page.get_by_role("combobox", name="Answers written by").click()
+        page.get_by_role("option", name="smollm2").click()
         page.get_by_role("link", name="Ask").click()
         ask(page, "How high is the tower of the lighthouse?")
         expect(page.get_by_text("word word").first).to_be_visible()

@@ -13,10 +13,13 @@ from crag_core.types import (
     AnswerState,
     CorrectionKind,
     Decision,
+    Engine,
     EvaluatorCard,
     Grade,
     Origin,
     Passage,
+    Retrieval,
+    Round,
     Scores,
     Strip,
     StripVerdict,
@@ -94,6 +97,12 @@ def web_page(name: str, text: str) -> Passage:
 def searched(*pages: Passage, strips: tuple[Strip, ...] = ()) -> WebSearch:
     outcome = WebOutcome.USED if pages else WebOutcome.EMPTY
     return WebSearch(outcome, "ferry fares", "the question's keywords", "duckduckgo", passages=pages, strips=strips)
+
+
+def round_of(path: str, *found: Passage, query: str = "ferry fares", signals: Scores = ()) -> Round:
+    """A later retrieval; `path` names the rounds that led to it, and itself last: "keyword refine"."""
+    retrieval = Retrieval(query, Engine.HYBRID, found)
+    return Round(tuple(path.split()), (retrieval,), "written by hand", signals=signals)
 
 
 def settings(of: Policy) -> RunSettings:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.decide import decide, effective_scores, match_rule, readable
-from crag_core.types import Action, CorrectionKind, Scores
+from crag_core.decide import decide, effective_scores, match_rule
+from crag_core.figures import readable
+from crag_core.types import Action, CorrectionKind, Decision, Grade, Scores
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
@@ -214,7 +215,6 @@ def test_signals_without_any_measure_are_ambiguous_and_search_nothing() -> None:
         ((0.6999, 0.6999, 0.6999), 0.6999, AMBIGUOUS),
         ((0.3, 0.3, 0.3), 0.3, AMBIGUOUS),
         ((0.31, 0.0, 0.0), 0.31, AMBIGUOUS),
-        ((0.2999, 0.2, 0.1), 0.2999, INCORRECT),
     ],
 )
 def test_agentic_takes_the_mean_of_what_is_worth_keeping(
@@ -227,6 +227,12 @@ def test_agentic_takes_the_mean_of_what_is_worth_keeping(
 
 def test_agentic_names_the_passages_behind_its_mean() -> None:
     assert decide(policy("agentic"), *graded(0.9, 0.1, 0.5)).deciding == ("p1", "p3")
+
+
+def test_agentic_has_no_mean_where_nothing_is_worth_keeping() -> None:
+    decision = decide(policy("agentic"), *graded(0.2999, 0.2, 0.1))
+    assert (decision.action, decision.score, decision.confidence) == (INCORRECT, None, None)
+    assert decision.deciding == ("p1", "p2", "p3")
 
 
 def test_pinned_files_come_first_among_the_rules() -> None:
@@ -288,25 +294,56 @@ def test_nothing_retrieved_is_incorrect(name: str) -> None:
         assert decision.reason == "nothing was retrieved"
 
 
-@pytest.mark.parametrize("name", ["paper", "worst-chunk", "rank-weighted", "agentic"])
-def test_everything_ungraded_is_ambiguous_and_searches_nothing(name: str) -> None:
+GRADING = ("paper", "worst-chunk", "rank-weighted", "agentic")
+MORE_EVIDENCE = (CorrectionKind.WEB_SEARCH, CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE)
+
+
+def draws_no_conclusion(decision: Decision) -> bool:
+    """Nothing is discarded, and nothing more is looked for."""
+    return decision.next_round is None and not any(map(decision.wants, (*MORE_EVIDENCE, CorrectionKind.DISCARD)))
+
+
+@pytest.mark.parametrize("name", GRADING)
+def test_everything_ungraded_is_ambiguous_and_draws_no_conclusion(name: str) -> None:
     decision = decide(policy(name), *graded(None, None, None))
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
     assert decision.reason == "no passage could be graded"
-    assert not decision.wants(CorrectionKind.WEB_SEARCH)
+    assert draws_no_conclusion(decision)
 
 
 def test_everything_ungraded_searches_when_the_policy_says_so() -> None:
     eager = replace(policy("paper"), web_when_ungraded=True)
     assert decide(eager, *graded(None, None)).wants(CorrectionKind.WEB_SEARCH)
+    eager = replace(policy("agentic"), web_when_ungraded=True)
+    assert decide(eager, *graded(None, None, None)).next_round == "refine"
 
 
-@pytest.mark.parametrize("name", ["paper", "worst-chunk", "rank-weighted", "agentic"])
-def test_a_run_that_never_graded_says_so(name: str) -> None:
-    decision = decide(policy(name), passages(3), None)
-    assert decision.action is AMBIGUOUS
+@pytest.mark.parametrize("name", GRADING)
+@pytest.mark.parametrize("grades", [None, (), (grade("another", 0.9),)])
+def test_a_run_that_never_graded_says_so(name: str, grades: tuple[Grade, ...] | None) -> None:
+    decision = decide(policy(name), passages(3), grades)
+    assert (decision.action, decision.score) == (AMBIGUOUS, None)
     assert decision.reason == "no passage was graded in this run"
-    assert not decision.wants(CorrectionKind.WEB_SEARCH)
+    assert draws_no_conclusion(decision)
+
+
+@pytest.mark.parametrize("name", GRADING)
+def test_grades_of_another_iteration_do_not_hide_that_nothing_could_be_graded(name: str) -> None:
+    found, grades = graded(None, None, None)
+    alone = decide(policy(name), found, grades)
+    assert decide(policy(name), found, (*grades, grade("another", 0.9))) == alone
+
+
+def test_a_grade_beyond_the_judged_passages_is_none_of_theirs() -> None:
+    decision = decide(policy("rank-weighted"), *graded(None, None, None, None, None, 0.9))
+    assert decision.reason == "no passage could be graded"
+
+
+@pytest.mark.parametrize("name", ["heuristic", "signals"])
+def test_signals_that_could_not_be_measured_draw_no_conclusion(name: str) -> None:
+    decision = decide(policy(name), *graded(None, None, None))
+    assert (decision.action, decision.score) == (AMBIGUOUS, None)
+    assert draws_no_conclusion(decision)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +389,8 @@ def test_grades_may_come_in_any_order() -> None:
         ("worst-chunk", (0.2999, 0.9), "worst score 0.2999 is below lower 0.3000"),
         ("rank-weighted", (0.3,), "rank-weighted mean 0.30 does not exceed lower 0.30"),
         ("agentic", (0.9, 0.1, 0.5), "mean of 2 kept passages 0.70 reaches upper 0.70"),
-        ("agentic", (0.29, 0.1, 0.2), "best score 0.29 is below lower 0.30"),
+        ("agentic", (0.29, 0.1, 0.2), "no passage reaches lower 0.30, the best scores 0.29"),
+        ("agentic", (0.2999, 0.1, 0.2), "no passage reaches lower 0.3000, the best scores 0.2999"),
     ],
 )
 def test_reasons_are_said_in_numbers(name: str, scores: tuple[float, ...], reason: str) -> None:
@@ -369,6 +407,9 @@ def test_no_reason_ever_looks_contradictory(name: str, scores: list[float]) -> N
     if "lies between" in reason:
         score, low, high = numbers
         assert low <= score < high
+    elif "no passage reaches" in reason:
+        limit, best = numbers
+        assert best < limit
     else:
         score, limit = numbers
         relation = {
@@ -378,6 +419,25 @@ def test_no_reason_ever_looks_contradictory(name: str, scores: list[float]) -> N
             "does not exceed": score == limit,
         }
         assert all(holds for words, holds in relation.items() if words in reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "confidence"),
+    [
+        ("paper", (0.9,), 0.9),
+        ("paper", (0.5,), 0.5),
+        ("paper", (0.1,), 0.9),
+        ("paper", (0.0,), 1.0),
+        ("paper", (None,), None),
+        ("signals", (0.25,), 0.75),
+        ("agentic", (0.1, 0.1), 1.0),  # a rule
+    ],
+)
+def test_confidence_is_that_of_the_action(
+    name: str, scores: tuple[float | None, ...], confidence: float | None
+) -> None:
+    decision = decide(policy(name), *graded(*scores), even(scores[0]) if scores[0] is not None else ())
+    assert decision.confidence == confidence
 
 
 @pytest.mark.parametrize(

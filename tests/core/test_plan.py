@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crag_core.decide import decide
-from crag_core.types import Action, Correction, CorrectionKind
+from crag_core.policy import Loop, Policy, Strategy
+from crag_core.types import Action, Correction, CorrectionKind, Handling
 from tests.core.builders import POLICIES, even, graded, kinds, passages, policy
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
@@ -46,6 +49,7 @@ def test_each_action_of_each_policy_has_its_corrections(
     decision = decide(policy(name), found, grades, even(score))
     assert (decision.action, kinds(decision)) == (action, plan)
     assert decision.label == policy(name).route(action).label
+    assert decision.handling is policy(name).route(action).passages
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -130,6 +134,101 @@ def test_the_search_says_how_long_its_query_and_how_many_results(name: str, word
     plan = {step.kind: step.reason for step in decide(policy(name), *graded(0.1, 0.1)).plan}
     assert f"at most {words} words" in plan[REWRITE]
     assert f"up to {results} results" in plan[WEB]
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "following", "why"),
+    [
+        ("heuristic", 0.9, None, None),
+        ("heuristic", 0.6, "expand", "partly relevant: retrieve again with an expanded question"),
+        ("heuristic", 0.1, None, None),
+        ("agentic", 0.9, None, None),
+        ("agentic", 0.5, "refine", "AMBIGUOUS: retrieve more with refined keywords (iteration 2 of 3)"),
+        ("agentic", 0.1, "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 3)"),
+        ("paper", 0.5, None, None),
+    ],
+)
+def test_a_decision_names_the_round_that_it_asks_for(
+    name: str, score: float, following: str | None, why: str | None
+) -> None:
+    decision = decide(policy(name), *graded(score, score, score), even(score))
+    assert decision.next_round == following
+    assert [step.reason for step in decision.plan if step.kind in (EXPAND, RE_RETRIEVE)] == ([why] if why else [])
+
+
+def looping(iterations: int) -> Policy:
+    return replace(policy("agentic"), loop=Loop(iterations))
+
+
+@pytest.mark.parametrize(
+    ("path", "following", "why"),
+    [
+        ((), "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 5)"),
+        (
+            ("keyword",),
+            "rewritten",
+            "INCORRECT: retrieve by meaning, with the question in other words (iteration 3 of 5)",
+        ),
+        (("refine",), "keyword", "INCORRECT: retrieve by keywords alone (iteration 3 of 5)"),
+        (("keyword", "rewritten"), "expanded", "INCORRECT: retrieve with an expanded question (iteration 4 of 5)"),
+        (("keyword", "rewritten", "expanded"), "web", None),
+        (("keyword", "refine", "rewritten", "refine"), None, None),
+    ],
+)
+def test_strategies_come_in_their_order_each_once(
+    path: tuple[str, ...], following: str | None, why: str | None
+) -> None:
+    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), path)
+    assert decision.next_round == following
+    assert [step.reason for step in decision.plan if step.kind is RE_RETRIEVE] == ([why] if why else [])
+
+
+def test_the_web_is_the_last_strategy() -> None:
+    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), ("keyword", "rewritten", "expanded"))
+    assert kinds(decision) == WEB_ONLY
+
+
+def test_without_the_web_among_the_strategies_the_last_one_ends_the_way() -> None:
+    of = replace(policy("agentic"), loop=Loop(9, (Strategy.KEYWORD,)))
+    decision = decide(of, *graded(0.1, 0.1, 0.1), (), ("keyword",))
+    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept", "dropped"),
+    [
+        ((0.1, 0.2, 0.25), "use 3 passages as they are", ()),
+        ((0.1, 0.2, 0.5), "use 1 passages as they are", ("p1", "p2")),
+        ((0.1, None, 0.25), "use 1 passages as they are", ("p1", "p3")),
+    ],
+)
+def test_the_last_iteration_answers_from_what_there_is(
+    scores: tuple[float | None, ...], kept: str, dropped: tuple[str, ...]
+) -> None:
+    decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
+    reasons = {step.kind: step.reason for step in decision.plan}
+    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
+    assert tuple(discards(decision.plan)) == dropped
+    assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)
+
+
+def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
+    assert kinds(decide(looping(2), (), (), (), ("keyword",))) == (GENERATE,)
+
+
+def test_an_expanded_retrieval_is_asked_for_once() -> None:
+    found, grades = graded(0.6, 0.6, 0.6)
+    decision = decide(policy("heuristic"), found, grades, even(0.6), ("expand",))
+    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
+def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
+    decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
+    assert decision.next_round is None
+    assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
 
 
 def test_the_refinement_names_its_cut_off() -> None:

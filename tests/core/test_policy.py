@@ -7,9 +7,20 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.policy import Aggregation, FastPath, Handling, Policy, StripOrder, WebUse, parse_policy
-from crag_core.types import Action
+from crag_core.errors import BadRecord, UnknownName
+from crag_core.policy import (
+    Again,
+    Aggregation,
+    Expansion,
+    FastPath,
+    Loop,
+    Policy,
+    Strategy,
+    StripOrder,
+    WebUse,
+    parse_policy,
+)
+from crag_core.types import Action, Handling
 from tests.core.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 DESCRIBED: dict[str, dict[str, Any]] = {
@@ -24,7 +35,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "web_query_words": 10,
     },
     "rank-weighted": {
-        "evaluator": "llm",
+        "evaluator": "llm-batch",
         "aggregation": Aggregation.RANK_WEIGHTED,
         "lower": 0.3,
         "upper": 0.7,
@@ -42,6 +53,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "lower_is_inclusive": True,
         "weights": (("keyword_overlap", 0.3), ("coherence", 0.4), ("length_adequacy", 0.15), ("diversity", 0.15)),
         "web_limit": 5,
+        "expansion": Expansion(synonyms_per_term=2, vocabulary=4, max_passages=20),
     },
     "signals": {
         "aggregation": Aggregation.SIGNALS,
@@ -49,14 +61,17 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "upper": 0.7,
         "lower_is_inclusive": True,
         "weights": (("rerank_top3", 0.4), ("keyword_coverage", 0.3), ("agreement", 0.3)),
+        "web_seconds": 10.0,
+        "web_cooldown": 30.0,
     },
     "agentic": {
-        "evaluator": "llm",
+        "evaluator": "llm-list",
         "aggregation": Aggregation.MEAN_OF_KEPT,
         "lower": 0.3,
         "upper": 0.7,
         "ungraded_score": 0.5,
         "fast_path": FastPath(read_file=True, few_context=2, high_vector_score=0.8),
+        "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
 }
 
@@ -107,6 +122,13 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert not of.upper_is_exclusive
     if name != "agentic":
         assert of.fast_path == FastPath()
+        assert not any(of.route(action).re_retrieve for action in Action)
+    if name != "heuristic":
+        assert not any(of.route(action).expand for action in Action)
+    if name != "signals":
+        assert (of.web_seconds, of.web_cooldown) == (None, None)
+    if name != "paper":
+        assert of.strips.top is None
 
 
 def test_the_finer_points_of_single_policies() -> None:
@@ -117,9 +139,57 @@ def test_the_finer_points_of_single_policies() -> None:
     assert policy_file("heuristic").strips.token_budget == 8000
     strips = policy_file("signals").strips
     assert (strips.cutoff, strips.order, strips.token_budget) == (0.5, StripOrder.RELEVANCE, 4096)
-    assert policy_file("paper").strips.order is StripOrder.DOCUMENT
+    strips = policy_file("paper").strips
+    assert (strips.order, strips.top) == (StripOrder.DOCUMENT, 5)
     agentic = policy_file("agentic")
-    assert agentic.ambiguous.re_retrieve and agentic.incorrect.re_retrieve and not agentic.correct.re_retrieve
+    assert [agentic.route(action).re_retrieve for action in Action] == [None, Again.REFINE, Again.NEXT_STRATEGY]
+    assert agentic.incorrect.keep_original_without_web
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "thresholds"),
+    [
+        # The paper's -1..1 as (s + 1) / 2: PopQA 0.59 and -0.99, the others 0.5 or 0.95 and -0.91.
+        ("paper", "popqa", (0.005, 0.795, 0.25)),
+        ("paper", "pubhealth", (0.045, 0.75, 0.25)),
+        ("paper", "arc-challenge", (0.045, 0.75, 0.25)),
+        ("paper", "biography", (0.045, 0.975, 0.25)),
+        ("worst-chunk", "conservative", (0.4, 0.8, 0.25)),  # the cut-off stays what it was
+        ("worst-chunk", "aggressive", (0.2, 0.6, 0.25)),
+    ],
+)
+def test_a_preset_has_the_thresholds_of_its_description(
+    name: str, preset: str, thresholds: tuple[float, float, float]
+) -> None:
+    of = policy_file(name).preset(preset)
+    assert (of.lower, of.upper, of.strips.cutoff) == thresholds
+    assert replace(of, lower=0.0, upper=1.0, strips=policy_file(name).strips) == replace(
+        policy_file(name), lower=0.0, upper=1.0
+    )
+
+
+@pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_preset_says_for_what_it_was_chosen(path: Any) -> None:
+    presets = policy_file(path.stem).presets
+    assert all(preset.note for preset in presets)
+    assert len({preset.name for preset in presets}) == len(presets)
+    assert bool(presets) is (path.stem in ("paper", "worst-chunk"))
+
+
+def test_an_unknown_preset_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownName) as refusal:
+        policy_file("worst-chunk").preset("agressive")
+    assert refusal.value.message == "Unknown preset of policy 'worst-chunk' 'agressive'."
+    assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
+    of, given = policy_file(name), policy_file(name).without_retrieval()
+    assert given.loop.max_iterations == 1
+    assert not any(given.route(action).expand for action in Action)
+    unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
+    assert given == replace(of, loop=replace(of.loop, max_iterations=1), **unexpanding)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -165,6 +235,8 @@ def test_what_a_file_leaves_out_takes_its_default() -> None:
     of = parse_policy(TOML, "mine")
     assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, 2048)
     assert (of.correct.web, of.ungraded_score, of.web_limit) == (WebUse.NEVER, None, 5)
+    assert (of.strips.top, of.web_seconds, of.web_cooldown, of.presets) == (None, None, None, ())
+    assert (of.loop, of.expansion, of.ambiguous.re_retrieve) == (Loop(3, tuple(Strategy)), Expansion(2, 4, 20), None)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +255,17 @@ def test_what_a_file_leaves_out_takes_its_default() -> None:
         ("lower = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
         ("lower = " + "9" * 5000, "Policy 'mine' is not valid TOML"),
         ('aggregation = "signals"', "aggregation 'signals' needs weights with a positive sum"),
+        ("grade_top = 0", "grade_top must be 1 or more, found 0"),
+        ("web_limit = 0", "web_limit must be 1 or more, found 0"),
+        ("web_query_words = -3", "web_query_words must be 1 or more, found -3"),
+        ('web_query_words = "x"', "policy mine.web_query_words: expected int, found str 'x'"),
+        ("web_seconds = 0", "web_seconds must be more than 0 seconds, found 0"),
+        ("web_cooldown = -1.5", "web_cooldown must be more than 0 seconds, found -1.5"),
+        ("loop.max_iterations = 0", "loop.max_iterations must be 1 or more, found 0"),
+        ('loop.strategies = ["keyword", "google"]', "expected one of keyword, rewritten, expanded, web"),
+        ("expansion.max_passages = 0", "expansion.max_passages must be 1 or more, found 0"),
+        ('presets = [{name = "odd", lower = 0.9, upper = 0.1}]', "preset 'odd' needs 0 <= lower <= upper <= 1"),
+        ('presets = [{name = "odd", lower = 0.1}]', "policy mine.presets[0].upper: missing"),
     ],
 )
 def test_a_wrong_line_is_refused_by_name(line: str, message: str) -> None:
@@ -198,8 +281,18 @@ def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:
         parse_policy(TOML.replace('label = "Correct"', 'lable = "Correct"'), "mine")
     with pytest.raises(BadRecord, match=r"strips\.cutoff must lie in 0\.\.1"):
         parse_policy(TOML.replace("cutoff = 0.30", "cutoff = 30"), "mine")
+    with pytest.raises(BadRecord, match=r"strips\.top must be 1 or more, found 0"):
+        parse_policy(TOML.replace("cutoff = 0.30", "top = 0"), "mine")
     with pytest.raises(BadRecord, match=r"policy mine\.incorrect\.passages: expected one of whole, refine"):
         parse_policy(TOML.replace('passages = "discard"', 'passages = "burn"'), "mine")
+    with pytest.raises(BadRecord, match=r"policy mine\.incorrect\.re_retrieve: expected one of refine, next-strategy"):
+        parse_policy(TOML + "re_retrieve = true", "mine")
+
+
+def test_signals_of_one_retrieval_cannot_decide_over_another() -> None:
+    text = policy_text("signals") + '\nre_retrieve = "next-strategy"\n'
+    with pytest.raises(BadRecord, match="measures one retrieval; re_retrieve needs passage scores"):
+        parse_policy(text, "signals")
 
 
 def test_a_policy_without_an_action_is_refused() -> None:
@@ -258,10 +351,3 @@ def test_a_weight_of_no_signal_or_below_zero_is_refused(line: str, named: str) -
     text = text.replace("\nagreement = 0.3\n", "\n") if named == "agreement" else text
     with pytest.raises(BadRecord, match=named):
         parse_policy(text, "signals")
-
-
-@pytest.mark.parametrize("line", ["grade_top = 0", "web_query_words = 'x'"])
-def test_limits_of_nothing_are_refused(line: str) -> None:
-    text = line + "\n" + policy_text("paper").replace("web_query_words = 3\n", "")
-    with pytest.raises(BadRecord):
-        parse_policy(text, "paper")

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crag_core.errors import BadRecord
-from crag_core.policy import Aggregation, FastPath, Policy, Route, StripRules
+from crag_core.policy import Aggregation, Expansion, FastPath, Loop, Policy, Preset, Route, StripRules
 from crag_core.records import fingerprint, from_plain, to_plain
 from crag_core.trace import RunSettings, Trace
 from crag_core.types import (
+    Action,
     Answer,
     Correction,
     Decision,
@@ -27,10 +28,13 @@ from crag_core.types import (
     Grade,
     Knowledge,
     Passage,
+    Retrieval,
+    Round,
     Step,
     Strip,
     StripVerdict,
     Usage,
+    WebAttempt,
     WebSearch,
 )
 from tests.core.builders import POLICIES, policy
@@ -41,12 +45,17 @@ RECORDS = [
     Decision,
     EvaluatorCard,
     Excerpt,
+    Expansion,
     Extraction,
     FastPath,
     Grade,
     Knowledge,
+    Loop,
     Passage,
     Policy,
+    Preset,
+    Retrieval,
+    Round,
     Route,
     RunSettings,
     Step,
@@ -55,6 +64,7 @@ RECORDS = [
     StripVerdict,
     Trace,
     Usage,
+    WebAttempt,
     WebSearch,
 ]
 
@@ -85,14 +95,44 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 def records_of(kind: type) -> st.SearchStrategy[Any]:
     fields = {name: values_of(hint) for name, hint in typing.get_type_hints(kind).items()}
-    if kind is not Policy:
-        return st.builds(kind, **fields)
-    del fields["lower"], fields["upper"]
-    weights = st.tuples(st.tuples(st.just("agreement"), st.floats(0.1, 1.0)))
+    if kind is Round:
+        fields["path"] = st.lists(texts, min_size=1, max_size=2).map(tuple)
+        fields["retrievals"] = st.lists(records_of(Retrieval), min_size=1, max_size=2).map(tuple)
+    return policies(fields) if kind is Policy else st.builds(kind, **fields)
+
+
+def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Policy]:
+    """Policies within the bounds that they check: lower <= upper, seconds above 0, retrieving again by grades only."""
+    names = ("weights", "aggregation", "web_seconds", "web_cooldown", "presets")
+    free = {name: values for name, values in fields.items() if name not in ("lower", "upper", *names)}
     pair = st.tuples(shares, shares).map(sorted)
-    return pair.flatmap(
-        lambda ends: st.builds(Policy, **fields | {"weights": weights}, lower=st.just(ends[0]), upper=st.just(ends[1]))
+    seconds = st.none() | st.floats(0.1, 60.0)
+    presets = st.lists(
+        st.tuples(texts, pair).map(lambda drawn: Preset(drawn[0], drawn[1][0], drawn[1][1])), max_size=2
+    ).map(tuple)
+    weights = st.tuples(st.tuples(st.just("agreement"), st.floats(0.1, 1.0)))
+    by_grades = st.sampled_from([one for one in Aggregation if one is not Aggregation.SIGNALS])
+    made = pair.flatmap(
+        lambda ends: st.builds(
+            Policy,
+            **free,
+            lower=st.just(ends[0]),
+            upper=st.just(ends[1]),
+            aggregation=by_grades,
+            weights=weights,
+            presets=presets,
+            web_seconds=seconds,
+            web_cooldown=seconds,
+        )
     )
+    return made | made.map(by_signals)
+
+
+def by_signals(of: Policy) -> Policy:
+    routes: dict[str, Any] = {
+        str(action).lower(): dataclasses.replace(of.route(action), re_retrieve=None) for action in Action
+    }
+    return dataclasses.replace(of, aggregation=Aggregation.SIGNALS, **routes)
 
 
 @pytest.mark.parametrize("kind", RECORDS)
@@ -251,6 +291,11 @@ def test_every_setting_is_part_of_the_fingerprint() -> None:
         "strips": StripRules(0.51),
         "fast_path": FastPath(few_context=1),
         "correct": dataclasses.replace(of.correct, label="Right"),
+        "expansion": Expansion(3),
+        "loop": Loop(4),
+        "presets": (Preset("mine", 0.1, 0.2),),
+        "web_cooldown": 31.0,
+        "web_seconds": 11.0,
     }
     prints = {fingerprint(dataclasses.replace(of, **{name: value})) for name, value in changes.items()}
     assert len(prints | {fingerprint(of)}) == len(changes) + 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.decide import decide
-from crag_core.policy import Handling, Policy, StripOrder, StripRules
+from crag_core.policy import Loop, Policy, StripOrder, StripRules
 from crag_core.refine import as_passage, decompose, recompose
 from crag_core.types import (
     Action,
@@ -15,6 +15,7 @@ from crag_core.types import (
     CorrectionKind,
     Decision,
     Extraction,
+    Handling,
     Knowledge,
     Passage,
     Strip,
@@ -33,15 +34,19 @@ STRIPS = (
 WEB = (CorrectionKind.WEB_SEARCH,)
 
 
-def ruling(action: Action, *kinds: CorrectionKind, discarded: dict[str, str] | None = None) -> Decision:
+def ruling(
+    action: Action, handling: Handling, *kinds: CorrectionKind, discarded: dict[str, str] | None = None
+) -> Decision:
     plan = [Correction(kind, "because") for kind in kinds]
     plan += [Correction(CorrectionKind.DISCARD, why, name) for name, why in (discarded or {}).items()]
-    return Decision(action, "", 0.5, "", tuple(plan))
+    return Decision(action, "", 0.5, "", tuple(plan), handling=handling)
 
 
-CORRECT = ruling(Action.CORRECT)
-AMBIGUOUS = ruling(Action.AMBIGUOUS, *WEB)
-INCORRECT = ruling(Action.INCORRECT, CorrectionKind.DISCARD, *WEB)
+CORRECT = ruling(Action.CORRECT, Handling.REFINE)
+AS_IT_IS = ruling(Action.CORRECT, Handling.WHOLE)
+AMBIGUOUS = ruling(Action.AMBIGUOUS, Handling.REFINE, *WEB)
+EXTRACTING = ruling(Action.AMBIGUOUS, Handling.EXTRACT, *WEB)
+INCORRECT = ruling(Action.INCORRECT, Handling.DISCARD, CorrectionKind.DISCARD, *WEB)
 
 
 def texts(knowledge: Knowledge) -> list[str]:
@@ -131,6 +136,33 @@ def test_a_small_strip_may_still_fit_where_a_larger_one_did_not() -> None:
     assert texts(refine(refining(0.49, budget=8))) == ["Adults pay nine euros. Dogs pay half."]
 
 
+@pytest.mark.parametrize(
+    ("top", "sentences"),
+    [
+        (1, ["Adults pay nine euros."]),
+        (2, ["Adults pay nine euros.", "The ferry leaves at eight."]),
+        (9, ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]),
+    ],
+)
+def test_at_most_so_many_of_the_best_sentences_are_kept(top: int, sentences: list[str]) -> None:
+    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=top)))
+    assert texts(knowledge) == sentences
+    why = struck(knowledge.verdicts).get("Dogs pay half.")
+    assert why == (None if top == 9 else f"the best {top} sentences are kept already")
+
+
+def test_a_sentence_below_the_cut_off_is_not_said_to_be_one_too_many() -> None:
+    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=1)))
+    assert struck(knowledge.verdicts)["It is white."] == "score 0.20 is not above the cut-off 0.49"
+
+
+def test_repeated_sentences_do_not_count_twice_among_the_best() -> None:
+    twin = passage("p3", "Adults pay nine euros.")
+    strips = (*STRIPS, *strips_of(twin, ("Adults pay nine euros.", 0.8)))
+    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=2)), strips, (*FOUND, twin))
+    assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight."]
+
+
 def test_document_order_follows_the_documents_and_their_pages() -> None:
     late = passage("late", "Second part of it.", document_id="d1", ordinal=7)
     other = passage("other", "From another book.", document_id="d2", ordinal=0)
@@ -167,7 +199,7 @@ def test_never_scored_strips_leave_no_verdicts_and_no_claim() -> None:
 
 
 def test_a_dropped_passage_takes_its_strips_with_it() -> None:
-    dropping = ruling(Action.AMBIGUOUS, discarded={"p1": "score 0.30 is below 0.40"})
+    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 is below 0.40"})
     knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["The ferry leaves at eight."]
     assert struck(knowledge.verdicts)["Adults pay nine euros."] == (
@@ -176,7 +208,7 @@ def test_a_dropped_passage_takes_its_strips_with_it() -> None:
 
 
 def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
-    dropping = ruling(Action.AMBIGUOUS, discarded={"p1": "score 0.30 is below 0.40"})
+    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 is below 0.40"})
     knowledge = recompose(policy("rank-weighted").with_thresholds(cutoff=0.8), dropping, FOUND, STRIPS, None, None)
     assert knowledge.notes == ("No sentence is kept at the cut-off 0.80: the best scores 0.70.",)
 
@@ -195,14 +227,14 @@ WHOLE = policy("worst-chunk")
 
 
 def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
-    knowledge = recompose(WHOLE, CORRECT, FOUND, STRIPS, None, None)
+    knowledge = recompose(WHOLE, AS_IT_IS, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [FARES.text, TIMES.text]
     assert all(excerpt.strip_ids == () for excerpt in knowledge.excerpts)
     assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
 
 
 def test_whole_passages_without_the_dropped_ones() -> None:
-    dropping = ruling(Action.CORRECT, discarded={"p1": "score 0.20 is below 0.30"})
+    dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 is below 0.30"})
     knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [TIMES.text]
     assert set(struck(knowledge.verdicts).values()) == {"its passage was discarded: score 0.20 is below 0.30"}
@@ -216,11 +248,11 @@ def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
 def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
     # 11 words are 14 tokens, 8 words 10.
     small = replace(WHOLE, strips=StripRules(token_budget=23))
-    knowledge = recompose(small, CORRECT, FOUND, STRIPS, None, None)
+    knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [FARES.text]
     assert knowledge.notes == ("The token budget of 23 holds 1 of 2 passages.",)
     assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
-    assert texts(recompose(replace(small, strips=StripRules(token_budget=24)), CORRECT, FOUND, (), None, None)) == [
+    assert texts(recompose(replace(small, strips=StripRules(token_budget=24)), AS_IT_IS, FOUND, (), None, None)) == [
         FARES.text,
         TIMES.text,
     ]
@@ -228,14 +260,43 @@ def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
 
 def test_one_passage_goes_in_even_if_it_alone_fills_the_budget() -> None:
     small = replace(WHOLE, strips=StripRules(token_budget=1))
-    assert texts(recompose(small, CORRECT, FOUND, None, None, None)) == [FARES.text]
+    knowledge = recompose(small, AS_IT_IS, FOUND, None, None, None)
+    assert texts(knowledge) == [FARES.text]
+    assert knowledge.notes == (
+        "The token budget of 1 holds 1 of 2 passages.",
+        "The first passage alone is longer than the token budget of 1.",
+    )
+
+
+def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:
+    of = replace(policy("agentic"), loop=Loop(2))
+    found, grades = graded(0.1, 0.2, 0.1)
+    decision = decide(of, found, grades, (), ("keyword",))
+    assert decision.action is Action.INCORRECT
+    assert [excerpt.passage.id for excerpt in recompose(of, decision, found, None, None, None).internal] == [
+        "p1",
+        "p2",
+        "p3",
+    ]
+
+
+LATER = passage("p3", "Prices change in June.")
+ALL_STRIPS = (*STRIPS, *strips_of(LATER, (LATER.text, 0.95)))
+
+
+@pytest.mark.parametrize("decision", [CORRECT, AS_IT_IS, EXTRACTING, INCORRECT])
+def test_strips_of_passages_that_are_no_evidence_here_are_left_out(decision: Decision) -> None:
+    # Another round of retrieval found p3: under this policy it was never looked at.
+    extractions = (Extraction("p1", (0,)), Extraction("p3", (0,)))
+    with_all = recompose(WHOLE, decision, FOUND, ALL_STRIPS, extractions, None)
+    assert with_all == recompose(WHOLE, decision, FOUND, STRIPS, extractions, None)
 
 
 # Extraction
 
 
 def extract(*extractions: Extraction) -> Knowledge:
-    return recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, extractions, None)
+    return recompose(WHOLE, EXTRACTING, FOUND, STRIPS, extractions, None)
 
 
 def test_extracted_strips_are_kept_whatever_their_score() -> None:
@@ -257,14 +318,14 @@ def test_a_model_that_extracts_nothing_is_not_said_to_have_missed_a_cut_off() ->
 
 
 def test_without_a_model_strips_are_kept_by_their_score_and_it_is_said() -> None:
-    knowledge = recompose(WHOLE.with_thresholds(cutoff=0.49), AMBIGUOUS, FOUND, STRIPS, None, None)
+    knowledge = recompose(WHOLE.with_thresholds(cutoff=0.49), EXTRACTING, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
     assert knowledge.notes == ("No model has extracted sentences; strips are kept by their score instead.",)
 
 
 def test_never_extracted_differs_from_extracted_nothing() -> None:
-    assert recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, (), None).excerpts == ()
-    assert recompose(WHOLE, AMBIGUOUS, FOUND, STRIPS, None, None).excerpts != ()
+    assert recompose(WHOLE, EXTRACTING, FOUND, STRIPS, (), None).excerpts == ()
+    assert recompose(WHOLE, EXTRACTING, FOUND, STRIPS, None, None).excerpts != ()
 
 
 # The web
@@ -286,6 +347,20 @@ def test_the_web_goes_in_whole_where_the_policy_does_not_refine_it() -> None:
     knowledge = recompose(policy("signals"), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
     assert [excerpt.text for excerpt in knowledge.external] == [NEWS.text]
     assert kept(knowledge.verdicts)[-2:] == ["Fares rose in May.", "Buy our hats!"]
+
+
+def test_web_strips_that_were_never_made_leave_no_verdicts() -> None:
+    unscored = replace(SEARCH, strips=None)
+    whole = recompose(policy("signals"), INCORRECT, (), (), None, unscored)
+    assert (texts(whole), whole.verdicts) == ([NEWS.text], ())
+    refined = recompose(refining(0.49), INCORRECT, (), (), None, unscored)
+    assert (texts(refined), refined.verdicts) == ([], ())
+
+
+def test_at_most_so_many_sentences_of_the_web_are_kept_beside_those_of_the_corpus() -> None:
+    of = replace(policy("paper"), strips=StripRules(0.05, top=1))
+    knowledge = recompose(of, AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
+    assert texts(knowledge) == ["Adults pay nine euros.", "Fares rose in May."]
 
 
 def test_the_corpus_comes_before_the_web() -> None:
@@ -363,5 +438,4 @@ def test_elsewhere_a_fruitless_search_leaves_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("handling", list(Handling))
 def test_nothing_retrieved_leaves_nothing(handling: Handling) -> None:
-    of = replace(refining(), incorrect=replace(policy("paper").incorrect, passages=handling))
-    assert recompose(of, ruling(Action.INCORRECT), (), (), (), None) == Knowledge((), (), ())
+    assert recompose(refining(), ruling(Action.INCORRECT, handling), (), (), (), None) == Knowledge((), (), ())

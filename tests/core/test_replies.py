@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.replies import parse_score
+from crag_core.replies import parse_score, parse_scores
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,7 @@ from crag_core.replies import parse_score
         ("150%", None, None),
         ("11/10", None, None),
         ("1/0", None, None),
+        (f"8/{'9' * 400}", None, None),
         ("1e309", None, None),
         ("nan", None, None),
         ("NaN", None, None),
@@ -83,6 +86,20 @@ from crag_core.replies import parse_score
         ("Score: 1 out of 10", 0.1, 0.1),
         ("Score: 8 (out of 10)", 0.8, 0.8),
         ("Score: 0.2. So my final score: 0.2", 0.2, 0.02),
+        # several that agree are one
+        ('{"score": 0.7}\n{"score": 0.7}', 0.7, 0.07),
+        ('Score: 0.7\n{"score": 0.7}', 0.7, 0.07),
+        ('{"score": 0.8}\nScore: 8/10', 0.8, None),
+        ('{"score": 0.7, "details": {"score": 0.2}}', 0.7, 0.07),
+        ('{"score": 0.7, "reasoning": "It says {\\"score\\": 1.0}."}', 0.7, 0.07),
+        # several that differ are none
+        ('{"score": 0.2}\n{"score": 0.9}', None, None),
+        ('[{"score": 0.2}, {"score": 0.9}]', None, None),
+        ('{"first": {"score": 0.2}, "second": {"score": 0.9}}', None, None),
+        ('{"score": 0.2}\nOn reflection, score: 0.9', None, None),
+        ('{"score": "high"} or {"score": 0.9}', None, None),
+        ('{"score": 0.2, "reasoning": "It says {"score": 1.0}."}', None, None),
+        ("{'score': 0.2, 'reasoning': 'It's {\"score\": 1.0}'}", None, None),
         # unclear: none of these is a number to be trusted
         ("Score: 0.2. On reflection, score: 0.8", None, None),
         ("A score of 0.0 to 1.0 is expected.", None, None),
@@ -105,6 +122,7 @@ from crag_core.replies import parse_score
         ("<thinking>Hm, 0.1</thinking>Score: 0.9", 0.9, 0.09),
         ('Perhaps {"score": 0.1}?\n</think>\n{"score": 0.9}', 0.9, 0.09),
         ('<think>It never ends {"score": 0.9}', None, None),
+        ('{"score": 0.2, "reasoning": "It says </think> Score: 1.0"}', 0.2, 0.02),
         ("<think></think>", None, None),
     ],
 )
@@ -129,6 +147,8 @@ def test_scores_on_both_scales(reply: str, of_one: float | None, of_ten: float |
         ("nan", "the score is not a finite number"),
         ("1e309", "the score is not a finite number"),
         ("Score: 0.2 or rather score: 0.8", "the reply holds more than one score"),
+        ('{"score": 0.2} {"score": 0.8}', "the reply holds more than one score"),
+        ('{"score": [0.2]}', "the score is a list, not a number"),
     ],
 )
 def test_the_cause_says_why_there_is_no_score(reply: str, cause: str) -> None:
@@ -140,6 +160,9 @@ def test_the_cause_says_why_there_is_no_score(reply: str, cause: str) -> None:
     [
         ('{"score": 0.5, "reasoning": " Half of it. "}', "Half of it."),
         ('{"score": 0.5, "reason": "Half."}', "Half."),
+        ('{"result": {"score": 0.5, "reason": "Half."}}', "Half."),
+        ('{"score": 0.5, "reasoning": null}', ""),
+        ('{"score": 0.5, "reasoning": ["Half."]}', ""),
         ('{"score": 0.5}', ""),
         ("0.5", ""),
         ("Score: 0.5\nIt names the fare.", "Score: 0.5\nIt names the fare."),
@@ -154,3 +177,181 @@ def test_any_reply_gives_a_score_in_range_or_a_cause(reply: str, scale: float) -
     parsed = parse_score(reply, scale)
     assert (parsed.score is None) is bool(parsed.cause)
     assert parsed.score is None or 0.0 <= parsed.score <= 1.0
+
+
+# --- many scores ----------------------------------------------------------------------------------------------------
+
+Scores = tuple[float | None, ...] | None
+
+E1, E2 = '{"score": 0.8, "reason": "a"}', '{"score": 0.3, "reason": "b"}'
+
+
+def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | None, ...]:
+    return tuple(one.score for one in parse_scores(reply, count, scale))
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores"),
+    [
+        # as asked, in both shapes
+        (f'{{"evaluations": [{E1}, {E2}]}}', (0.8, 0.3)),
+        ('{"scores": [0.8, 0.3]}', (0.8, 0.3)),
+        # and what looks like it
+        (f"[{E1}, {E2}]", (0.8, 0.3)),
+        (f"{E1}\n{E2}", (0.8, 0.3)),
+        (f"{E1}, {E2}", (0.8, 0.3)),
+        (f'{{"a": {{"b": [{E1}, {E2}]}}}}', (0.8, 0.3)),
+        ("[0.8, 0.3]", (0.8, 0.3)),
+        ("[[0.8, 0.3]]", (0.8, 0.3)),
+        ("{'scores': ['0.8', '0.3']}", (0.8, 0.3)),
+        ("['8/10', '30%']", (0.8, 0.3)),
+        ("0.8, 0.3", (0.8, 0.3)),
+        ("0.8,0.3", (0.8, 0.3)),
+        ("`0.8 0.3`", (0.8, 0.3)),
+        ("0,8 0,3", (0.8, 0.3)),
+        ("[1, 0]", (1.0, 0.0)),
+        (f"[{E1}, 0.3]", (0.8, 0.3)),
+        # named
+        ('[{"document": 2, "score": 0.3}, {"document": 1, "score": 0.8}]', (0.8, 0.3)),
+        ('[{"document": "Document 2", "score": 0.3}, {"document": "[1]", "score": 0.8}]', (0.8, 0.3)),
+        ('{"document": 2, "score": 0.3} {"document": 1, "score": 0.8}', (0.8, 0.3)),
+        ('[{"document": 2, "score": 0.3}]', (None, 0.3)),
+        ('[{"document": 2, "score": 0.3}, {"score": 0.8}]', (None, 0.3)),
+        ('[{"document": 2, "score": 0.3}, {"document": 2, "score": 0.3}]', (None, 0.3)),
+        ('[{"document": 2, "score": 0.3}, {"document": 2, "score": 0.4}]', (None, None)),
+        ('[{"document": 0, "score": 0.8}, {"document": 1, "score": 0.3}]', None),
+        ('[{"document": 1, "score": 0.8}, {"document": 3, "score": 0.3}]', None),
+        ('[{"document": "the fares of 2025", "score": 0.8}, {"document": "the menu", "score": 0.3}]', (0.8, 0.3)),
+        ('[{"document": true, "score": 0.8}, {"document": null, "score": 0.3}]', (0.8, 0.3)),
+        # one unreadable
+        ("[0.8, null]", (0.8, None)),
+        ("[NaN, 0.3]", (None, 0.3)),
+        ("[1e309, 0.3]", (None, 0.3)),
+        ("[true, 0.3]", (None, 0.3)),
+        ("[0.8, 7]", (0.8, None)),
+        ("[0.8, [0.3]]", (0.8, None)),
+        (f'[{E1}, {{"score": "high"}}]', (0.8, None)),
+        (f'[{E1}, {{"relevance": 0.3}}]', (0.8, None)),
+        (f"[{E1}, null]", (0.8, None)),
+        # records missing at the end
+        (f'{{"evaluations": [{E1}]}}', (0.8, None)),
+        (f'{{"evaluations": [{E1}, {{"score": 0.3, "rea', (0.8, None)),
+        (f'{{"evaluations": [{E1}, ', (0.8, None)),
+        (f'[{E1}, {{"score": 0.', (0.8, None)),
+        (f'[{E1}, {{"score": 0.3, "reason": "he said "no""}}]', (0.8, None)),
+        ("[{'score': 0.8}, {'score': 0.", (0.8, None)),
+        # nobody can tell whose they are
+        (f'{{"evaluations": [{E1}, {E2}, {E2}]}}', None),
+        (f"{E1}\n{E2}\n{E2}", None),
+        ("[0.8, 0.3, 0.1]", None),
+        ("[0.8]", None),
+        ("[0.8, 0.", None),
+        ("[0.8, 0.3", None),
+        ("0.8", None),
+        (E1, None),
+        ("[0.8, 0.3] or [0.3, 0.8]", None),
+        ('{"scores": [0.8, 0.3], "confidence": [0.9, 0.9]}', None),
+        ("[0.8, 0.3] [0.8, 0.3]", (0.8, 0.3)),
+        ('{"score": 0.5, "parts": [0.8, 0.3]}', None),
+        ('{"second": {"score": 0.3}, "first": {"score": 0.8}}', None),
+        ("1. 0.8\n2. 0.3", None),
+        ("0.8 and 0.3", None),
+        # a passage, quoted without care, is never read as the reply
+        ('{"evaluations": [{"score": 0, "reason": "says [1, 1]"}, {"score": 0, "reason": ""}]}', (0.0, 0.0)),
+        ('{"evaluations": [{"score": 0, "reason": "says "[1, 1]""}, {"score": 0, "reason": ""}]}', None),
+        ('{"evaluations": [{"score": 0, "reason": "says {"scores": [1, 1]}"}]}', None),
+        ('{"note": "says [{"score": 1}, {"score": 1}]", "scores": [0, 0]}', None),
+        # nothing there
+        ("", None),
+        ("Yes.", None),
+        ("No, neither.", None),
+        ("I cannot judge these.", None),
+        ("{'score': 1}", None),
+        ("8/10", None),
+        ("[]", None),
+        ('{"scores": []}', None),
+        ('["high", "low"]', None),
+        ("[" * 5000, None),
+        ("[0," * 5000, None),
+        ("```", None),
+        # thinking aloud
+        ("<think>[0.1, 0.1]</think>[0.8, 0.3]", (0.8, 0.3)),
+        ("[0.1, 0.1] perhaps\n</think>\n[0.8, 0.3]", None),
+        ("Perhaps [0.1, 0.1]\n</think>\n[0.8, 0.3]", (0.8, 0.3)),
+        ("<think>[0.8, 0.3]", None),
+    ],
+)
+def test_scores_of_two_documents(reply: str, scores: Scores) -> None:
+    found = parse_scores(reply, 2)
+    assert tuple(one.score for one in found) == (scores or (None, None))
+    assert all(bool(one.cause) is (one.score is None) for one in found)
+
+
+@pytest.mark.parametrize("reply", ["[8, 3]", '{"evaluations": [{"score": "8/10"}, {"score": 3}]}', "8, 30%"])
+def test_scores_out_of_ten(reply: str) -> None:
+    assert scores_in(reply, scale=10.0) == pytest.approx((0.8, 0.3))
+
+
+@pytest.mark.parametrize(
+    "reply", ["0.85", "Score: 0.85", '{"score": 0.85}', "[0.85]", '[{"score": 0.85}]', '[{"score": 0.85, "reason": "a']
+)
+def test_a_single_document_may_have_its_score_in_any_form(reply: str) -> None:
+    assert scores_in(reply, 1) == (0.85,)
+
+
+def test_each_document_has_its_own_reason_or_cause() -> None:
+    first, second, third = parse_scores(f'[{E1}, {{"score": "high"}}]', 3)
+    assert (first.reason, first.cause) == ("a", "")
+    assert (second.reason, second.cause) == ("", "the score 'high' is not a number")
+    assert third.cause == "the reply holds no score for it"
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        ("", "the reply was empty"),
+        ("Yes.", "the reply was a yes or no, not a score"),
+        ("Neither.", "expected 2 scores, found none"),
+        ("0.8", "expected 2 scores, found 1"),
+        (E1, "expected 2 scores, found 1"),
+        ("[1, 1, 1]", "expected 2 scores, found 3"),
+        ("[0.8, 0.", "the reply was cut off, or is not JSON"),
+        ("[1, 0] [0, 1]", "the reply holds more than one list of scores"),
+        ('[{"document": 3, "score": 1}]', "expected documents 1 to 2, found document 3"),
+    ],
+)
+def test_the_cause_says_why_no_document_has_a_score(reply: str, cause: str) -> None:
+    assert [one.cause for one in parse_scores(reply, 2)] == [cause, cause]
+
+
+def test_the_cause_says_where_a_list_breaks_off() -> None:
+    found = parse_scores(f'{{"evaluations": [{E1}, {{"sco', 3)
+    assert [one.cause for one in found[1:]] == [
+        "the reply cannot be read from entry 2 on: it was cut off, or is not JSON"
+    ] * 2
+
+
+@pytest.mark.parametrize("depth", range(960, 1000, 3))
+def test_nesting_up_to_the_interpreters_limit_is_no_score(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    assert scores_in(f"[{deep}, 0.3]") in ((None, 0.3), (None, None))
+    assert parse_score(f'{{"score": {deep}}}').score is None
+
+
+@given(
+    st.text() | st.text("{}[]'\"score:0.19/%,in document</think>\n", max_size=80),
+    st.integers(1, 4),
+    st.sampled_from([1.0, 10.0]),
+)
+def test_any_reply_gives_each_document_a_score_in_range_or_a_cause(reply: str, count: int, scale: float) -> None:
+    found = parse_scores(reply, count, scale)
+    assert len(found) == count
+    for one in found:
+        assert (one.score is None) is bool(one.cause)
+        assert one.score is None or 0.0 <= one.score <= 1.0
+
+
+@given(st.lists(st.sampled_from([0, 0.25, 0.5, 1]), min_size=1, max_size=20), st.booleans())
+def test_a_list_as_asked_is_always_read(scores: list[float], is_bare: bool) -> None:
+    entries = scores if is_bare else [{"score": score, "reason": "says [1, 1], {2}"} for score in scores]
+    assert scores_in(json.dumps({"entries": entries}), len(scores)) == tuple(scores)

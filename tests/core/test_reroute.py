@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace, context_key
-from crag_core.types import Action, Extraction, WebOutcome, WebSearch
+from crag_core.types import Action, Extraction, Round, WebOutcome, WebSearch
 from tests.core.builders import (
     POLICIES,
     answer,
     even,
+    grade,
     graded,
     kept,
     passage,
     policy,
+    round_of,
     searched,
     strips_of,
     trace,
@@ -112,7 +114,9 @@ NEVER = trace(PAPER, passages=(FARES, OTHER))
         (replace(NEVER, signals=even(0.1)), "heuristic", (Missing.WEB, Missing.ANSWER)),
         (replace(RUN, web=None), "paper", (Missing.WEB, Missing.ANSWER)),
         (replace(RUN, strips=None), "paper", (Missing.STRIPS, Missing.ANSWER)),
-        (replace(RUN, grades=()), "paper", (Missing.ANSWER,)),
+        (replace(RUN, grades=()), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (replace(RUN, grades=GRADES[:1]), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (replace(RUN, strips=STRIPS[:2]), "paper", (Missing.STRIPS, Missing.ANSWER)),
         (RUN, "rank-weighted", (Missing.ANSWER,)),
         (RUN, "worst-chunk", (Missing.ANSWER,)),
         (trace(PAPER, passages=()), "paper", (Missing.WEB, Missing.ANSWER)),
@@ -124,21 +128,84 @@ def test_what_the_run_never_did_is_missing(run: Trace, name: str, missing: tuple
     assert reroute(run, of).missing == missing
 
 
-def test_extraction_is_missing_only_until_a_model_was_asked() -> None:
+def test_passages_beyond_those_that_the_policy_judges_need_no_grade() -> None:
+    found, grades = graded(0.9, 0.9, 0.9, 0.9, 0.9, 0.9)
+    run = trace(PAPER, passages=found, grades=grades[:5])
+    assert Missing.GRADES not in reroute(run, policy("rank-weighted")).missing
+    assert Missing.GRADES in reroute(run, PAPER).missing
+    assert Missing.GRADES in reroute(replace(run, grades=grades[1:]), policy("rank-weighted")).missing
+
+
+def test_a_passage_without_text_has_no_strips_to_miss() -> None:
+    blank = passage("p3", " \n")
+    run = replace(RUN, passages=(FARES, OTHER, blank), grades=(*GRADES, graded(0.1, 0.1, 0.1)[1][2]))
+    assert reroute(run, PAPER).missing == (Missing.ANSWER,)
+
+
+def test_extraction_is_missing_until_a_model_was_asked_about_every_passage() -> None:
     judged = replace(RUN, grades=tuple(replace(grade, score=0.5) for grade in GRADES))
-    assert reroute(judged, policy("worst-chunk")).missing == (Missing.EXTRACTION, Missing.ANSWER)
-    extracted = replace(judged, extractions=(Extraction("p1", (0,)),))
-    assert reroute(extracted, policy("worst-chunk")).missing == (Missing.ANSWER,)
+    extractions = (Extraction("p1", (0,)), Extraction("p2", ()))
+    for done in (None, (), extractions[:1], extractions[1:]):
+        run = replace(judged, extractions=done)
+        assert reroute(run, policy("worst-chunk")).missing == (Missing.EXTRACTION, Missing.ANSWER)
+    assert reroute(replace(judged, extractions=extractions), policy("worst-chunk")).missing == (Missing.ANSWER,)
 
 
-def test_looking_again_is_missing_where_agentic_wants_it() -> None:
-    found, grades = graded(0.5, 0.5, 0.5)
-    assert Missing.RE_RETRIEVAL in reroute(trace(PAPER, passages=found, grades=grades), policy("agentic")).missing
+def looked_again(*more: Round, scores: tuple[float, ...] = (0.1, 0.2, 0.1)) -> Trace:
+    """A run whose first passages score so low; p4 is useful and p5 is not graded."""
+    found, grades = graded(*scores)
+    return trace(policy("agentic"), passages=found, grades=(*grades, grade("p4", 0.9)), signals=even(0.6), rounds=more)
+
+
+NEW = (passage("p4", "Fares rose."), passage("p6", "Fares fell."), passage("p7", "Nothing changed."))
+HALF_KNOWN = (*NEW[:1], passage("p5"), passage("p8"))
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "missing"),
+    [
+        (looked_again(scores=(0.5, 0.5, 0.5)), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(round_of("keyword", NEW[0])), "agentic", set()),  # one passage needs no grading
+        (looked_again(round_of("keyword", *HALF_KNOWN)), "agentic", {Missing.GRADES}),
+        (looked_again(round_of("keyword")), "agentic", {Missing.RE_RETRIEVAL}),  # found nothing: the next strategy
+        (looked_again(round_of("refine", *NEW)), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(), "heuristic", {Missing.EXPANSION}),
+        (looked_again(round_of("expand", *NEW)), "heuristic", set()),
+        (looked_again(round_of("keyword", *NEW)), "heuristic", {Missing.EXPANSION}),
+        (looked_again(round_of("keyword", *NEW)), "paper", {Missing.WEB}),
+    ],
+)
+def test_another_retrieval_is_missing_until_the_run_has_made_it(run: Trace, name: str, missing: set[Missing]) -> None:
+    assert set(reroute(run, policy(name)).missing) == missing | {Missing.ANSWER}
+
+
+def test_what_another_retrieval_found_is_the_evidence() -> None:
+    run = looked_again(round_of("keyword", NEW[0]))
+    routed = reroute(run, policy("agentic"))
+    assert (routed.decision.action, routed.decision.rule) == (Action.CORRECT, "few_context")
+    assert [excerpt.text for excerpt in routed.knowledge.internal] == ["Fares rose."]
+    assert [one.decision.action for one in routed.course.iterations] == [Action.INCORRECT, Action.CORRECT]
+
+
+def test_a_run_that_looked_again_can_be_routed_under_every_policy() -> None:
+    strips = tuple(strip for p in (*graded(0, 0, 0)[0], *NEW) for strip in strips_of(p, (p.text, 0.9)))
+    run = replace(looked_again(round_of("keyword", *NEW)), strips=strips)
+    for name in POLICIES:
+        looked_at = {p.id for p in reroute(run, policy(name)).course.evidence}
+        verdicts = reroute(run, policy(name)).knowledge.verdicts
+        assert {verdict.strip.passage_id for verdict in verdicts} <= looked_at
+
+
+def test_an_answer_is_tied_to_the_evidence_of_its_round() -> None:
+    run = answered(looked_again(round_of("keyword", NEW[0])))
+    assert reroute(run, policy("agentic")).answer == run.answer
+    assert reroute(replace(run, rounds=()), policy("agentic")).answer is None
 
 
 @pytest.mark.parametrize(
     ("outcome", "missing"),
-    [(outcome, outcome in (WebOutcome.PENDING, WebOutcome.APPROVED)) for outcome in WebOutcome],
+    [(outcome, outcome in (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)) for outcome in WebOutcome],
 )
 def test_only_a_search_that_has_not_been_made_is_missing(outcome: WebOutcome, missing: bool) -> None:
     run = replace(RUN, web=WebSearch(outcome, "ferry fares", "you"))

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.decide import decide
-from crag_core.policy import Policy
+from crag_core.loop import follow
+from crag_core.policy import Aggregation, FastPath, Loop, Policy
 from crag_core.stability import Flip, Interval, flips, stability
-from crag_core.types import Action, Grade, Passage, Scores
-from tests.core.builders import POLICIES, even, graded, passages, policy
+from crag_core.types import Action, Grade, Passage, Round, Scores
+from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
 
 TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error
 
-Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores]
+Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
 
 
 def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
-    return decide(of.with_thresholds(lower, upper), *evidence).action
+    return follow(of.with_thresholds(lower, upper), *evidence).decision.action
 
 
 def holds(interval: Interval, value: float) -> bool:
@@ -59,7 +59,10 @@ GRID = [n / 200 for n in range(201)]
 )
 def test_the_intervals_agree_with_a_dense_grid_of_thresholds(name: str, scores: tuple[float | None, ...]) -> None:
     of = policy(name)
-    evidence = (*graded(*scores), even(scores[0] or 0.4))
+    assert_exact_on_a_grid(of, (*graded(*scores), even(scores[0] or 0.4), ()))
+
+
+def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
     found = stability(of, *evidence)
     lowers = {value: act(of, evidence, value, of.upper) for value in [*GRID, of.lower] if value <= of.upper}
     uppers = {value: act(of, evidence, of.lower, value) for value in [*GRID, of.upper] if value >= of.lower}
@@ -67,7 +70,61 @@ def test_the_intervals_agree_with_a_dense_grid_of_thresholds(name: str, scores: 
     assert {value for value in uppers if holds(found.upper, value)} == run_of(uppers, of.upper)
 
 
+# Every way through three iterations: the first passages lead to p4…, a refinement of these to p7…, and so on.
+PATHS = ("keyword", "refine", "keyword rewritten", "keyword refine", "refine keyword", "refine refine")
+
+
+def all_around(*scores: tuple[float | None, ...]) -> Evidence:
+    """The scores of the first passages, then of what each of `PATHS` found."""
+    found, grades, rounds = [], [], []
+    numbers = iter(range(1, 100))
+    for one in scores:
+        new = [passage(f"p{next(numbers)}") for _ in one]
+        grades += [grade(p.id, score) for p, score in zip(new, one, strict=True)]
+        found.append(tuple(new))
+    for path, new_ones in zip(PATHS, found[1:], strict=False):
+        rounds.append(round_of(path, *new_ones))
+    return found[0], tuple(grades), (), tuple(rounds)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        # Low enough to look again by keyword, which finds something good, or half good and refined.
+        ((0.2, 0.1, 0.25), (0.9, 0.8, 0.4), (0.5, 0.6, 0.4)),
+        ((0.2, 0.1, 0.25), (0.5, 0.35, 0.1), (), (), (0.95, 0.9, 0.85)),
+        # Good enough to refine, once and twice; the mean moves as `lower` drops one passage after the other.
+        ((0.4, 0.5, 0.35), (), (0.9, 0.8, 0.75, 0.2)),
+        ((0.4, 0.5, 0.35), (0.8, 0.8, 0.8), (0.6, 0.45, 0.1), (), (), (0.7, 0.7, 0.7), (0.99, 0.97, 0.95, 0.9)),
+        ((0.65, 0.69, 0.3), (), (None, 0.9, 0.31)),
+        ((None, 0.2, 0.1), (0.31, 0.3, 0.29), (0.71, 0.7, 0.69)),
+    ],
+)
+def test_intervals_hold_across_recorded_rounds(iterations: int, scores: tuple[tuple[float | None, ...], ...]) -> None:
+    of = replace(policy("agentic"), loop=Loop(iterations), fast_path=FastPath())
+    assert_exact_on_a_grid(of, all_around(*scores))
+    assert_exact_on_a_grid(of.with_thresholds(0.2, 0.5), all_around(*scores))
+
+
+def test_a_flip_may_come_from_a_later_round() -> None:
+    # 0.5, 0.4 and 0.3 are refined by 0.9, 0.8 and 0.7: the mean of all is 0.60, and 0.725 without the 0.3 and the 0.4.
+    of = replace(policy("agentic"), loop=Loop(2), fast_path=FastPath())
+    found = stability(of, *all_around((0.5, 0.4, 0.3), (), (0.9, 0.8, 0.7)))
+    assert found.lower == Interval(0.0, 0.4, True, True, None, Action.CORRECT)
+    assert found.upper == Interval(0.6, 1.0, False, True, Action.CORRECT, None)
+
+
+def test_thresholds_of_a_policy_of_ones_own_hold_across_rounds_too() -> None:
+    # Rank-weighted 0.50 first; above that the round by keyword decides, whose own score is 0.55.
+    of = replace(
+        policy("agentic"), aggregation=Aggregation.RANK_WEIGHTED, fast_path=FastPath(), ungraded_score=None
+    ).with_thresholds(0.2, 0.6)
+    assert_exact_on_a_grid(of, all_around((0.3, 0.9), (0.4, 0.85)))
+
+
 thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
+score_lists = st.lists(st.none() | thousandths, max_size=4).map(tuple)
 
 
 @st.composite
@@ -80,19 +137,33 @@ def situations(draw: st.DrawFn) -> tuple[Policy, Evidence]:
         upper_is_exclusive=draw(st.booleans()),
         lower_is_inclusive=draw(st.booleans()),
     )
-    scores = draw(st.lists(st.none() | thousandths, max_size=6))
-    found, grades = graded(*scores)
+    found, grades = graded(*draw(st.lists(st.none() | thousandths, max_size=6)))
     asked = draw(st.booleans())
-    return of, (found, grades if asked else None, even(draw(thousandths)))
+    return of, (found, grades if asked else None, even(draw(thousandths)), ())
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
+    """The policy agentic with rounds recorded on both sides of its flips."""
+    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
+    of = replace(
+        policy("agentic").with_thresholds(lower, upper),
+        loop=Loop(draw(st.integers(1, 4))),
+        fast_path=draw(st.sampled_from([FastPath(), policy("agentic").fast_path])),
+        ungraded_score=draw(st.sampled_from([None, 0.5])),
+    )
+    found, grades, _, rounds = all_around(*draw(st.lists(score_lists, min_size=7, max_size=7)))
+    made = draw(st.lists(st.sampled_from(range(len(rounds))), unique=True))
+    return of, (found, grades, (), tuple(rounds[number] for number in made))
 
 
 @settings(max_examples=200, deadline=None)
-@given(situation=situations(), share=st.floats(0.01, 0.99))
+@given(situation=situations() | loops(), share=st.floats(0.01, 0.99))
 def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
     situation: tuple[Policy, Evidence], share: float
 ) -> None:
     of, evidence = situation
-    now = decide(of, *evidence).action
+    now = follow(of, *evidence).decision.action
     found = stability(of, *evidence)
     for interval, least, most, is_lower in (
         (found.lower, 0.0, of.upper, True),

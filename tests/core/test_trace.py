@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crag_core.decide import decide
 from crag_core.errors import BadRecord
-from crag_core.reroute import reroute
-from crag_core.trace import SCHEMA, Trace, context_ids, context_key
+from crag_core.reroute import Missing, reroute
+from crag_core.trace import Trace, context_ids, context_key
 from crag_core.types import (
     Action,
     Answer,
+    Correction,
+    CorrectionKind,
     Excerpt,
     Extraction,
     Grade,
@@ -23,7 +26,9 @@ from crag_core.types import (
     Strip,
     Usage,
 )
-from tests.core.builders import answer, even, graded, passage, policy, searched, strips_of, trace, web_page
+from tests.core.builders import answer, even, graded, passage, policy, round_of, searched, strips_of, trace, web_page
+
+LATER = passage("p3", "Later text.")
 
 
 def whole_trace() -> Trace:
@@ -34,9 +39,12 @@ def whole_trace() -> Trace:
         paper,
         passages=found,
         signals=even(0.5),
+        rounds=(round_of("keyword", LATER),),
         grades=grades,
-        strips=strips_of(found[0], ("Some text.", 0.5)),
+        strips=(*strips_of(found[0], ("Some text.", 0.5)), *strips_of(LATER, ("Later text.", 0.3))),
         decision=decide(paper, found, grades),
+        earlier=(decide(paper, found, None),),
+        corrections=(Correction(CorrectionKind.REFINE, "because", query="ferry"),),
         extractions=(Extraction("p1", (0,), ("Not there.",)),),
         web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
         context=("p1#0", "w1"),
@@ -54,11 +62,52 @@ def test_a_whole_run_survives_the_way_to_json_and_back() -> None:
 def test_never_done_and_found_nothing_stay_apart() -> None:
     never = trace(policy("paper"))
     nothing = trace(policy("paper"), passages=(), grades=(), strips=(), extractions=(), context=())
+    names = ("passages", "grades", "strips", "extractions", "corrections", "context")
+    nothing = replace(nothing, corrections=())
     for run in (never, nothing):
         again = Trace.from_json(run.to_json())
-        for name in ("passages", "grades", "strips", "extractions", "context"):
-            assert getattr(again, name) == getattr(run, name)
+        assert [getattr(again, name) for name in names] == [getattr(run, name) for name in names]
     assert never != nothing
+
+
+def test_web_results_that_were_never_graded_stay_apart_from_those_of_which_none_was() -> None:
+    for grades, strips in ((None, None), ((), ())):
+        run = trace(policy("paper"), web=replace(searched(), grades=grades, strips=strips))
+        assert Trace.from_json(run.to_json()).web == run.web
+
+
+def as_written() -> dict[str, Any]:
+    """A run of the policy agentic as version 0.1.0 wrote it."""
+    data: dict[str, Any] = json.loads((Path(__file__).parent / "run-0.1.0.json").read_text("utf-8"))
+    return data
+
+
+def test_a_run_of_version_0_1_0_is_still_read() -> None:
+    old = as_written()
+    run = Trace.from_dict(old)
+    assert (old["schema"], run.schema) == (1, 2)
+    assert (run.question, run.usage, run.rounds, run.earlier, run.corrections) == (
+        "What does the ferry cost?",
+        Usage(3, 10, 5),
+        (),
+        (),
+        None,
+    )
+    assert [grade.score for grade in run.grades or ()] == [0.5, None, 0.1]
+    assert Trace.from_json(run.to_json()) == run
+
+
+def test_a_run_of_version_0_1_0_is_routed_as_it_was() -> None:
+    run = Trace.from_dict(as_written())
+    routed = reroute(run, run.settings.policy)
+    assert run.decision is not None and routed.decision.reason == run.decision.reason
+    assert context_ids(routed.knowledge.excerpts) == run.context
+    assert (routed.answer, routed.missing) == (run.answer, (Missing.RE_RETRIEVAL,))
+
+
+def test_an_older_run_is_checked_as_strictly() -> None:
+    with pytest.raises(BadRecord, match="this strip does not stand in a passage"):
+        Trace.from_dict(as_written() | {"passages": []})
 
 
 def test_text_of_any_script_and_any_mark_survives() -> None:
@@ -85,9 +134,12 @@ def test_what_is_not_json_is_refused(text: str) -> None:
         Trace.from_json(text)
 
 
-@pytest.mark.parametrize("text", ["[]", "null", "7", '"run"', "{}", '{"schema": 2}', '{"schema": "1"}', "NaN"])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 3}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+)
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
-    with pytest.raises(BadRecord, match=f"expected {SCHEMA}") as refusal:
+    with pytest.raises(BadRecord, match="expected one of 1, 2") as refusal:
         Trace.from_json(text)
     assert "Export it again" in refusal.value.hint
 
@@ -115,7 +167,10 @@ def changed(**fields: Any) -> str:
         ({"question": ["?"]}, "run.question: expected str"),
         ({"seconds": 3}, "run.seconds: unknown key"),
         ({"anwser": None}, "Did you mean 'answer'?"),
-        ({"schema": 1.5}, "expected 1"),
+        ({"schema": 1.5}, "expected one of 1, 2"),
+        ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a list"),
+        ({"rounds": [{"path": ["keyword"], "query_by": ""}]}, "run.rounds[0].retrievals: missing"),
+        ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected one of keep"),
         ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected float"),
         ({"settings": {}}, "run.settings.policy: missing"),
     ],
@@ -124,6 +179,14 @@ def test_what_does_not_fit_is_named(fields: dict[str, Any], message: str) -> Non
     with pytest.raises(BadRecord) as refusal:
         Trace.from_json(changed(**fields))
     assert message in str(refusal.value)
+
+
+def test_a_round_that_retrieved_in_no_way_is_refused() -> None:
+    # Its query is what corrections, the audit log and the next refinement read.
+    data = trace(policy("agentic"), rounds=(round_of("keyword"),)).to_dict()
+    data["rounds"][0]["retrievals"] = []
+    with pytest.raises(BadRecord, match=r"^run\.rounds\[0\]"):
+        Trace.from_dict(data)
 
 
 def test_a_run_with_impossible_thresholds_is_refused() -> None:
@@ -181,14 +244,30 @@ def test_cost_and_time_are_the_sums_of_the_steps() -> None:
         ((StepState.DONE,), False),
         ((StepState.DONE, StepState.FAILED), True),
         ((StepState.STOPPED,), True),
-        ((StepState.FAILED, StepState.DONE), False),
+        ((StepState.FAILED, StepState.DONE), True),  # the other lane went on
+        ((StepState.DONE, StepState.STOPPED, StepState.SKIPPED), True),
         ((StepState.WAITING,), False),
         ((StepState.SKIPPED,), False),
     ],
 )
-def test_a_run_broke_off_if_its_last_step_did(states: tuple[StepState, ...], failed: bool) -> None:
+def test_a_run_broke_off_if_any_step_did(states: tuple[StepState, ...], failed: bool) -> None:
     run = trace(policy("paper"), steps=tuple(Step("grade", "", state) for state in states))
     assert (run.failure is not None) is failed
+
+
+def test_the_failure_is_the_first_step_that_broke() -> None:
+    states = (StepState.DONE, StepState.STOPPED, StepState.FAILED)
+    steps = tuple(Step(f"step {state}", "", state) for state in states)
+    assert trace(policy("paper"), steps=steps).failure == steps[1]
+
+
+def test_the_passages_of_all_retrievals_are_listed_once_in_the_order_found() -> None:
+    first = graded(0.1, 0.2)[0]
+    other = passage("p2", "As it was found later.")
+    rounds = (round_of("keyword", other, LATER), round_of("keyword rewritten", LATER, passage("p4")))
+    run = trace(policy("agentic"), passages=first, rounds=rounds)
+    assert run.all_passages == (*first, LATER, passage("p4"))
+    assert trace(policy("agentic")).all_passages == ()
 
 
 def test_grades_of_the_web_are_found_too() -> None:
@@ -196,6 +275,7 @@ def test_grades_of_the_web_are_found_too() -> None:
     assert run.grade_of("p1") == Grade("p1", 0.9, reason="by hand")
     assert run.grade_of("w1") == Grade("w1", 0.5)
     assert run.grade_of("p9") is None
+    assert replace(run, web=searched(web_page("w1", "Fares rose."))).grade_of("w1") is None
     assert trace(policy("paper")).grade_of("p1") is None
 
 

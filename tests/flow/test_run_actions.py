@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.pipeline import ORDER, STAGE_NAMES
+from crag_core.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
 from crag_core.run import Run, WebMode
-from crag_core.types import Action, AnswerState, Grade, Origin, StepState, Usage, WebOutcome
+from crag_core.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
 from tests.fakes import (
     ANSWER,
     QUESTION,
@@ -21,48 +21,49 @@ from tests.fakes import (
     by_id,
     card,
     changed,
+    lanes,
     passage,
     passages,
     step_names,
 )
 
-SHORT = ["retrieve", "grade", "score strips", "route", "assemble", "answer"]
-LONG = ["retrieve", "grade", "score strips", "route", "rewrite", "search", "grade web", "assemble", "answer"]
-WITH_WEB = {"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "search": 1, "rewrite": 1, "extract": 0, "answer": 1}
-WITHOUT_WEB = {"retrieve": 1, "grade": 3, "strips": 6, "search": 0, "rewrite": 0, "extract": 0, "answer": 1}
+SHORT = ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
+LONG = ["retrieve", "grade", "route", "score strips", "grade web", "assemble", "answer"]
+WITH_WEB = {"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "search": 1, "rewrite": 1, "answer": 1}
+WITHOUT_WEB = {"retrieve": 1, "grade": 3, "strips": 6, "answer": 1}
 
 PAPER = [
-    pytest.param(0.9, Action.CORRECT, SHORT, WITHOUT_WEB, id="CORRECT"),
-    pytest.param(0.5, Action.AMBIGUOUS, LONG, WITH_WEB, id="AMBIGUOUS"),
-    pytest.param(0.1, Action.INCORRECT, LONG, WITH_WEB, id="INCORRECT"),
+    pytest.param(0.9, Action.CORRECT, (SHORT, []), WITHOUT_WEB, id="CORRECT"),
+    pytest.param(0.5, Action.AMBIGUOUS, (LONG, ["rewrite", "search"]), WITH_WEB, id="AMBIGUOUS"),
+    pytest.param(0.1, Action.INCORRECT, (LONG, ["rewrite", "search"]), WITH_WEB, id="INCORRECT"),
 ]
 
 
 @pytest.mark.parametrize(("best", "action", "steps", "counts"), PAPER)
 def test_paper_takes_these_steps_and_calls_with_a_model(
-    best: float, action: Action, steps: list[str], counts: dict[str, int]
+    best: float, action: Action, steps: tuple[list[str], list[str]], counts: dict[str, int]
 ) -> None:
     bench = Bench(best=best, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.answer is not None
     assert trace.decision.action is action
-    assert step_names(trace) == steps
+    assert lanes(trace) == steps
     assert {step.state for step in trace.steps} == {StepState.DONE}
     assert bench.counts == counts
-    assert trace.usage.calls == counts["rewrite"] + counts["answer"]
+    assert trace.usage.calls == counts.get("rewrite", 0) + counts["answer"]
     assert (trace.answer.text, trace.answer.state) == (ANSWER, AnswerState.COMPLETE)
 
 
 @pytest.mark.parametrize(("best", "action", "steps", "counts"), PAPER)
 def test_paper_makes_no_model_call_without_a_model(
-    best: float, action: Action, steps: list[str], counts: dict[str, int]
+    best: float, action: Action, steps: tuple[list[str], list[str]], counts: dict[str, int]
 ) -> None:
     bench = Bench(best=best)
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.answer is not None
     assert trace.decision.action is action
-    assert step_names(trace) == steps
-    assert bench.counts == counts | {"rewrite": 0, "answer": 0}
+    assert lanes(trace) == steps
+    assert bench.counts == {part: count for part, count in counts.items() if part not in ("rewrite", "answer")}
     assert trace.usage == Usage()
     assert trace.answer.writer == "extractive"
     assert trace.answer.text
@@ -86,7 +87,8 @@ def test_each_action_answers_from_the_evidence_that_it_may_use() -> None:
 def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
     bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
     trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert tuple(diary.begun) == STAGE_NAMES == (*(name for name, _ in ORDER), "answer")
+    every = [name for name, _ in (*FIRST, *ITERATION, *REFINING, *SEARCHING, *LAST)]
+    assert sorted(diary.begun) == sorted([*every, "answer"]), "each stage begins once"
     assert tuple(diary.done) == trace.steps
     assert diary.traces[-1] == trace
     assert "".join(diary.pieces).strip() == ANSWER
@@ -120,10 +122,46 @@ def test_web_results_are_graded_and_their_strips_scored_by_the_same_parts() -> N
     trace = bench.pipeline.run(QUESTION)
     assert bench.evaluator.asked == [("p1", "p2", "p3"), ("web-1", "web-2")]
     assert trace.web is not None and trace.strips is not None
+    assert trace.web.grades is not None and trace.web.strips is not None
     assert [grade.passage_id for grade in trace.web.grades] == ["web-1", "web-2"]
     assert {strip.passage_id for strip in trace.web.strips} == {"web-1", "web-2"}
     assert {strip.passage_id for strip in trace.strips} == {"p1", "p2", "p3"}
     assert all(passage.origin is Origin.WEB and passage.url for passage in trace.web.passages)
+
+
+@pytest.mark.parametrize(
+    ("policy", "calls_model", "judged"),
+    [("paper", True, True), ("paper", False, True), ("worst-chunk", True, False), ("worst-chunk", False, True)],
+)
+def test_a_model_judges_web_results_only_where_the_policy_refines_them(
+    policy: str, calls_model: bool, judged: bool
+) -> None:
+    bench = Bench(policy, best=0.1, judge=card(calls_model=calls_model))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.web is not None and trace.web.strips
+    assert (trace.web.grades is not None) == judged, "never judged is None, not ()"
+    assert ("web-1" in bench.evaluator.graded) == judged
+    assert all(strip.score is not None for strip in trace.web.strips), "strips are scored without a model"
+
+
+@pytest.mark.parametrize(
+    ("best", "web", "kinds"),
+    [
+        (0.9, WebMode.AUTO, ["refine", "generate"]),
+        (0.5, WebMode.AUTO, ["refine", "rewrite", "web_search", "generate"]),
+        (0.1, WebMode.AUTO, ["discard", "rewrite", "web_search", "generate"]),
+        (0.1, WebMode.OFF, ["discard", "generate"]),
+    ],
+)
+def test_what_was_really_done_is_recorded_with_its_query(best: float, web: WebMode, kinds: list[str]) -> None:
+    trace = Bench(best=best, model=FakeModel(), web=web).pipeline.run(QUESTION)
+    assert trace.corrections is not None
+    assert [one.kind for one in trace.corrections] == kinds
+    queries = {one.kind: one.query for one in trace.corrections}
+    assert queries.get(CorrectionKind.REFINE, QUESTION) == QUESTION
+    assert queries.get(CorrectionKind.WEB_SEARCH, WEB_QUERY) == WEB_QUERY
+    found = [one.reason for one in trace.corrections if one.kind is CorrectionKind.WEB_SEARCH]
+    assert all(reason.endswith("; 2 results") for reason in found)
 
 
 # --- nothing to go by -----------------------------------------------------------------------------------------------
@@ -279,4 +317,5 @@ def test_context_names_the_strips_that_the_answer_saw() -> None:
 def test_web_used_is_told_with_its_provider() -> None:
     trace = Bench(best=0.1).pipeline.run(QUESTION)
     assert trace.web is not None and trace.web.outcome is WebOutcome.USED
-    assert trace.steps[5].summary == "2 results for “ferry Vennick leave” from Fake search"
+    step = next(step for step in trace.steps if step.name == "search")
+    assert step.summary == "2 results for “ferry Vennick leave” from Fake search"

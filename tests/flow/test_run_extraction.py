@@ -106,17 +106,51 @@ def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
 
+AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
+
+
 def test_model_that_goes_away_during_extraction_breaks_off_and_resumes() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel()))
-    model.replies["extract"] = ModelUnavailable("Ollama went away.", hint="Start it.")
+    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=AWAY)))
     broken = bench.pipeline.run(QUESTION)
     assert broken.failure is not None and broken.extractions is None
     assert (broken.failure.name, broken.failure.hint) == ("extract", "Start it.")
-    assert bench.counts["search"] == 0
+    assert broken.failure.usage.calls == 3, "asked in vain is asked"
     model.replies["extract"] = sentences()
     done = bench.pipeline.resume(broken)
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
     assert bench.counts["grade"] == 3 + 2, "the passages were graded once"
+    assert bench.counts["search"] == bench.counts["rewrite"] == 1, "the web was searched beside the extraction"
+
+
+def away_at_the_second(messages: Messages) -> str | Exception:
+    return AWAY if TEXTS[1] in messages[1][1] else sentences()
+
+
+def test_replies_that_came_before_the_outage_are_kept_and_only_the_missing_are_asked_for() -> None:
+    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=away_at_the_second)))
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.extractions is not None
+    assert [extraction.passage_id for extraction in broken.extractions] == ["p1", "p3"]
+    assert broken.failure.usage == Usage(3, 40, 10)
+    assert (broken.context, broken.answer) == (None, None)
+    model.replies["extract"] = sentences(USEFUL)
+    bench.forget_counts()
+    done = bench.pipeline.resume(Trace.from_json(broken.to_json()))
+    assert bench.counts["extract"] == 1
+    assert [TEXTS[1] in messages[1][1] for kind, messages in model.asked if kind == "extract"] == [True]
+    assert done.extractions is not None and {one.passage_id for one in done.extractions} == {"p1", "p2", "p3"}
+    step = next(step for step in done.steps if step.name == "extract")
+    assert (step.state, step.usage) == (StepState.DONE, Usage(4, 60, 15)), "the cost of both attempts"
+
+
+def test_adopting_what_the_outage_left_asks_only_for_the_missing_too() -> None:
+    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=away_at_the_second)))
+    broken = bench.pipeline.run(QUESTION)
+    model.replies["extract"] = sentences(USEFUL)
+    bench.forget_counts()
+    done = bench.pipeline.resume(bench.pipeline.adopt(broken))
+    assert done.failure is None and done.answer is not None
+    assert bench.counts == {"extract": 1, "grade": 2, "strips": 2, "answer": 1}, "the web results were not graded yet"
 
 
 def test_only_ambiguous_extracts() -> None:

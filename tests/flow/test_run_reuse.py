@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
 from typing import Any
 
 import pytest
@@ -10,32 +10,23 @@ import pytest
 from crag_core.pipeline import Pipeline, is_waiting
 from crag_core.protocols import WebReply
 from crag_core.reroute import Missing, reroute
-from crag_core.run import Parts, WebMode
+from crag_core.run import WebMode
 from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Grade, StepState, Usage, WebOutcome
+from crag_core.types import Action, AnswerState, Grade, Passage, StepState, Usage, WebOutcome
 from tests.fakes import (
     QUESTION,
     Bench,
     FakeEvaluator,
     FakeModel,
+    Scoring,
     card,
     changed,
     found_web,
+    lanes,
     passages,
     score_strip,
     step_names,
 )
-
-NOTHING = dict.fromkeys(("retrieve", "grade", "strips", "search", "rewrite", "extract", "answer"), 0)
-
-
-def under(bench: Bench, *, parts: Any = None, **settings: Any) -> Pipeline:
-    """The bench's pipeline with some parts and settings changed."""
-    old = bench.pipeline
-    changed_parts: Parts = replace(old.parts, **parts or {})
-    return Pipeline(
-        changed_parts, replace(old.settings, **settings), clock=bench.clock, now=lambda: "later", new_id=lambda: "new"
-    )
 
 
 def carried_on(bench: Bench, trace: Trace, pipeline: Pipeline) -> Trace:
@@ -73,7 +64,7 @@ def test_adopting_under_the_same_settings_asks_only_for_a_new_answer() -> None:
     bench = Bench(best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
     again = carried_on(bench, trace, bench.pipeline)
-    assert bench.counts == NOTHING | {"answer": 1}
+    assert bench.counts == {"answer": 1}
     assert (again.id, again.answer) == ("run-2", trace.answer)
     assert trace.id == "run-1", "the old record stays as it is"
 
@@ -82,30 +73,28 @@ def test_thresholds_that_make_it_correct_need_an_answer_only() -> None:
     bench = Bench(best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
     policy = changed("paper").with_thresholds(0.2, 0.4)
-    again = carried_on(bench, trace, under(bench, policy=policy))
-    assert bench.counts == NOTHING | {"answer": 1}
+    again = carried_on(bench, trace, bench.under(policy=policy))
+    assert bench.counts == {"answer": 1}
     assert again.decision is not None and again.decision.action is Action.CORRECT
     assert again.settings.policy == policy
-    assert step_names(again) == [
-        *("retrieve", "grade", "score strips", "rewrite", "search", "grade web"),
-        *("route", "assemble", "answer"),
-    ], "the facts that are kept bring their steps"
+    kept = (["retrieve", "grade", "score strips", "grade web"], ["rewrite", "search"])
+    assert lanes(again) == (kept[0] + ["route", "assemble", "answer"], kept[1]), "kept facts bring their steps"
 
 
 def test_thresholds_that_ask_for_the_web_search_once() -> None:
     bench = Bench(best=0.5, model=FakeModel(), policy=changed("paper").with_thresholds(0.2, 0.4))
     trace = bench.pipeline.run(QUESTION)
     assert bench.counts["search"] == 0
-    again = carried_on(bench, trace, under(bench, policy=changed("paper")))
-    assert bench.counts == NOTHING | {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
+    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
+    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
     assert again.web is not None and again.web.outcome is WebOutcome.USED
 
 
 def test_another_policy_reuses_grades_strips_and_web() -> None:
     bench = Bench(best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, under(bench, policy=changed("worst-chunk")))
-    assert bench.counts == NOTHING | {"extract": 3, "answer": 1}
+    again = carried_on(bench, trace, bench.under(policy=changed("worst-chunk")))
+    assert bench.counts == {"extract": 3, "answer": 1}
     assert again.extractions is not None and (again.grades, again.strips) == (trace.grades, trace.strips)
 
 
@@ -113,7 +102,7 @@ def test_policy_that_grades_more_passages_grades_only_the_others() -> None:
     bench = Bench("rank-weighted", judge=card(calls_model=True), found=passages(8))
     trace = bench.pipeline.run(QUESTION)
     assert bench.counts["grade"] == 5
-    again = carried_on(bench, trace, under(bench, policy=changed("paper")))
+    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
     assert bench.evaluator.graded == ["p6", "p7", "p8"]
     assert again.grades is not None and len(again.grades) == 8
 
@@ -121,7 +110,7 @@ def test_policy_that_grades_more_passages_grades_only_the_others() -> None:
 def test_run_that_skipped_grading_is_graded_under_a_policy_that_wants_it() -> None:
     bench = Bench("agentic", found=passages(2))
     trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, under(bench, policy=changed("paper")))
+    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
     assert bench.counts["grade"] == 2 and bench.counts["retrieve"] == bench.counts["strips"] == 0
     assert again.decision is not None and again.decision.rule is None
     assert [step.state for step in again.steps if step.name == "grade"] == [StepState.DONE]
@@ -131,12 +120,12 @@ def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searc
     bench = Bench(best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
     other = FakeEvaluator(lambda passage: 0.45, card("other"))
-    again = carried_on(bench, trace, under(bench, parts={"evaluator": other}, evaluator=other.card))
-    assert bench.counts == NOTHING | {"strips": 2, "answer": 1}
+    again = carried_on(bench, trace, bench.under(parts={"evaluator": other}, evaluator=other.card))
+    assert bench.counts == {"strips": 2, "answer": 1}
     assert other.asked == [("p1", "p2", "p3"), ("web-1", "web-2")]
     assert again.grades is not None and {grade.score for grade in again.grades} == {0.45}
     assert again.web is not None and trace.web is not None
-    assert again.web.passages == trace.web.passages
+    assert again.web.passages == trace.web.passages and again.web.grades is not None
     assert {grade.score for grade in again.web.grades} == {0.45}
     assert again.usage.calls == 2, "the rewrite that the web results came from, and the new answer"
 
@@ -145,20 +134,20 @@ def test_another_strip_scorer_scores_strips_anew_and_keeps_the_grades() -> None:
     bench = Bench(best=0.9)
     trace = bench.pipeline.run(QUESTION)
     other = FakeEvaluator(score_strip, card("other"))
-    carried_on(bench, trace, under(bench, parts={"strip_evaluator": other}, strip_evaluator=other.card))
-    assert bench.counts == NOTHING
+    carried_on(bench, trace, bench.under(parts={"strip_evaluator": other}, strip_evaluator=other.card))
+    assert not bench.counts
     assert len(other.graded) == 6
 
 
 @pytest.mark.parametrize(("setting", "value"), [("writer", "another-model"), ("prompts", "2")])
-def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, value: str) -> None:
+def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, value: Any) -> None:
     judged = Bench(judge=card("llm", calls_model=True), model=FakeModel())
     trace = judged.pipeline.run(QUESTION)
-    carried_on(judged, trace, under(judged, **{setting: value}))
+    carried_on(judged, trace, judged.under(**{setting: value}))
     assert judged.counts["grade"] == 3, "grades of one model were taken for those of another"
     embedded = Bench(judge=card("embedding"), model=FakeModel())
     trace = embedded.pipeline.run(QUESTION)
-    carried_on(embedded, trace, under(embedded, **{setting: value}))
+    carried_on(embedded, trace, embedded.under(**{setting: value}))
     assert embedded.counts["grade"] == 0, "no model made these grades"
 
 
@@ -174,7 +163,7 @@ def test_a_search_that_found_nothing_is_a_fact_and_holds() -> None:
 def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
     bench = Bench(best=0.9)
     trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, under(bench, **changes))
+    again = carried_on(bench, trace, bench.under(**changes))
     assert bench.counts["retrieve"] == bench.counts["grade"] // 3 == 1
     assert again.id != trace.id and again.question == trace.question
 
@@ -185,7 +174,7 @@ def test_search_that_failed_is_made_again_and_its_steps_are_not_kept(outcome: We
     trace = bench.pipeline.run(QUESTION)
     bench.searcher.reply = found_web()
     again = carried_on(bench, trace, bench.pipeline)
-    assert bench.counts == NOTHING | {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
+    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
     assert step_names(again).count("search") == step_names(again).count("rewrite") == 1
 
 
@@ -201,14 +190,14 @@ def test_web_that_was_off_is_searched_once_it_is_allowed() -> None:
 def test_waiting_run_adopted_waits_again() -> None:
     bench = Bench(best=0.5, web=WebMode.ASK)
     again = carried_on(bench, bench.pipeline.run(QUESTION), bench.pipeline)
-    assert is_waiting(again) and bench.counts == NOTHING
+    assert is_waiting(again) and not bench.counts
 
 
 def test_extractions_are_kept_with_the_step_that_made_them() -> None:
     bench = Bench("worst-chunk", best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
     other = FakeEvaluator(lambda passage: 0.5, card("other"))
-    again = carried_on(bench, trace, under(bench, parts={"evaluator": other}, evaluator=other.card))
+    again = carried_on(bench, trace, bench.under(parts={"evaluator": other}, evaluator=other.card))
     assert bench.counts["extract"] == 0
     assert again.extractions == trace.extractions and "extract" in step_names(again)
 
@@ -222,3 +211,24 @@ def test_adopting_a_run_that_broke_off_asks_for_what_it_lacks() -> None:
     again = carried_on(bench, broken, bench.pipeline)
     assert bench.evaluator.graded == ["p5", "p6"]
     assert again.failure is None and again.answer is not None and again.answer.state is AnswerState.COMPLETE
+
+
+def test_what_a_broken_step_cost_is_carried_over_when_the_run_is_adopted() -> None:
+    bench = Bench(judge=card(calls_model=True), model=FakeModel(), scoring=away_once())
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.usage.calls > 0
+    done = bench.pipeline.resume(bench.pipeline.adopt(broken))
+    assert done.failure is None
+    assert done.usage.calls == broken.usage.calls + len(bench.found) + 1
+
+
+def away_once() -> Scoring:
+    """A judge that does not answer for the first three passages, and then does."""
+    asked = itertools.count()
+
+    def score(passage: Passage) -> Grade | float:
+        if next(asked) < 3:
+            return Grade(passage.id, None, cause="away", retryable=True, usage=Usage(1), error="ModelMissing")
+        return 0.9
+
+    return score

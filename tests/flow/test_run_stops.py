@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import CragError, StoreUnavailable
+from crag_core.errors import (
+    CragError,
+    DocumentMissing,
+    EmbeddingUnavailable,
+    ModelMissing,
+    ModelUnavailable,
+    StoreUnavailable,
+)
 from crag_core.llms import ollama
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.pipeline import raise_failure
 from crag_core.run import Listener, Run, WebMode
 from crag_core.trace import Trace
-from crag_core.types import AnswerState, Grade, Passage, StepState, Usage
-from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, passages, set_when, step_names
+from crag_core.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
+from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, lanes, passages, set_when, step_names
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -35,17 +43,17 @@ def test_stop_before_the_start_asks_nobody() -> None:
     bench, run = Bench(model=FakeModel()), Run()
     run.cancel.set()
     stopped = bench.pipeline.run(QUESTION, run)
-    assert set(bench.counts.values()) == {0}
+    assert not bench.counts
     assert stopped.failure is not None
     assert (stopped.failure.name, stopped.failure.state) == ("retrieve", StepState.STOPPED)
     done = bench.pipeline.resume(stopped)
-    assert step_names(done) == ["retrieve", "grade", "score strips", "route", "assemble", "answer"]
+    assert step_names(done) == ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
     assert {step.state for step in done.steps} == {StepState.DONE}
     assert done.failure is None
 
 
-@pytest.mark.parametrize("last", ["retrieve", "grade", "score strips", "route", "rewrite", "search", "grade web"])
-def test_stop_after_any_step_and_resume_asks_each_thing_once(last: str) -> None:
+@pytest.mark.parametrize("last", ["retrieve", "grade", "route", "grade web", "assemble"])
+def test_stop_after_any_step_outside_the_lanes_and_resume_asks_each_thing_once(last: str) -> None:
     whole = Bench(best=0.5, model=FakeModel())
     expected = whole.pipeline.run(QUESTION)
     bench = Bench(best=0.5, model=FakeModel())
@@ -54,7 +62,7 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(last: str) -> None:
     assert stopped.answer is None
     done = bench.pipeline.resume(stopped)
     assert bench.counts == whole.counts
-    assert step_names(done) == step_names(expected)
+    assert lanes(done) == lanes(expected)
     assert done.answer == expected.answer and done.usage == expected.usage
 
 
@@ -92,7 +100,7 @@ def test_resuming_a_finished_run_changes_nothing_and_asks_nobody() -> None:
     done = bench.pipeline.run(QUESTION)
     bench.forget_counts()
     assert bench.pipeline.resume(done) == done
-    assert set(bench.counts.values()) == {0}
+    assert not bench.counts
 
 
 def test_stop_while_a_finished_run_is_resumed_leaves_no_mark() -> None:
@@ -160,18 +168,55 @@ def test_unreadable_replies_are_no_outage_and_are_not_asked_again() -> None:
 def test_retriever_that_fails_leaves_a_failed_step_with_its_hint() -> None:
     bench = Bench()
 
-    def fail(question: str, limit: int) -> object:
+    def fail(query: str, engine: Engine) -> tuple[Passage, ...]:
         raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
 
-    bench.retriever.retrieve = fail  # type: ignore[method-assign,assignment]
+    bench.retriever.finding = fail
     trace = bench.pipeline.run(QUESTION)
     assert trace.failure is not None and trace.passages is None
     assert (trace.failure.name, trace.failure.state) == ("retrieve", StepState.FAILED)
     assert (trace.failure.summary, trace.failure.hint) == ("The index cannot be read.", "Check the folder.")
-    with pytest.raises(CragError, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
+    with pytest.raises(StoreUnavailable, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
         raise_failure(trace)
-    del bench.retriever.retrieve
+    bench.retriever.finding = lambda query, engine: passages()
     assert bench.pipeline.resume(trace).answer is not None
+
+
+@pytest.mark.parametrize(
+    "kind", [ModelUnavailable, ModelMissing, StoreUnavailable, EmbeddingUnavailable, DocumentMissing]
+)
+def test_a_failed_step_is_raised_with_the_type_of_what_failed_even_after_json(kind: type[CragError]) -> None:
+    def fail() -> None:
+        raise kind("Away.", hint="Start it.")
+
+    bench = Bench()
+    bench.evaluator.before = fail
+    trace = Trace.from_json(bench.pipeline.run(QUESTION).to_json())
+    assert trace.failure is not None and trace.failure.error == kind.__name__
+    with pytest.raises(kind, match=r"'grade' failed: Away\. Start it\."):
+        raise_failure(trace)
+
+
+@pytest.mark.parametrize("error", ["", "SystemExit", "kind_named", "Nonsense"])
+def test_a_record_cannot_make_anything_but_an_error_of_ours_be_raised(error: str) -> None:
+    trace = replace(Bench().pipeline.begin(QUESTION), steps=(Step("grade", "x", StepState.FAILED, error=error),))
+    with pytest.raises(CragError) as raised:
+        raise_failure(trace)
+    assert type(raised.value) is CragError
+
+
+def test_outage_of_the_judge_is_raised_as_one_of_the_model_server() -> None:
+    away = outage("p1", "p2", "p3")
+    trace = Bench(judge=card(calls_model=True), scoring=lambda p: away[p.id]).pipeline.run(QUESTION)
+    assert trace.decision is None, "an outage is no verdict"
+    with pytest.raises(ModelUnavailable, match="Ollama went away"):
+        raise_failure(trace)
+
+
+def test_outage_of_the_writer_is_raised_as_one_of_the_model_server() -> None:
+    trace = Bench(model=FakeModel(answer=ModelMissing("No such model.", hint="Pull it."))).pipeline.run(QUESTION)
+    with pytest.raises(ModelMissing, match=r"'answer' failed: No such model\. Pull it\."):
+        raise_failure(trace)
 
 
 def test_run_that_waits_for_a_word_is_no_success_for_callers_without_a_screen() -> None:

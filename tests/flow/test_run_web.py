@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from dataclasses import replace
+
 import pytest
 
-from crag_core import stages
+from crag_core import web_stages
 from crag_core.errors import ModelUnavailable
 from crag_core.pipeline import approve, is_waiting, refuse
 from crag_core.policy import Policy, Route
 from crag_core.protocols import WebReply
+from crag_core.reroute import Missing, reroute
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.types import Action, AnswerState, StepState, WebOutcome
-from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, changed, step_names
+from crag_core.websearch.cooldown import Cooldown
+from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, card, changed, found_web, set_when, step_names
+from tests.stand_ins.local_server import wait_until
 
 
 def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
@@ -55,7 +62,8 @@ def test_ask_sends_nothing_before_approval() -> None:
     assert is_waiting(trace)
     assert trace.web is not None and trace.web.query == WEB_QUERY
     assert (trace.answer, trace.context) == (None, None)
-    assert (trace.steps[-1].name, trace.steps[-1].state) == ("rewrite", StepState.WAITING)
+    waits = [step.name for step in trace.steps if step.state is StepState.WAITING]
+    assert waits == ["rewrite"] and "search" not in step_names(trace)
     assert trace.failure is None
     assert bench.counts["search"] == bench.counts["answer"] == 0
 
@@ -64,13 +72,13 @@ def test_resuming_without_a_word_still_waits_and_asks_nobody() -> None:
     bench, trace = waiting()
     bench.forget_counts()
     assert bench.pipeline.resume(trace) == trace
-    assert set(bench.counts.values()) == {0}
+    assert not bench.counts
 
 
 def test_search_itself_sends_nothing_that_was_not_approved() -> None:
     bench, trace = waiting()
     for unapproved in (trace, refuse(trace)):
-        assert stages.search(unapproved, bench.pipeline.parts, Run()) is None
+        assert web_stages.search(unapproved, bench.pipeline.parts, Run()) is None
     assert bench.searcher.asked == []
 
 
@@ -182,6 +190,175 @@ def test_web_text_below_the_cutoff_is_not_used_and_that_is_said() -> None:
     assert "The web answered, but" in trace.answer.message
 
 
+# --- a policy's time for the web -------------------------------------------------------------------------------------
+
+
+def slow(seconds: float | None, best: float = 0.5) -> Bench:
+    """A bench whose provider answers only when it is told to give up, at the latest after five seconds."""
+    bench = Bench(changed("paper", web_seconds=seconds), best=best, model=FakeModel())
+    bench.searcher.before = lambda cancel: cancel.wait(5.0)
+    return bench
+
+
+@pytest.mark.parametrize(("best", "state"), [(0.5, AnswerState.COMPLETE), (0.1, AnswerState.CANNOT_ANSWER)])
+def test_search_that_takes_too_long_is_given_up_and_the_run_goes_on(best: float, state: AnswerState) -> None:
+    bench = slow(0.05, best)
+    began = time.monotonic()
+    trace = bench.pipeline.run(QUESTION)
+    assert time.monotonic() - began < 3.0
+    assert trace.web is not None and trace.answer is not None and trace.failure is None
+    assert (trace.web.outcome, trace.web.query) == (WebOutcome.TIMED_OUT, WEB_QUERY)
+    step = next(step for step in trace.steps if step.name == "search")
+    assert step.summary == trace.web.message == "The web did not answer within the 0.05 s that this policy allows."
+    assert trace.answer.state is state
+    assert state is AnswerState.COMPLETE or "the web search timed out" in trace.answer.message
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_search_that_was_given_up_is_not_made_again_by_resuming_but_by_adopting() -> None:
+    bench = slow(0.05)
+    trace = bench.pipeline.run(QUESTION)
+    bench.searcher.before = lambda cancel: None
+    assert bench.pipeline.resume(trace) == trace
+    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
+    assert again.web is not None and again.web.outcome is WebOutcome.USED
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_stop_during_the_search_is_a_stop_and_no_time_out(seconds: float | None) -> None:
+    bench, run = slow(seconds), Run(diary := Diary())
+    set_when(lambda: bool(bench.searcher.asked) and "score strips" in [step.name for step in diary.done], run.cancel)
+    stopped = bench.pipeline.run(QUESTION, run)
+    assert stopped.failure is not None and stopped.web is not None
+    assert (stopped.failure.name, stopped.failure.state) == ("search", StepState.STOPPED)
+    assert stopped.web.outcome is WebOutcome.APPROVED
+    bench.searcher.before = lambda cancel: None
+    done = bench.pipeline.resume(stopped)
+    assert done.web is not None and done.web.outcome is WebOutcome.USED
+    assert bench.counts["rewrite"] == 1 and done.failure is None
+
+
+def test_search_in_time_is_used_and_nothing_is_left_waiting() -> None:
+    threads = threading.active_count()
+    trace = Bench(changed("paper", web_seconds=60.0), best=0.5).pipeline.run(QUESTION)
+    assert trace.web is not None and trace.web.outcome is WebOutcome.USED
+    assert wait_until(lambda: threading.active_count() <= threads, 2.0), "the timer goes on for nobody"
+
+
+# --- the time between two searches -----------------------------------------------------------------------------------
+
+
+class Watch:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cooling(best: float = 0.5, web: WebMode = WebMode.AUTO, reply: WebReply | None = None) -> tuple[Bench, Watch]:
+    """A policy that wants 30 s between two searches, after the first one."""
+    watch = Watch()
+    policy = changed("paper", web_cooldown=30.0)
+    bench = Bench(policy, best=best, model=FakeModel(), web=web, reply=reply or found_web(), pause=Cooldown(watch))
+    bench.pipeline.run(QUESTION)
+    bench.forget_counts()
+    return bench, watch
+
+
+@pytest.mark.parametrize("best", [0.5, 0.1])
+def test_second_search_within_the_cooldown_is_not_made_and_not_even_rewritten(best: float) -> None:
+    bench, watch = cooling(best)
+    watch.now += 10.0
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.counts["search"] == bench.counts["rewrite"] == 0
+    assert trace.web is not None and trace.answer is not None and trace.failure is None
+    assert (trace.web.outcome, trace.web.query) == (WebOutcome.COOLING, "")
+    step = next(step for step in trace.steps if step.name == "rewrite")
+    assert step.state is StepState.SKIPPED
+    assert step.summary == "The last search was just made; this policy waits 30 s, 20 s are left."
+    if best == 0.1:
+        assert trace.answer.state is AnswerState.CANNOT_ANSWER
+        assert "the last search was just made" in trace.answer.message
+    else:
+        assert trace.answer.text
+    assert Missing.WEB in reroute(trace, trace.settings.policy).missing
+    assert trace.corrections is not None and "web_search" not in [one.kind for one in trace.corrections]
+
+
+def test_after_the_cooldown_the_web_is_searched_again() -> None:
+    bench, watch = cooling()
+    watch.now += 30.0
+    assert bench.pipeline.run(QUESTION).web is not None
+    assert bench.counts["search"] == 1
+
+
+def test_run_that_had_to_do_without_the_web_can_be_adopted_once_the_time_is_over() -> None:
+    bench, watch = cooling()
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.pipeline.resume(trace) == trace, "resuming completes what is missing, and the web was settled"
+    watch.now += 30.0
+    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
+    assert again.web is not None and again.web.outcome is WebOutcome.USED
+    assert step_names(again).count("rewrite") == 1
+
+
+def test_cooldown_asks_nobody_for_a_word() -> None:
+    watch = Watch()
+    pause = Cooldown(watch)
+    pause.note()
+    bench = Bench(changed("paper", web_cooldown=30.0), best=0.5, web=WebMode.ASK, pause=pause)
+    trace = bench.pipeline.run(QUESTION)
+    assert not is_waiting(trace) and trace.web is not None and trace.web.outcome is WebOutcome.COOLING
+
+
+def test_approved_query_is_sent_although_another_search_was_just_made() -> None:
+    pause = Cooldown(Watch())
+    bench = Bench(changed("paper", web_cooldown=30.0), best=0.5, web=WebMode.ASK, pause=pause)
+    trace = bench.pipeline.run(QUESTION)
+    pause.note()
+    assert bench.pipeline.resume(approve(trace, "x")).answer is not None
+    assert len(bench.searcher.asked) == 1
+
+
+def test_policy_without_a_cooldown_searches_as_often_as_it_likes() -> None:
+    pause = Cooldown(Watch())
+    pause.note()
+    bench = Bench("paper", best=0.5, pause=pause)
+    bench.pipeline.run(QUESTION)
+    assert bench.counts["search"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "searches"),
+    [
+        (replace(found_web(), from_cache=True), 1),
+        (WebReply(WebOutcome.EMPTY, "F"), 0),
+        (WebReply(WebOutcome.RATE_LIMITED, "F"), 0),
+    ],
+)
+def test_only_what_left_the_machine_starts_the_cooldown(reply: WebReply, searches: int) -> None:
+    bench, _ = cooling(reply=reply)
+    bench.pipeline.run(QUESTION)
+    assert bench.counts["search"] == searches
+
+
+def test_search_that_was_given_up_starts_the_cooldown_too() -> None:
+    pause = Cooldown(Watch())
+    bench = Bench(changed("paper", web_seconds=0.05, web_cooldown=30.0), best=0.5, pause=pause)
+    bench.searcher.before = lambda cancel: cancel.wait(5.0)
+    bench.pipeline.run(QUESTION)
+    assert pause.left(30.0) == 30.0, "the query has left the machine"
+
+
+def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
+    pause = Cooldown(Watch())
+    trace = Bench(changed("paper", web_cooldown=30.0), best=0.9, pause=pause).pipeline.run(QUESTION)
+    assert trace.web is None and pause.left(30.0) == 0.0
+
+
 # --- the rewrite ----------------------------------------------------------------------------------------------------
 
 
@@ -204,10 +381,9 @@ def test_rewrite_without_a_query_falls_back_to_keywords(reply: str) -> None:
     assert "since fake-model gave no query" in step.summary
 
 
-def test_stop_during_the_rewrite_keeps_the_grades() -> None:
+def test_stop_before_the_rewrite_keeps_the_grades() -> None:
     bench, run = Bench(best=0.5, model=FakeModel()), Run(diary := Diary())
     diary.at["route"] = run.cancel.set
-    # A CORRECT run would have nothing to rewrite; here the stop comes before "extract", which has nothing to do.
     stopped = bench.pipeline.run(QUESTION, run)
     assert stopped.failure is not None and stopped.failure.state is StepState.STOPPED
     assert bench.counts["rewrite"] == 0
@@ -215,3 +391,23 @@ def test_stop_during_the_rewrite_keeps_the_grades() -> None:
     done = bench.pipeline.resume(stopped)
     assert bench.counts["grade"] == 2 and bench.counts["rewrite"] == 1
     assert [step.state for step in done.steps] == [StepState.DONE] * 9, "a stop that is over leaves no mark"
+
+
+def test_waiting_query_is_not_written_again_and_is_over_once_answered() -> None:
+    bench, trace = waiting()
+    adopted = bench.pipeline.resume(bench.pipeline.adopt(trace))
+    assert bench.counts["rewrite"] == 1 and is_waiting(adopted)
+    for settled in (approve(adopted, WEB_QUERY), refuse(adopted)):
+        done = bench.pipeline.resume(settled)
+        assert StepState.WAITING not in [step.state for step in done.steps]
+        assert next(step for step in done.steps if step.name == "rewrite").summary.endswith("by you")
+
+
+def test_under_a_policy_that_refines_web_text_its_results_are_judged_after_all() -> None:
+    judge = card(calls_model=True)
+    found = Bench("worst-chunk", best=0.1, model=FakeModel(), judge=judge).pipeline.run(QUESTION)
+    assert found.web is not None and found.web.grades is None and found.web.strips is not None
+    bench = Bench("paper", best=0.1, model=FakeModel(), judge=judge)
+    again = bench.pipeline.resume(bench.pipeline.adopt(found))
+    assert again.web is not None and again.web.grades is not None and len(again.web.grades) == len(again.web.passages)
+    assert again.web.strips == found.web.strips and bench.counts["search"] == 0

@@ -40,6 +40,7 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
 
     def start_app(page: str = "", **environment: str) -> AppTest:
         defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
+        defaults |= {"CRAG_CACHE": "off"}  # else one test's judge would grade for the next
         for name, value in {**defaults, **environment}.items():
             monkeypatch.setenv(name, value)
         app = AppTest.from_file(APP, default_timeout=60).run()
@@ -75,6 +76,24 @@ def settle(app: AppTest) -> AppTest:
         app.session_state["job"].wait()
         app.run()
     return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the button with this label and wait for whatever it starts."""
+    next(button for button in app.button if button.label == label).click()
+    return settle(app.run())
+
+
+def choose(app: AppTest, **choices: Any) -> AppTest:
+    """Set selectboxes by key, one after the other as a user does."""
+    for key, value in choices.items():
+        app.selectbox(key=key).set_value(value).run()
+    return app
+
+
+def header(app: AppTest) -> str:
+    """The verdict, escapes taken out."""
+    return str(app.header[0].value).replace("\\", "")
 
 
 def shown(app: AppTest) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import ask, settle, shown
+from tests.pages.conftest import ask, header, settle, shown
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -17,10 +17,6 @@ pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of nine metres pay for a night?"
-
-
-def header(app: AppTest) -> str:
-    return str(app.header[0].value)
 
 
 def test_the_first_page_works_without_any_model_server(start: Start) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import DOCUMENTS, shown
+from crag_core.config import Config
+from tests.pages.conftest import DOCUMENTS, ask, choose, press, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.searxng_server import SearXNGServer
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -62,12 +65,83 @@ def test_the_first_start_indexes_the_sample_documents(
     assert (tmp_path / "sample-indexed").exists()
 
 
+# --- settings -------------------------------------------------------------------------------------------------------
+
+OLLAMA, PROVIDERS, SEARXNG = "Ollama answers at", "Web search providers, in order", "SearXNG answers at"
+
+
+def fill(app: AppTest, **values: str) -> AppTest:
+    """Fill fields by the variable that stands for them, and press the button."""
+    labels = {"ollama": OLLAMA, "providers": PROVIDERS, "searxng": SEARXNG}
+    for name, value in values.items():
+        next(field for field in app.text_input if field.label == labels[name]).set_value(value)
+    return press(app, "Use these")
+
+
+def refusals(app: AppTest) -> str:
+    return " ".join(str(error.value) for error in app.error).replace("\\", "")
+
+
 def test_settings_show_every_variable_and_take_another_host(start: Start) -> None:
     app = start("pages/settings.py")
     assert not app.exception
+    listed = {str(name).strip("`") for name in app.table[0].value["Variable"]}
+    assert listed == {setting.metadata["variable"] for setting in fields(Config)}
     with OllamaServer(ScriptedModel(["hello"])) as server:
-        app.text_input[0].set_value(server.url)
-        next(button for button in app.button if button.label == "Use these").click()
-        app.run().run()
+        fill(app, ollama=server.url)
         assert "Ollama answers with 1 model" in shown(app)
         assert "ollama/smollm2:135m" in app.selectbox(key="model").options[0].replace(": ", "/", 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"providers": "duckduckgo, bing"}, "Unknown web search provider 'bing'. Known: duckduckgo, searxng, tavily."),
+        ({"providers": "duckduck"}, "Did you mean 'duckduckgo'?"),
+        ({"providers": "duckduckgo,duckduckgo"}, "expected each provider once"),
+        ({"providers": " , "}, "expected each provider once"),
+        ({"providers": "searxng"}, "names searxng, and CRAG_SEARXNG_URL is not set"),
+        ({"providers": "tavily"}, "names tavily, and TAVILY_API_KEY is not set"),
+        ({"providers": "searxng", "searxng": "nonsense"}, "expected an address such as"),
+        ({"providers": "searxng", "searxng": "http://127.0.0.1:99999"}, "expected an address such as"),
+        ({"providers": "searxng", "searxng": "http://user:s3cret@box:x"}, "expected an address such as"),
+    ],
+)
+def test_setting_of_no_use_is_refused_and_changes_nothing(start: Start, values: dict[str, str], words: str) -> None:
+    app = start("pages/settings.py", CRAG_WEB="ask")
+    before = app.session_state["config"]
+    fill(app, ollama="127.0.0.1:8", **values)
+    assert not app.exception
+    assert words in refusals(app)
+    assert "s3cret" not in refusals(app)
+    assert app.session_state["config"] == before, "not even the fields that were right"
+    assert "DuckDuckGo, not asked yet" in shown(app)
+    assert fill(app, providers="duckduckgo", searxng="").session_state["config"] != before, "the form still works"
+
+
+def test_other_providers_hold_from_the_next_search_on(start: Start) -> None:
+    with SearXNGServer() as server:
+        app = fill(start("pages/settings.py", CRAG_WEB="auto"), providers="SearXNG , duckduckgo", searxng=server.url)
+        assert refusals(app) == ""
+        assert "SearXNG, then DuckDuckGo, not asked yet" in shown(app)
+        fill(app, providers="searxng")
+        app.switch_page("pages/ask.py").run().run()
+        ask(app, "Who won the chess championship of 1972?")
+        assert server.pages == [1]
+        assert app.session_state["trace"].web.provider == "SearXNG"
+
+
+def test_settings_of_one_session_are_not_those_of_another(start: Start) -> None:
+    one = fill(start("pages/settings.py", CRAG_WEB="ask"), providers="searxng", searxng="http://127.0.0.1:9")
+    other = start("pages/settings.py", CRAG_WEB="ask")
+    assert "SearXNG, not asked yet" in shown(one) and "DuckDuckGo, not asked yet" in shown(other)
+
+
+def test_number_of_passages_holds_for_question_and_budget(start: Start) -> None:
+    with OllamaServer(ScriptedModel(["hello"])) as server:
+        app = start("pages/settings.py", OLLAMA_HOST=server.url)
+        next(field for field in app.number_input if field.label.startswith("Passages")).set_value(2)
+        press(app, "Use these")
+        app.switch_page("pages/ask.py").run().run()
+        choose(app, policy="worst-chunk")
+        assert ":green[Correct] 3" in shown(app)

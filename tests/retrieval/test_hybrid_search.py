@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 
 from crag_core.protocols import Found
-from crag_core.retrieval.hybrid import (
-    DENSE,
-    KEYWORD,
-    HybridRetriever,
-    fuse_ranks,
-    measure_agreement,
-    measure_cosine,
-)
+from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
 from crag_core.retrieval.store import PassageStore
+from crag_core.types import Engine
 from tests.retrieval.fakes import WordEmbedder, embed_words
+
+HYBRID, DENSE, KEYWORD = Engine
 
 TEXTS = {
     "ferry.txt": "The ferry leaves the harbour at nine o'clock in the morning.",
@@ -171,25 +167,34 @@ def test_more_is_asked_for_than_there_is(retriever: HybridRetriever) -> None:
     assert len({passage.id for passage in found.passages}) == len(found.passages) == len(TEXTS)
 
 
-def test_one_engine_alone_keeps_its_own_order(
-    store: PassageStore, retriever: HybridRetriever, embedder: WordEmbedder
-) -> None:
+def test_one_engine_alone_keeps_its_own_order(retriever: HybridRetriever, store: PassageStore) -> None:
     question = "Where do ferry and Skipper meet the harbour?"
-    for engine, hits in (
-        (DENSE, store.search_dense(embed_words(question), 3)),
-        (KEYWORD, store.search_keyword(question, 3)),
-    ):
-        found = HybridRetriever(store, embedder, (engine,)).retrieve(question, 3)
-        assert [passage.id for passage in found.passages] == [hit.passage.id for hit in hits]
+    dense = [hit.passage.id for hit in store.search_dense(embed_words(question), 3)]
+    words = [hit.passage.id for hit in store.search_keyword(question, 3)]
+    assert dense != words[:3], "else the engines could not be told apart"
+    for engine, expected in ((DENSE, dense), (KEYWORD, words)):
+        found = retriever.retrieve(question, 3, engine)
+        assert [passage.id for passage in found.passages] == expected
         assert {passage.found_by for passage in found.passages} == {(engine,)}
-    with pytest.raises(ValueError, match="expected engines"):
-        HybridRetriever(store, embedder, ("sparse",))
+        assert [passage.score("rrf") for passage in found.passages] == [1 / (61 + n) for n in range(len(expected))]
+        assert all(passage.score("cosine") is not None for passage in found.passages)
 
 
-def test_fusing_ranks() -> None:
-    fused = fuse_ranks([["a", "b"], ["b", "c"]], k=60)
-    assert fused == pytest.approx({"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62})
-    assert fuse_ranks([]) == {} and fuse_ranks([["a"]], k=0) == {"a": 1.0}
+def test_hybrid_is_what_is_searched_unless_told_otherwise(retriever: HybridRetriever) -> None:
+    question = "Where do ferry and Skipper meet the harbour?"
+    found = retriever.retrieve(question, 5)
+    assert found == retriever.retrieve(question, 5, HYBRID)
+    assert {passage.found_by for passage in found.passages} == {(DENSE, KEYWORD), (DENSE,)}
+
+
+def test_the_keyword_engine_alone_finds_nothing_without_a_common_word(retriever: HybridRetriever) -> None:
+    assert retriever.retrieve("Quokkas?", 3, KEYWORD) == Found(())
+    assert len(retriever.retrieve("Quokkas?", 3, DENSE).passages) == 3
+
+
+def test_found_by_is_plain_text_in_a_record(retriever: HybridRetriever) -> None:
+    finders = retriever.retrieve("ferry", 3).passages[0].found_by
+    assert finders == ("dense", "keyword") and {type(name) for name in finders} == {str}
 
 
 def test_cosine_and_agreement_at_the_edges() -> None:

@@ -1,0 +1,54 @@
+"""Grades that an earlier run paid for: the same question about the same text asks nobody a second time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crag_core.protocols import Cancel, Evaluator, GradeCache
+from crag_core.types import Grade, Passage, Usage
+
+KEY_VERSION = 1
+
+
+class CachedEvaluator:
+    """Grades as `evaluator` does, and asks it only for what `cache` does not hold.
+
+    `identity` names all that its grades depend on besides question and passage, such as
+    "llm|ollama/llama3.2|prompts 2". Passages without a score are not kept: they are asked for again.
+    """
+
+    def __init__(self, evaluator: Evaluator, cache: GradeCache, identity: str) -> None:
+        self.card = evaluator.card
+        self._evaluator = evaluator
+        self._cache = cache
+        self._identity = identity
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        keys = [self._key(question, passage) for passage in passages]
+        kept = self._cache.get_many(keys)
+        missing = [place for place, key in enumerate(keys) if key not in kept]
+        made = self._evaluator.grade(question, [passages[place] for place in missing], cancel) if missing else ()
+        fresh = dict(zip(missing, made, strict=True))
+        self._cache.put_many({keys[place]: grade for place, grade in fresh.items() if _is_worth_keeping(grade)})
+        return tuple(
+            fresh[place] if place in fresh else _as_reused(kept[key], passages[place].id)
+            for place, key in enumerate(keys)
+        )
+
+    def _key(self, question: str, passage: Passage) -> str:
+        # Without a model the grade may be made of the cosine that the retriever found.
+        cosine = None if self.card.calls_model else passage.score("cosine")
+        named = json.dumps([KEY_VERSION, self._identity, question, passage.text, cosine], ensure_ascii=False)
+        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_worth_keeping(grade: Grade) -> bool:
+    return grade.score is not None and not grade.retryable
+
+
+def _as_reused(grade: Grade, passage_id: str) -> Grade:
+    """What it cost then is no cost of this run."""
+    return replace(grade, passage_id=passage_id, seconds=0.0, usage=Usage(), from_cache=True)

@@ -1,0 +1,44 @@
+"""A language model as judge of several passages at once: fewer calls, a score of 0 to 10 and a reason for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag_core import prompts
+from crag_core.evaluators.inquiry import Inquiry
+from crag_core.protocols import Cancel, LanguageModel
+from crag_core.replies import parse_scores
+from crag_core.types import EvaluatorCard, Grade, Passage
+
+
+class LLMBatchEvaluator:
+    """Judges five passages a call by their first 800 characters each (description 002).
+
+    The passages of one call are seen together, so a grade may differ with its neighbours. A reply in which any score
+    cannot be read is asked for once more; what was read stays, the rest is ungraded.
+    """
+
+    card = EvaluatorCard(
+        name="llm-batch",
+        title="Language model, five at once",
+        scale="0 (nothing to do with it) to 10 (answers completely), recorded as 0 to 1",
+        lower=0.30,
+        upper=0.70,
+        strip_cutoff=0.50,
+        calls_model=True,
+        cost="one model call for five passages",
+        batch=5,
+    )
+
+    _inquiry = Inquiry(
+        batch=card.batch,
+        chat=prompts.judge_batch,
+        schema=prompts.batch_schema,
+        read=lambda reply, count: parse_scores(reply, count, scale=10.0),
+    )
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        return self._inquiry.grade(self._model, question, passages, cancel)

@@ -1,0 +1,39 @@
+"""A language model as judge of all passages at once: one call, one number each, no reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag_core import prompts
+from crag_core.evaluators.inquiry import Inquiry
+from crag_core.protocols import Cancel, LanguageModel
+from crag_core.replies import parse_scores
+from crag_core.types import EvaluatorCard, Grade, Passage
+
+
+class LLMListEvaluator:
+    """Judges up to twenty passages a call by their first 800 characters each (description 001).
+
+    Numbers without names can only be told apart by their order: a list of the wrong length is asked for once more, and
+    then the whole call is ungraded.
+    """
+
+    card = EvaluatorCard(
+        name="llm-list",
+        title="Language model, twenty at once",
+        scale="a rubric from 0 (nothing to do with it) to 1 (answers completely), without reasons",
+        lower=0.30,
+        upper=0.70,
+        strip_cutoff=0.50,
+        calls_model=True,
+        cost="one model call for twenty passages",
+        batch=20,
+    )
+
+    _inquiry = Inquiry(batch=card.batch, chat=prompts.judge_list, schema=prompts.list_schema, read=parse_scores)
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        return self._inquiry.grade(self._model, question, passages, cancel)

@@ -1,0 +1,11 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def readable(*numbers: float) -> tuple[str, ...]:
+    """The numbers with two decimals, or as many more as it takes to tell different ones apart (at most nine)."""
+    digits = 2
+    while digits < 9 and len({f"{n:.{digits}f}" for n in numbers}) < len(set(numbers)):
+        digits += 1
+    return tuple(f"{number:.{digits}f}" for number in numbers)

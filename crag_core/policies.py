@@ -1,0 +1,57 @@
+"""The policies of the folder `data/policies`, and what is wrong with those that cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from crag_core.config import Config
+from crag_core.errors import BadRecord, UnknownName
+from crag_core.evaluators import cards
+from crag_core.policy import FastPath, Policy, parse_policy
+
+FOLDER = Path(__file__).parent.parent / "data" / "policies"
+
+
+def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
+    """(policies by name, `paper` first, what is wrong with the files that cannot be used).
+
+    The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
+    """
+    found: dict[str, Policy] = {}
+    problems = []
+    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.stem != "paper", path.stem)):
+        try:
+            found[path.stem] = _checked(parse_policy(path.read_text("utf-8"), path.stem))
+        except BadRecord as error:
+            problems.append(str(error))
+        except (OSError, UnicodeError) as error:
+            problems.append(f"Policy {path.stem!r} cannot be read: {error}.")
+    if settings and "agentic" in found:
+        found["agentic"] = _with_agent_settings(found["agentic"], settings)
+    return found, tuple(problems)
+
+
+def _checked(policy: Policy) -> Policy:
+    """A policy whose evaluator there is."""
+    known = cards()
+    if policy.evaluator not in known:
+        unknown = UnknownName.among("evaluator", policy.evaluator, known)
+        raise BadRecord(f"policy {policy.name}: {unknown.message}", hint=unknown.hint)
+    return policy
+
+
+def _with_agent_settings(policy: Policy, settings: Config) -> Policy:
+    rules = FastPath(policy.fast_path.read_file, settings.agent_few, settings.agent_cosine)
+    return replace(policy, fast_path=rules, loop=replace(policy.loop, max_iterations=settings.agent_iterations))
+
+
+def find_policy(name: str, settings: Config | None = None) -> Policy:
+    """A policy by name; `UnknownName` lists the known ones, `BadRecord` tells what is wrong with its file."""
+    policies, problems = load_policies(settings=settings)
+    if name not in policies:
+        for problem in problems:
+            if problem.startswith((f"policy {name}", f"Policy {name!r}")):
+                raise BadRecord(problem)
+        raise UnknownName.among("policy", name, policies)
+    return policies[name]

@@ -1,0 +1,108 @@
+"""Passages back into the document they were cut from: what neighbours repeat is taken out again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby, pairwise
+
+from crag_core.retrieval.chunking import CHUNK_OVERLAP, CHUNK_TOKENS, CLAUSE, Tokenize, split_lines
+from crag_core.types import Passage
+
+Count = Callable[[str], int]
+"""The tokens of a text, as the splitter counts them."""
+
+_BLANK_LINE = "\n\n"
+# So many bytes of UTF-8, standing only once in a passage, are not the same by chance.
+_TELLING = 20
+
+
+def join_passages(passages: Sequence[Passage], tokenize: Tokenize | None = None) -> str:
+    """The text of one document from all its passages in reading order, with a blank line between pages.
+
+    `tokenize` is what they were split with. White space at the ends of passages is not stored: where nothing is
+    repeated, a line break takes its place. Inside a paragraph it costs little; a table row glued to the next would
+    cost its meaning.
+    """
+    count = _counter(tokenize)
+    pages = groupby(passages, key=lambda passage: passage.page)
+    return _BLANK_LINE.join(_join_page([passage.text for passage in page], count) for _, page in pages)
+
+
+def find_overlap(before: str, after: str, count: Count) -> int:
+    """How many characters at the start of `after` repeat the end of `before`.
+
+    Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
+    lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
+    words shown twice do less harm than words lost.
+    """
+    for cut in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
+        pieces = cut(before)
+        for first, start in enumerate(accumulate(map(len, pieces[:-1]), initial=0)):
+            repeated = before[start:].lstrip()
+            rest = after[len(repeated) :]
+            if not repeated or not after.startswith(repeated):
+                continue
+            ended = [*pieces[:-1], pieces[-1] + _line_end(rest)] if cut is _cut_lines else pieces
+            sizes = [count(piece) for piece in ended]
+            following = count(_first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else cut))
+            telling = len(repeated.encode()) >= _TELLING and before.count(repeated) == 1
+            if _could_repeat(sizes[:first], sizes[first:], following, telling):
+                return len(repeated)
+    return 0
+
+
+def _could_repeat(left_out: Sequence[int], repeated: Sequence[int], following: int, telling: bool) -> bool:
+    """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
+
+    It repeats as many pieces as fit CHUNK_OVERLAP and leave room for the following one. Where it cut some pieces more
+    finely than others, that many cannot be told exactly: then it is enough that the text is telling.
+    """
+    size = sum(repeated)
+    if sum(left_out) + size + following <= CHUNK_TOKENS:
+        return False
+    if size > CHUNK_OVERLAP or size + following > CHUNK_TOKENS:
+        return False
+    longer = size + left_out[-1] if left_out else CHUNK_TOKENS
+    return telling or longer > CHUNK_OVERLAP or longer + following > CHUNK_TOKENS
+
+
+def _cut_paragraphs(text: str) -> Sequence[str]:
+    return re.split(rf"(?={_BLANK_LINE})", text)
+
+
+def _cut_lines(text: str) -> Sequence[str]:
+    return [line for paragraph in _cut_paragraphs(text) for line in split_lines(paragraph)]
+
+
+def _cut_clauses(text: str) -> Sequence[str]:
+    return re.findall(CLAUSE, text)
+
+
+def _cut_words(text: str) -> Sequence[str]:
+    return re.split("(?= )", text)
+
+
+def _first_piece(text: str, cut: Callable[[str], Sequence[str]]) -> str:
+    return next(filter(str.strip, cut(text)), "")
+
+
+def _line_end(rest: str) -> str:
+    """The white space that the last line of a passage had: some tokenizers count it."""
+    space = rest[: len(rest) - len(rest.lstrip())]
+    return "" if space.startswith(_BLANK_LINE) else space
+
+
+def _join_page(texts: Sequence[str], count: Count) -> str:
+    joined = [texts[0]]
+    for before, after in pairwise(texts):
+        overlap = find_overlap(before, after, count)
+        joined.append(after[overlap:] if overlap else f"\n{after}")
+    return "".join(joined)
+
+
+def _counter(tokenize: Tokenize | None) -> Count:
+    from llama_index.core.utils import get_tokenizer
+
+    cut: Callable[[str], Sequence[object]] = tokenize or get_tokenizer()
+    return lambda text: len(cut(text))

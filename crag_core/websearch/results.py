@@ -1,0 +1,82 @@
+"""What every provider's results go through: addresses checked, each page once, passages and messages made alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from crag_core.protocols import WebReply
+from crag_core.types import Origin, Passage, WebOutcome
+
+SLOW_DOWN = "is limiting the rate of requests; try again in a minute"
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result as a provider tells it; `text` is its snippet."""
+
+    url: str
+    title: str
+    text: str
+
+
+def read_hits(results: list[Any]) -> list[Hit]:
+    """Hits from JSON objects with `url`, `title` and `content`; what is missing or no text counts as empty."""
+    objects = (result for result in results if isinstance(result, dict))
+    return [Hit(_text(result, "url"), _text(result, "title"), _text(result, "content")) for result in objects]
+
+
+def passages_of(hits: Iterable[Hit]) -> tuple[Passage, ...]:
+    """The hits that lead to the web and say something, each address once, in their order."""
+    kept: dict[str, Passage] = {}
+    for hit in hits:
+        if is_web_address(hit.url) and (hit.text.strip() or hit.title.strip()):
+            kept.setdefault(hit.url, _passage(hit))
+    return tuple(kept.values())
+
+
+def reply_of(provider: str, query: str, passages: tuple[Passage, ...], limit: int) -> WebReply:
+    """The first `limit` passages, or that nothing was found."""
+    if not passages:
+        return failed(provider, WebOutcome.EMPTY, f"found nothing for “{query}”")
+    return WebReply(WebOutcome.USED, provider, passages[:limit])
+
+
+def failed(provider: str, outcome: WebOutcome, why: str) -> WebReply:
+    """A reply without results; `why` goes on where the provider's name begins a sentence."""
+    return WebReply(outcome, provider, message=f"{provider} {why}.")
+
+
+def is_web_address(address: str) -> bool:
+    """Whether a link may be shown as one: http or https with a host, never javascript: or data:."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def well_formed(text: str) -> str:
+    """The text without half characters (lone surrogates), which JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _text(result: dict[str, Any], key: str) -> str:
+    value = result.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _passage(hit: Hit) -> Passage:
+    digest = hashlib.sha256(hit.url.encode("utf-8", "replace")).hexdigest()[:12]
+    return Passage(
+        id=f"web-{digest}",
+        text=hit.text.strip() or hit.title.strip(),
+        source=hit.title.strip() or urlsplit(hit.url).netloc,
+        origin=Origin.WEB,
+        document_id=f"web-{digest}",
+        url=hit.url,
+        found_by=("web",),
+    )

@@ -1,0 +1,85 @@
+"""A SearXNG instance through its JSON format: no key, further pages as needed, every outcome told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crag_core.protocols import Cancel, WebReply
+from crag_core.types import Passage, WebOutcome
+from crag_core.websearch.addresses import read_address
+from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
+from crag_core.websearch.http import fetch
+from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
+
+_PAGES = 3
+_SILENT_SHOWN = 5  # engines named when nothing was found
+_JSON_ON = "put into its settings.yml: search: {formats: [html, json]}, and restart it"
+_LIMITER_OFF = "in its settings.yml, set server: {limiter: false}, or let this machine pass in its limiter.toml"
+
+
+class SearXNG:
+    """`base_url` may hold a path and a name and password; `timeout` in seconds is for all pages of a search together.
+
+    Raises `BadRecord` for what is no such address.
+    """
+
+    name = "SearXNG"
+
+    def __init__(self, base_url: str, timeout: float = 8.0) -> None:
+        address = read_address(self.name, base_url)
+        self._url = f"{address.url.removesuffix('/search')}/search"
+        self._login = address.login
+        self._timeout = timeout
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        deadline = Deadline(self._timeout)
+        hits: list[Hit] = []
+        passages: tuple[Passage, ...] = ()
+        silent = ""
+        for page in range(1, _PAGES + 1):
+            try:
+                data = self._page(query, page, deadline, cancel)
+            except NoAnswer as error:
+                if passages:  # what the pages before brought is worth more than nothing
+                    break
+                return failed(self.name, error.outcome, error.why)
+            hits += read_hits(data["results"])
+            silent = silent or _silent(data)
+            known, passages = len(passages), passages_of(hits)
+            if len(passages) >= limit or len(passages) == known:
+                break
+        if not passages and silent:
+            return failed(self.name, WebOutcome.EMPTY, f"found nothing for “{query}”; no answer came from {silent}")
+        return reply_of(self.name, query, passages, limit)
+
+    def _page(self, query: str, page: int, deadline: Deadline, cancel: Cancel) -> dict[str, Any]:
+        params: dict[str, str | int] = {"q": well_formed(query), "format": "json", "pageno": page}
+        answer = fetch(Call(self._url, params=params, login=self._login), deadline, cancel)
+        if answer.status >= 400:
+            raise _refusal(answer)
+        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
+            why = "answered with something that is not SearXNG's JSON; check its address, and if that is right: "
+            raise NoAnswer(WebOutcome.FAILED, f"{why}{_JSON_ON}")
+        return answer.data
+
+
+def _refusal(answer: Answer) -> NoAnswer:
+    if answer.status == 401:
+        why = "wants a name and a password (HTTP 401); put them into its address: https://name:password@host"
+        return NoAnswer(WebOutcome.FAILED, why)
+    if answer.status == 403:
+        why = f"refused the search (HTTP 403), as it does while its JSON format is off: {_JSON_ON}"
+        return NoAnswer(WebOutcome.FAILED, f"{why}. If JSON is on, its limiter may be at work: {_LIMITER_OFF}")
+    if answer.status == 429:
+        why = f"is limiting the rate of requests; try again later. If it is yours: {_LIMITER_OFF}"
+        return NoAnswer(WebOutcome.RATE_LIMITED, why)
+    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.told})")
+
+
+def _silent(data: dict[str, Any]) -> str:
+    """The engines that the instance asked in vain, each with the reason: "google (timeout), brave (CAPTCHA)"."""
+    engines = data.get("unresponsive_engines")
+    pairs = [pair for pair in engines if isinstance(pair, list) and pair] if isinstance(engines, list) else []
+    told = [" ".join(f"{pair[0]} ({', '.join(map(str, pair[1:]))})".split())[:80] for pair in pairs[:_SILENT_SHOWN]]
+    more = len(pairs) - len(told)
+    return ", ".join([*told, *([f"{more} more"] if more else [])])

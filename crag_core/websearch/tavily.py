@@ -1,0 +1,56 @@
+"""Tavily's search API: one request with a key, which is never shown, logged or recorded."""
+
+from __future__ import annotations
+
+import re
+
+from crag_core.errors import BadRecord
+from crag_core.protocols import Cancel, WebReply
+from crag_core.types import WebOutcome
+from crag_core.websearch.addresses import read_address
+from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
+from crag_core.websearch.http import fetch
+from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
+
+_MOST = 20  # results that Tavily gives at once
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what may follow "Bearer" (RFC 6750)
+
+
+class Tavily:
+    """`timeout` in seconds for a search. Raises `BadRecord` for a text that can be no key, without repeating it."""
+
+    name = "Tavily"
+
+    def __init__(self, key: str, timeout: float = 8.0, url: str = "https://api.tavily.com/search") -> None:
+        self._key = key.strip()
+        if not _TOKEN.fullmatch(self._key):
+            raise BadRecord(
+                "TAVILY_API_KEY: expected a key such as tvly-…, found nothing, or signs that are in no key.",
+                hint="Copy it again from app.tavily.com.",
+            )
+        self._url = read_address(self.name, url).url
+        self._timeout = timeout
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        body = {"query": well_formed(query), "max_results": min(limit, _MOST)}
+        try:
+            answer = fetch(Call(self._url, body=body, key=self._key), Deadline(self._timeout), cancel)
+            if answer.status >= 400:
+                raise _refusal(answer)
+        except NoAnswer as error:
+            return failed(self.name, error.outcome, error.why)
+        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
+            return failed(self.name, WebOutcome.FAILED, "answered with something that is not its JSON; try again later")
+        return reply_of(self.name, query, passages_of(read_hits(answer.data["results"])), limit)
+
+
+def _refusal(answer: Answer) -> NoAnswer:
+    if answer.status in (401, 403):
+        why = f"gave nothing, since the key was refused ({answer.told}); put a valid key into TAVILY_API_KEY"
+        return NoAnswer(WebOutcome.FAILED, why)
+    if answer.status == 429:
+        return NoAnswer(WebOutcome.RATE_LIMITED, SLOW_DOWN)
+    if answer.status in (432, 433):
+        why = f"gave nothing, since the limit of the plan is used up ({answer.told}); see app.tavily.com"
+        return NoAnswer(WebOutcome.FAILED, why)
+    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.told})")

@@ -1,0 +1,217 @@
+"""Several providers in the user's order: who is asked, who decides, and what is told of each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from crag_core.errors import Stopped
+from crag_core.protocols import Cancel, WebReply
+from crag_core.types import WebAttempt, WebOutcome
+from crag_core.websearch.cached import CachedSearcher
+from crag_core.websearch.chain import SearchChain
+from crag_core.websearch.duckduckgo import DuckDuckGo
+from crag_core.websearch.searxng import SearXNG
+from crag_core.websearch.tavily import Tavily
+from tests.fakes import web_passage
+from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
+from tests.stand_ins.searxng_server import SearXNGServer
+from tests.stand_ins.tavily_server import KEY, TavilyServer
+
+USED, EMPTY, FAILED = WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED
+LIMITED, LATE = WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT
+
+
+class Provider:
+    """Answers with one outcome; `asked` counts."""
+
+    def __init__(self, name: str, outcome: WebOutcome, message: str | None = None) -> None:
+        self.name = name
+        self.asked: list[tuple[str, int, Cancel]] = []
+        passages = (web_passage(1, name),) if outcome is USED else ()
+        told = "" if outcome is USED else f"{name} says {outcome}."
+        self.reply = WebReply(outcome, name, passages, told if message is None else message)
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        self.asked.append((query, limit, cancel))
+        return self.reply
+
+
+def ask(*outcomes: WebOutcome) -> tuple[WebReply, list[int]]:
+    """The reply of a chain of providers A, B, … with these outcomes, and how often each was asked."""
+    providers = [Provider(name, outcome) for name, outcome in zip("ABCD", outcomes, strict=False)]
+    reply = SearchChain(providers).search("ferry", 5, threading.Event())
+    return reply, [len(provider.asked) for provider in providers]
+
+
+@pytest.mark.parametrize("first", [FAILED, LIMITED, LATE, EMPTY])
+def test_next_is_asked_when_one_fails_or_finds_nothing(first: WebOutcome) -> None:
+    reply, asked = ask(first, USED, USED)
+    assert asked == [1, 1, 0]
+    assert (reply.outcome, reply.provider, reply.message) == (USED, "B", "")
+    assert [passage.text for passage in reply.passages] == ["B"]
+    assert reply.attempts == (WebAttempt("A", first, f"A says {first}."), WebAttempt("B", USED))
+
+
+def test_first_that_finds_something_ends_the_search_and_is_an_attempt() -> None:
+    reply, asked = ask(USED, USED)
+    assert asked == [1, 0]
+    assert (reply.provider, reply.attempts) == ("A", (WebAttempt("A", USED),))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "decides", "outcome"),
+    [
+        ((EMPTY, FAILED), "A", EMPTY),
+        ((FAILED, EMPTY), "B", EMPTY),
+        ((LIMITED, EMPTY, LATE), "B", EMPTY),
+        ((EMPTY, EMPTY), "B", EMPTY),
+        ((FAILED, LIMITED), "B", LIMITED),
+        ((LIMITED, LATE, FAILED), "C", FAILED),
+    ],
+)
+def test_nothing_found_outweighs_failures_else_the_last_decides(
+    outcomes: tuple[WebOutcome, ...], decides: str, outcome: WebOutcome
+) -> None:
+    reply, asked = ask(*outcomes)
+    assert asked == [1] * len(outcomes)
+    assert (reply.provider, reply.outcome, reply.passages) == (decides, outcome, ())
+    assert [(attempt.provider, attempt.outcome) for attempt in reply.attempts] == list(
+        zip("ABC", outcomes, strict=False)
+    )
+
+
+def test_message_is_what_each_said() -> None:
+    assert ask(FAILED, EMPTY, LATE)[0].message == "A says failed. B says empty. C says timed out."
+
+
+def test_provider_that_says_nothing_is_told_by_its_outcome() -> None:
+    chain = SearchChain([Provider("A", LATE, ""), Provider("B", FAILED)])
+    assert chain.search("ferry", 5, threading.Event()).message == "A: timed out. B says failed."
+
+
+@pytest.mark.parametrize("outcome", [USED, EMPTY, FAILED, LIMITED, LATE])
+def test_single_provider_is_a_chain_of_one(outcome: WebOutcome) -> None:
+    reply, asked = ask(outcome)
+    assert (asked, reply.outcome, reply.provider) == ([1], outcome, "A")
+    assert reply.attempts == (WebAttempt("A", outcome, reply.message),)
+
+
+def test_every_provider_gets_the_same_question() -> None:
+    providers = [Provider("A", EMPTY), Provider("B", EMPTY)]
+    cancel = threading.Event()
+    SearchChain(providers).search("ferry", 7, cancel)
+    assert [provider.asked for provider in providers] == [[("ferry", 7, cancel)]] * 2
+
+
+def test_chain_without_providers_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="expected at least one search provider"):
+        SearchChain([])
+
+
+def test_chain_is_named_by_its_order() -> None:
+    assert SearchChain([Provider("DuckDuckGo", USED)]).name == "DuckDuckGo"
+    three = [Provider("DuckDuckGo", USED), Provider("SearXNG", USED), Provider("Tavily", USED)]
+    assert SearchChain(three).name == "DuckDuckGo, then SearXNG, then Tavily"
+
+
+def test_attempts_of_a_chain_within_a_chain_are_listed_one_by_one() -> None:
+    inner = SearchChain([Provider("A", FAILED), Provider("B", EMPTY)])
+    reply = SearchChain([inner, Provider("C", USED)]).search("ferry", 5, threading.Event())
+    assert [attempt.provider for attempt in reply.attempts] == ["A", "B", "C"]
+
+
+def test_stop_of_a_provider_passes_through_and_no_other_is_asked() -> None:
+    class Stopping(Provider):
+        def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+            raise Stopped("Stopped by you.")
+
+    after = Provider("B", USED)
+    with pytest.raises(Stopped):
+        SearchChain([Stopping("A", FAILED), after]).search("ferry", 5, threading.Event())
+    assert after.asked == []
+
+
+def test_stop_between_two_providers_is_heeded() -> None:
+    cancel = threading.Event()
+
+    class Leaving(Provider):
+        def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+            cancel.set()
+            return self.reply
+
+    after = Provider("B", USED)
+    with pytest.raises(Stopped):
+        SearchChain([Leaving("A", FAILED), after]).search("ferry", 5, cancel)
+    assert after.asked == []
+
+
+# --- with the cache -------------------------------------------------------------------------------------------------
+
+
+def cached(*outcomes: WebOutcome) -> tuple[CachedSearcher, list[Provider]]:
+    providers = [Provider(name, outcome) for name, outcome in zip("ABC", outcomes, strict=False)]
+    return CachedSearcher(SearchChain(providers)), providers
+
+
+def test_reply_of_a_fallback_is_kept_with_its_attempts() -> None:
+    searcher, providers = cached(FAILED, USED)
+    first, second = (searcher.search("ferry", 5, threading.Event()) for _ in range(2))
+    assert (second.from_cache, second.provider, second.attempts) == (True, "B", first.attempts)
+    assert len(second.attempts) == 2
+    assert [len(provider.asked) for provider in providers] == [1, 1]
+
+
+def test_nothing_found_by_all_is_kept() -> None:
+    searcher, providers = cached(EMPTY, EMPTY)
+    searcher.search("ferry", 5, threading.Event())
+    assert searcher.search("ferry", 5, threading.Event()).from_cache
+    assert [len(provider.asked) for provider in providers] == [1, 1]
+
+
+def test_nothing_found_while_one_failed_is_asked_again() -> None:
+    searcher, providers = cached(LIMITED, EMPTY)
+    assert searcher.search("ferry", 5, threading.Event()).outcome is EMPTY
+    providers[0].reply = Provider("A", USED).reply
+    assert searcher.search("ferry", 5, threading.Event()).outcome is USED
+
+
+def test_cache_is_named_by_what_it_keeps() -> None:
+    assert cached(USED, USED)[0].name == "A, then B"
+
+
+# --- the real providers ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[DuckDuckGoServer, SearXNGServer, TavilyServer]]:
+    with (
+        DuckDuckGoServer([WebResult("Duck", "https://example.org/d", "From DuckDuckGo.")]) as duckduckgo,
+        SearXNGServer([WebResult("Searx", "https://example.org/s", "From SearXNG.")]) as searxng,
+        TavilyServer([WebResult("Tavily", "https://example.org/t", "From Tavily.")]) as tavily,
+    ):
+        yield duckduckgo, searxng, tavily
+
+
+def test_real_providers_fall_through_and_come_back(
+    servers: tuple[DuckDuckGoServer, SearXNGServer, TavilyServer],
+) -> None:
+    duckduckgo, searxng, tavily = servers
+    chain = SearchChain([DuckDuckGo(5.0, ()), SearXNG(searxng.url), Tavily(KEY, url=tavily.address)])
+    assert chain.name == "DuckDuckGo, then SearXNG, then Tavily"
+    duckduckgo.status = 202
+    searxng.formats = ("html",)
+    reply = chain.search("ferry", 5, threading.Event())
+    assert (reply.outcome, reply.provider, reply.passages[0].text) == (USED, "Tavily", "From Tavily.")
+    assert [attempt.outcome for attempt in reply.attempts] == [LIMITED, FAILED, USED]
+    assert "settings.yml" in reply.attempts[1].message
+    tavily.status = 432
+    nothing = chain.search("ferry", 5, threading.Event())
+    assert (nothing.outcome, nothing.provider) == (FAILED, "Tavily")
+    for told in ("DuckDuckGo is limiting", "SearXNG refused", "Tavily gave nothing"):
+        assert told in nothing.message
+    duckduckgo.status = 200
+    assert chain.search("ferry", 5, threading.Event()).provider == "DuckDuckGo"
+    assert (len(duckduckgo.queries), len(searxng.heard), len(tavily.heard)) == (3, 2, 2)

@@ -1,0 +1,262 @@
+"""SearXNG through its JSON format: pages, what stands in a result, and every way in which an instance says no."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from crag_core.protocols import WebReply
+from crag_core.types import Origin, WebOutcome
+from crag_core.websearch.searxng import SearXNG
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.json_server import Mishaps, Said
+from tests.stand_ins.searxng_server import BROKEN, FORBIDDEN, SEARCH_ERROR, START_PAGE, TOO_MANY, SearXNGServer
+
+FOUND = [WebResult(f"Page {n}", f"https://example.org/{n}", f"Snippet {n}.") for n in range(1, 26)]
+
+
+@pytest.fixture
+def server() -> Iterator[SearXNGServer]:
+    with SearXNGServer(FOUND) as server:
+        yield server
+
+
+def search(server: SearXNGServer, limit: int = 5, query: str = "alan turing", timeout: float = 5.0) -> WebReply:
+    return SearXNG(server.url, timeout).search(query, limit, threading.Event())
+
+
+def test_results_become_web_passages_in_their_order(server: SearXNGServer) -> None:
+    reply = search(server)
+    assert (reply.outcome, reply.provider, reply.message) == (WebOutcome.USED, "SearXNG", "")
+    assert [passage.source for passage in reply.passages] == [f"Page {n}" for n in range(1, 6)]
+    first = reply.passages[0]
+    assert (first.text, first.url) == ("Snippet 1.", "https://example.org/1")
+    assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
+    assert first.id == first.document_id
+    assert [dict(heard.params) for heard in server.heard] == [{"q": "alan turing", "format": "json", "pageno": "1"}]
+
+
+@pytest.mark.parametrize("query", ["ferry & <b>tea</b> #1 50% + é", "本の値段", "a\ud800b", "x" * 3000], ids=ascii)
+def test_query_arrives_as_it_was_asked(server: SearXNGServer, query: str) -> None:
+    assert search(server, query=query).outcome is WebOutcome.USED
+    assert server.heard[0].params["q"] == query.replace("\ud800", "?")
+
+
+# --- pages ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("limit", "pages", "found"), [(10, [1], 10), (11, [1, 2], 11), (30, [1, 2, 3], 25)])
+def test_further_pages_are_asked_for_as_needed(server: SearXNGServer, limit: int, pages: list[int], found: int) -> None:
+    reply = search(server, limit)
+    assert (server.pages, len(reply.passages)) == (pages, found)
+
+
+def test_three_pages_are_the_most(server: SearXNGServer) -> None:
+    server.page_size = 2
+    assert len(search(server, 20).passages) == 6
+    assert server.pages == [1, 2, 3]
+
+
+def test_page_that_brings_nothing_new_is_the_last(server: SearXNGServer) -> None:
+    server.repeats = True
+    assert len(search(server, 20).passages) == 10
+    assert server.pages == [1, 2]
+
+
+def test_empty_page_is_the_last(server: SearXNGServer) -> None:
+    server.results = FOUND[:4]
+    assert len(search(server, 20).passages) == 4
+    assert server.pages == [1, 2]
+
+
+@pytest.mark.parametrize("said", [SEARCH_ERROR, TOO_MANY, START_PAGE, BROKEN], ids=["500", "429", "page", "broken"])
+def test_later_page_that_fails_leaves_what_is_there(server: SearXNGServer, said: Said) -> None:
+    server.mishaps = Mishaps(said=said, from_request=2)
+    reply = search(server, 20)
+    assert (reply.outcome, len(reply.passages)) == (WebOutcome.USED, 10)
+    assert server.pages == [1, 2]
+
+
+def test_time_is_for_all_pages_together(server: SearXNGServer) -> None:
+    server.mishaps = Mishaps(delay_s=3.0, from_request=2)
+    reply = search(server, 20, timeout=0.5)
+    assert (reply.outcome, len(reply.passages)) == (WebOutcome.USED, 10)
+
+
+# --- what stands in a result ----------------------------------------------------------------------------------------
+
+
+def test_address_found_twice_is_one_passage(server: SearXNGServer) -> None:
+    server.results = [FOUND[0], FOUND[1], WebResult("Again", FOUND[0].url, "Once more.")]
+    assert [passage.source for passage in search(server, 3).passages] == ["Page 1", "Page 2"]
+
+
+UGLY: dict[str, object] = {
+    "no object": "https://example.org/",
+    "null": None,
+    "empty": {},
+    "no address": {"url": None, "title": "T", "content": "C"},
+    "a script": {"url": "javascript:alert(1)", "title": "T", "content": "C"},
+    "a script in a new line": {"url": "java\nscript:alert(1)", "title": "T", "content": "C"},
+    "a number": {"url": 7, "title": "T", "content": "C"},
+    "no host": {"url": "https://:80/x", "title": "T", "content": "C"},
+    "unreadable": {"url": "https://[::1", "title": "T", "content": "C"},
+    "neither text nor title": {"url": "https://example.org/", "title": " ", "content": None},
+    "deep": {"url": [[[{"a": 1}]]], "title": {"b": []}, "content": 1e999},
+}
+
+
+@pytest.mark.parametrize("result", UGLY.values(), ids=UGLY)
+def test_result_that_leads_nowhere_is_dropped(server: SearXNGServer, result: object) -> None:
+    good = {"url": "https://example.org/good", "title": "Good", "content": "Text."}
+    server.mishaps = Mishaps(said=Said({"results": [result, good]}))
+    assert [passage.source for passage in search(server, 1).passages] == ["Good"]
+    server.mishaps = Mishaps(said=Said({"results": [result]}))
+    assert search(server).outcome is WebOutcome.EMPTY
+
+
+def test_half_characters_do_not_come_through(server: SearXNGServer) -> None:
+    result = {"url": "https://example.org/\ud800", "title": "T\udfff", "content": "C\ud800"}
+    server.mishaps = Mishaps(said=Said({"results": [result]}))
+    passage = search(server).passages[0]
+    assert (passage.url, passage.source, passage.text) == ("https://example.org/?", "T?", "C?")
+
+
+def test_result_is_named_by_its_host_and_told_by_its_title_where_it_says_no_more(server: SearXNGServer) -> None:
+    server.results = [WebResult("", "https://example.org/x", "Text."), WebResult("Title", "https://example.org/y", "")]
+    first, second = search(server).passages
+    assert (first.source, second.text) == ("example.org", "Title")
+
+
+# --- nothing found --------------------------------------------------------------------------------------------------
+
+
+def test_nothing_found_is_empty_and_names_the_query(server: SearXNGServer) -> None:
+    server.results = []
+    reply = search(server)
+    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
+    assert reply.message == "SearXNG found nothing for “alan turing”."
+    assert server.pages == [1]
+
+
+def test_engines_that_did_not_answer_are_named_when_nothing_was_found(server: SearXNGServer) -> None:
+    server.unresponsive = [("brave", "timeout"), ("google", "Suspended: CAPTCHA")]
+    assert search(server).message == "", "of no interest while others found something"
+    server.results = []
+    reply = search(server)
+    assert reply.outcome is WebOutcome.EMPTY
+    assert "no answer came from brave (timeout), google (Suspended: CAPTCHA)." in reply.message
+
+
+def test_many_silent_engines_are_counted(server: SearXNGServer) -> None:
+    server.results = []
+    server.unresponsive = [(f"engine {n}", "timeout" * 50) for n in range(9)]
+    message = search(server).message
+    assert message.count("engine") == 5 and message.endswith(", 4 more.")
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize("engines", [None, "brave", [None, 3, []], {"brave": "timeout"}, [["brave"]], [[None, 1, {}]]])
+def test_odd_list_of_silent_engines_does_no_harm(server: SearXNGServer, engines: object) -> None:
+    server.mishaps = Mishaps(said=Said({"results": [], "unresponsive_engines": engines}))
+    assert search(server).outcome is WebOutcome.EMPTY
+
+
+# --- no answer ------------------------------------------------------------------------------------------------------
+
+
+def test_json_switched_off_says_what_to_put_into_the_settings(server: SearXNGServer) -> None:
+    server.formats = ("html",)
+    reply = search(server)
+    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    for told in ("HTTP 403", "JSON format is off", "settings.yml", "search: {formats: [html, json]}", "limiter"):
+        assert told in reply.message
+
+
+def test_limiter_is_a_rate_limit_and_says_how_to_turn_it_off(server: SearXNGServer) -> None:
+    server.mishaps = Mishaps(said=TOO_MANY)
+    reply = search(server)
+    assert (reply.outcome, server.pages) == (WebOutcome.RATE_LIMITED, [1])
+    assert "try again later" in reply.message and "limiter: false" in reply.message
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (SEARCH_ERROR, "HTTP 500: search error"),
+        (Said(b"<h1>Bad gateway</h1>", 502, "text/html"), "HTTP 502)"),
+        (Said({"error": "Invalid value x for parameter pageno"}, 400), "HTTP 400: Invalid value"),
+        (Said(b"", 404), "HTTP 404)"),
+        (Said({"detail": [{"msg": "a\nb"}]}, 422), "HTTP 422: a b)"),
+        (Said(b"[" * 5000, 500), "HTTP 500)"),
+    ],
+    ids=["500", "502", "400", "404", "list", "deep"],
+)
+def test_other_refusal_is_a_failure_with_its_words(server: SearXNGServer, said: Said, told: str) -> None:
+    server.mishaps = Mishaps(said=said)
+    reply = search(server)
+    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    assert told in reply.message
+
+
+NO_JSON: dict[str, bytes] = {
+    "a page": b"<!DOCTYPE html><html></html>",
+    "cut short": b'{"results": [{"url": "https://exam',
+    "nothing": b"",
+    "no object": b"[]",
+    "null": b"null",
+    "no results": b'{"query": "x"}',
+    "results of another kind": b'{"results": {"url": "https://example.org/"}}',
+    "deep": b'{"results": ' + b"[" * 100_000,
+    "no UTF-8": b'{"results": "\xff\xfe"}',
+    "a number too long": b'{"results": ' + b"9" * 5000 + b"}",
+    "null bytes": b"\x00" * 100,
+}
+
+
+@pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
+def test_answer_that_is_not_its_json_is_a_failure(server: SearXNGServer, body: bytes) -> None:
+    server.mishaps = Mishaps(said=Said(body))
+    reply = search(server)
+    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    assert "not SearXNG's JSON" in reply.message and "formats: [html, json]" in reply.message
+
+
+def test_unpacking_the_start_page_for_json_is_told_the_same_way(server: SearXNGServer) -> None:
+    server.mishaps = Mishaps(said=START_PAGE, is_packed=True)
+    assert "not SearXNG's JSON" in search(server).message
+
+
+# --- its address ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["", "/", "//", "/search", "/search/"])
+def test_instance_below_a_path_is_found(ending: str) -> None:
+    with SearXNGServer(FOUND, prefix="/tools/searxng") as server:
+        reply = SearXNG(f" {server.url}/tools/searxng{ending} ").search("x", 5, threading.Event())
+        assert (reply.outcome, len(server.heard)) == (WebOutcome.USED, 1)
+
+
+def test_name_and_password_of_the_address_are_sent_and_never_shown(
+    server: SearXNGServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.login = ("ann", "p@ss wörd")
+    searcher = SearXNG(server.url.replace("//", "//ann:p%40ss%20w%C3%B6rd@"))
+    assert searcher.search("x", 5, threading.Event()).outcome is WebOutcome.USED
+    server.login = ("ann", "changed")
+    refused = searcher.search("x", 5, threading.Event())
+    assert refused.outcome is WebOutcome.FAILED and "HTTP 401" in refused.message
+    server.stop()
+    away = searcher.search("x", 5, threading.Event())
+    assert away.outcome is WebOutcome.FAILED and "could not be reached at 127.0.0.1" in away.message
+    assert "HTTP Request" in caplog.text
+    for shown in (repr(searcher), refused.message, away.message, caplog.text):
+        assert "p@ss" not in shown and "p%40ss" not in shown and "ann" not in shown
+
+
+def test_forbidden_page_of_the_stand_in_is_the_one_of_the_framework() -> None:
+    assert FORBIDDEN.status == 403 and b"<h1>Forbidden</h1>" in FORBIDDEN.body

@@ -1,0 +1,177 @@
+"""Tavily: what is sent, what comes of each status, and that the key is seen by nobody but the server."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from crag_core.errors import BadRecord
+from crag_core.protocols import WebReply
+from crag_core.records import to_plain
+from crag_core.types import Origin, WebOutcome
+from crag_core.websearch.calls import Call
+from crag_core.websearch.chain import SearchChain
+from crag_core.websearch.tavily import Tavily
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.json_server import Mishaps, Said
+from tests.stand_ins.tavily_server import KEY, TavilyServer
+
+FOUND = [WebResult(f"Page {n}", f"https://example.org/{n}", f"Snippet {n}.") for n in range(1, 31)]
+
+
+@pytest.fixture
+def server() -> Iterator[TavilyServer]:
+    with TavilyServer(FOUND) as server:
+        yield server
+
+
+def search(server: TavilyServer, limit: int = 5, query: str = "alan turing", key: str = KEY) -> WebReply:
+    return Tavily(key, 5.0, server.address).search(query, limit, threading.Event())
+
+
+def test_results_become_web_passages_in_their_order(server: TavilyServer) -> None:
+    reply = search(server)
+    assert (reply.outcome, reply.provider, reply.message) == (WebOutcome.USED, "Tavily", "")
+    assert [passage.source for passage in reply.passages] == [f"Page {n}" for n in range(1, 6)]
+    first = reply.passages[0]
+    assert (first.text, first.url) == ("Snippet 1.", "https://example.org/1")
+    assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
+    assert [heard.body for heard in server.heard] == [{"query": "alan turing", "max_results": 5}]
+    assert server.heard[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(1, 1), (20, 20), (50, 20)])
+def test_no_more_is_asked_for_than_tavily_gives(server: TavilyServer, limit: int, asked: int) -> None:
+    assert len(search(server, limit).passages) == asked
+    assert [heard.body["max_results"] for heard in server.heard] == [asked]
+
+
+def test_more_than_was_asked_for_is_cut(server: TavilyServer) -> None:
+    results = [{"url": result.url, "title": result.title, "content": result.body} for result in FOUND]
+    server.mishaps = Mishaps(said=Said({"results": results}))
+    assert len(search(server, 3).passages) == 3
+
+
+def test_half_characters_of_a_query_are_no_error(server: TavilyServer) -> None:
+    assert search(server, query="a\ud800b 本").outcome is WebOutcome.USED
+    assert server.heard[0].body["query"] == "a?b 本"
+
+
+def test_nothing_found_is_empty_and_names_the_query(server: TavilyServer) -> None:
+    server.results = []
+    reply = search(server)
+    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
+    assert reply.message == "Tavily found nothing for “alan turing”."
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "told"),
+    [
+        (401, WebOutcome.FAILED, ("the key was refused", "HTTP 401: Unauthorized", "TAVILY_API_KEY")),
+        (403, WebOutcome.FAILED, ("the key was refused", "HTTP 403", "TAVILY_API_KEY")),
+        (429, WebOutcome.RATE_LIMITED, ("limiting the rate of requests", "try again in a minute")),
+        (432, WebOutcome.FAILED, ("limit of the plan", "HTTP 432: This request exceeds your plan", "app.tavily.com")),
+        (433, WebOutcome.FAILED, ("limit of the plan", "HTTP 433: This request exceeds the pay-as-you-go",)),
+        (400, WebOutcome.FAILED, ("HTTP 400: Invalid topic",)),
+        (500, WebOutcome.FAILED, ("HTTP 500: Internal Server Error",)),
+    ],
+)  # fmt: skip
+def test_each_refusal_is_told_apart(
+    server: TavilyServer, status: int, outcome: WebOutcome, told: tuple[str, ...]
+) -> None:
+    server.status = status
+    reply = search(server)
+    assert (reply.outcome, reply.passages, len(server.heard)) == (outcome, (), 1)
+    for words in told:
+        assert words in reply.message
+
+
+def test_wrong_key_is_refused_and_not_repeated(server: TavilyServer) -> None:
+    reply = search(server, key="tvly-wrong-key")
+    assert reply.outcome is WebOutcome.FAILED
+    assert "the key was refused" in reply.message and "tvly-wrong-key" not in reply.message
+
+
+def test_query_too_long_for_tavily_is_told_in_its_words(server: TavilyServer) -> None:
+    assert "Max query length is 400" in search(server, query="x" * 401).message
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html></html>", b"", b"null", b"[]", b'{"results": 3}', b'{"answer": "x"}', b"{", b"[" * 100_000]
+)
+def test_answer_that_is_not_its_json_is_a_failure(server: TavilyServer, body: bytes) -> None:
+    server.mishaps = Mishaps(said=Said(body))
+    reply = search(server)
+    assert reply.outcome is WebOutcome.FAILED and "not its JSON" in reply.message
+
+
+@pytest.mark.parametrize("body", [b"", b"oops", b"[]", b'{"detail": null}', b'{"detail": {"error": {"x": 1}}}', b"3"])
+def test_refusal_in_other_words_is_told_by_its_status(server: TavilyServer, body: bytes) -> None:
+    server.mishaps = Mishaps(said=Said(body, 500))
+    assert search(server).message == "Tavily could not be asked (HTTP 500)."
+
+
+# --- the key --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key", ["", "  ", "tvly key", "tvly-ä", "tvly-\nx", "“tvly-x”", "tvly\x00", "Bearer tvly-x", "="]
+)
+def test_text_that_can_be_no_key_is_refused_without_repeating_it(key: str) -> None:
+    with pytest.raises(BadRecord, match="TAVILY_API_KEY: expected a key such as tvly-…") as refused:
+        Tavily(key)
+    assert not key.strip(" =") or key not in str(refused.value)
+
+
+def test_white_space_around_the_key_does_no_harm(server: TavilyServer) -> None:
+    assert search(server, key=f" {KEY}\n").outcome is WebOutcome.USED
+
+
+def troubles(server: TavilyServer) -> Iterator[WebReply]:
+    """A reply from each kind of trouble, with a server that writes the key into whatever it says."""
+    server.repeats_key = True
+    for status in (200, 400, 401, 403, 429, 432, 433, 500):
+        server.status = status
+        yield search(server)
+    escaped = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
+    for said in (
+        Said(f'{{"detail": {{"error": "bad key {escaped}"}}}}'.encode(), 401),
+        Said(f'{{"results": [{{"url": "https://e.org/{escaped}", "title": "{escaped}"}}]}}'.encode()),
+        Said({"error": ["x" * 150 + KEY]}, 500),
+        Said(b"", 302, headers={"location": f"https://example.org/{'x' * 120}{KEY}"}),
+        Said(b"", 302, headers={"location": f"https://[{KEY}"}),
+        Said(b"x", headers={"content-encoding": KEY}),
+    ):
+        server.mishaps = Mishaps(said=said)
+        yield search(server)
+    server.mishaps = Mishaps(is_cut=True)
+    yield search(server)
+    server.stop()
+    yield search(server)
+
+
+def test_key_is_in_no_reply_and_no_log(server: TavilyServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for name in ("httpx", "httpcore", "asyncio"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    replies = list(troubles(server))
+    assert sum(reply.outcome is WebOutcome.USED for reply in replies) == 2
+    assert len(server.heard) >= 14 and "[key]" in replies[2].message
+    assert "HTTP Request: POST" in caplog.text and "send_request_headers" in caplog.text, "the logs were on"
+    recorded = json.dumps([to_plain(reply) for reply in replies], ensure_ascii=False)
+    # What a server writes into its headers, the client's own DEBUG log repeats; this program has no hand in it.
+    said_by_server = [record for record in caplog.records if "receive_response_headers" in record.getMessage()]
+    logged = "\n".join(record.getMessage() for record in caplog.records if record not in said_by_server)
+    for shown in (recorded, logged, repr(replies)):
+        for length in (len(KEY), 12):
+            assert KEY[:length] not in shown
+
+
+def test_key_is_in_no_face_of_its_objects() -> None:
+    searcher = Tavily(KEY)
+    shown = [repr(searcher), str(searcher), searcher.name, repr(SearchChain([searcher])), SearchChain([searcher]).name]
+    assert not any(KEY in text for text in [*shown, repr(Call("https://example.org", key=KEY))])

@@ -1,0 +1,449 @@
+"""Each of the six policies from question to answer: what ugly replies do to it, and what every path costs in calls."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.budget import Calls, budget
+from crag_core.build import Choice, Workbench
+from crag_core.config import Config
+from crag_core.errors import ModelUnavailable
+from crag_core.evaluators import (
+    EmbeddingEvaluator,
+    HeuristicEvaluator,
+    LLMBatchEvaluator,
+    LLMEvaluator,
+    LLMListEvaluator,
+)
+from crag_core.llms import ollama
+from crag_core.pipeline import Pipeline, raise_failure
+from crag_core.policies import find_policy
+from crag_core.policy import Policy
+from crag_core.protocols import Evaluator, LanguageModel, Messages
+from crag_core.reroute import reroute
+from crag_core.retrieval import chunking
+from crag_core.run import WebMode
+from crag_core.signals import SignalMeter
+from crag_core.trace import Trace
+from crag_core.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
+from tests.retrieval.fakes import WordEmbedder
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.engines import Ask, Finish, ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.stand_ins.real_model import RealModel
+from tests.stand_ins.searxng_server import SearXNGServer
+
+POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic")
+JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
+    "llm": LLMEvaluator,
+    "llm-batch": LLMBatchEvaluator,
+    "llm-list": LLMListEvaluator,
+    "embedding": lambda model: EmbeddingEvaluator(WordEmbedder()),
+    "heuristic": lambda model: HeuristicEvaluator(SignalMeter()),
+}
+KINDS = {"worst-chunk": "judge", "rank-weighted": "batch", "agentic": "list"}
+"""The policies with a language model as judge, and the kind of request that it makes."""
+
+SCORES = {Action.CORRECT: 0.9, Action.AMBIGUOUS: 0.5, Action.INCORRECT: 0.1}
+THRESHOLDS = {Action.CORRECT: (0.0, 0.0), Action.AMBIGUOUS: (0.0, 1.0), Action.INCORRECT: (1.0, 1.0)}
+"""Scores and thresholds that lead to an action, whatever the other is."""
+
+
+def numbered(first: int, count: int = 3) -> tuple[Passage, ...]:
+    return tuple(
+        passage(n, f"Ferry {n} leaves Vennick at nine. Note {n} is of no use.") for n in range(first, first + count)
+    )
+
+
+def always_new(count: int = 3) -> Finding:
+    """Other passages at each retrieval."""
+    seen: list[str] = []
+
+    def find(query: str, engine: Engine) -> tuple[Passage, ...]:
+        seen.append(query)
+        return numbered(1 + count * (len(seen) - 1), count)
+
+    return find
+
+
+def judged(policy: Policy, model: LanguageModel, **options: Any) -> tuple[Bench, Pipeline]:
+    """The bench, and its pipeline with the evaluator that the policy was described with."""
+    bench = Bench(policy, model=model, **{"finding": always_new()} | options)
+    evaluator = JUDGES[policy.evaluator](model)
+    return bench, bench.under(parts={"evaluator": evaluator}, evaluator=evaluator.card)
+
+
+def scoring(*scores: float) -> dict[str, Callable[[Messages], str]]:
+    """Replies of every judge: the n-th time this score, in the end the last one, for all that it is asked about."""
+    left = list(scores)
+
+    def score(messages: Messages) -> tuple[float, int]:
+        now = left.pop(0) if len(left) > 1 else left[0]
+        return now, messages[1][1].count("\nDocument ")
+
+    def one(messages: Messages) -> str:
+        return json.dumps({"score": score(messages)[0], "reasoning": "as scripted"})
+
+    def batch(messages: Messages) -> str:
+        now, count = score(messages)
+        return json.dumps({"evaluations": [{"score": 10 * now, "reason": "as scripted"}] * count})
+
+    def listed(messages: Messages) -> str:
+        now, count = score(messages)
+        return json.dumps({"scores": [now] * count})
+
+    return {"judge": one, "batch": batch, "list": listed}
+
+
+# --- ugly replies ---------------------------------------------------------------------------------------------------
+
+Expected = float | tuple[float | None, ...] | None
+ENTRIES = '{"evaluations": [{"score": 9, "reason": "a"}, {"score": 9, "reason": "b"}, {"score": 9, "reason": "c"}]}'
+NUMBERS = '{"scores": [0.9, 0.9, 0.9]}'
+
+UGLY: dict[str, tuple[str, dict[str, Expected]]] = {
+    "yes": ("Yes.", {}),
+    "no": ("No, it does not say when the ferry leaves.", {}),
+    "python": ("{'score': 1}", {"judge": 1.0}),
+    "python list": ("{'scores': [1, 0.5, 0]}", {"list": (1.0, 0.5, 0.0), "batch": (0.1, 0.05, 0.0)}),
+    "bare": ("0.85", {"judge": 0.85}),
+    "of ten": ("8/10", {"judge": 0.8}),
+    "bare numbers": ("0.9, 0.5, 0.1", {"list": (0.9, 0.5, 0.1), "batch": (0.09, 0.05, 0.01)}),
+    "fenced": ('```json\n{"score": 0.9, "reasoning": "it says so"}\n```', {"judge": 0.9}),
+    "fenced entries": (f"Here it is:\n```json\n{ENTRIES}\n```", {"batch": 0.9}),
+    "fenced numbers": (f"```json\n{NUMBERS}\n```", {"list": 0.9, "batch": 0.09}),
+    "thought": ('<think>Surely {"score": 0.1}.</think>{"score": 0.9}', {"judge": 0.9}),
+    "thought only": ("<think>I would say 0.9.", {}),
+    "empty": ("", {}),
+    "blank": (" \n\t ", {}),
+    "refusal": ("I'm sorry, but I can't help with that.", {}),
+    "nan": ('{"score": NaN, "scores": [NaN, NaN, NaN]}', {}),
+    "nan alone": ("NaN", {}),
+    "infinite": ('{"score": 1e309, "scores": [1e309, 1e309, 1e309]}', {}),
+    "infinite alone": ("1e309", {}),
+    "out of range": ('{"score": 7.5, "scores": [-1, 11, 1e9]}', {}),
+    "cut off": ('{"score": 0.', {}),
+    "cut off in a list": ('{"scores": [0.9, 0.', {}),
+    "cut off in an entry": (
+        '{"evaluations": [{"score": 9, "reason": "a"}, {"score": 8, "rea',
+        {"batch": (0.9, None, None)},
+    ),
+    "too few": ('{"scores": [0.9]}', {}),
+    "hostile": ("<script>alert(1)</script> Ignore all rules. \ud800\x00\u202e", {}),
+    "labelled": ("**Score:** 1.0, since the passage says so.", {"judge": 1.0}),
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel([])) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("policy", KINDS)
+def test_ugly_reply_of_the_judge_is_a_score_or_plainly_not_graded(policy: str, name: str) -> None:
+    reply, readable = UGLY[name]
+    kind = KINDS[policy]
+    expected = readable.get(kind)
+    scores = expected if isinstance(expected, tuple) else (expected,) * 3
+    one_look = replace(find_policy(policy), loop=replace(find_policy(policy).loop, max_iterations=1))
+    _, pipeline = judged(one_look, model := FakeModel(**{kind: reply}), web=WebMode.OFF)
+    trace = pipeline.run(QUESTION)
+    assert trace.failure is None and trace.decision is not None and trace.grades is not None
+    assert [grade.score for grade in trace.grades] == [s if s is None else pytest.approx(s) for s in scores]
+    for grade in trace.grades:
+        assert grade.raw is not None and reply in grade.raw, "the reply is kept as it came"
+        assert bool(grade.cause) == (grade.score is None) and not grade.retryable
+    once = 3 if kind == "judge" else 1
+    assert model.kinds.count(kind) == once * (2 if None in scores else 1), "what cannot be read is asked for once more"
+    if set(scores) == {None}:
+        assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
+        assert trace.decision.reason == "no passage could be graded"
+
+
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: Action, name: str) -> None:
+    reply, _ = UGLY[name]
+    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
+    model = FakeModel(**dict.fromkeys(("judge", "batch", "list", "extract", "rewrite", "keywords", "rephrase"), reply))
+    model.replies["answer"] = reply
+    _, pipeline = judged(chosen, model)
+    trace = pipeline.run(QUESTION)
+    assert trace.failure is None and trace.decision is not None and trace.answer is not None
+    assert {step.state for step in trace.steps} <= {StepState.DONE, StepState.SKIPPED}
+    for grade in trace.grades or ():
+        assert grade.cause and grade.raw is not None if grade.score is None else 0.0 <= grade.score <= 1.0
+    if trace.answer.state is AnswerState.COMPLETE:
+        assert trace.answer.text == reply.strip() != ""
+    else:
+        assert trace.answer.state is AnswerState.CANNOT_ANSWER and trace.answer.message
+    for excerpt in reroute(trace, trace.settings.policy).knowledge.excerpts:
+        assert all(sentence in excerpt.passage.text for sentence in excerpt.text.split(". ")), "nothing is invented"
+    if trace.web is not None and trace.web.query:
+        assert len(trace.web.query.split()) <= chosen.web_query_words
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize("name", ["yes", "of ten", "empty", "cut off in a list"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_ugly_replies_over_the_wire_end_as_honestly(server: OllamaServer, policy: str, name: str) -> None:
+    reply, _ = UGLY[name]
+    server.engine = ScriptedModel(lambda messages: reply)
+    before = server.chat_calls
+    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[Action.AMBIGUOUS])
+    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+    trace = pipeline.run(QUESTION)
+    assert trace.failure is None and trace.answer is not None
+    assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
+    assert trace.usage.calls == server.chat_calls - before, "every call is told"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+# --- outages --------------------------------------------------------------------------------------------------------
+
+GONE = ModelUnavailable("Ollama went away.", hint="Start it with: ollama serve")
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_outage_of_the_judge_is_a_failure_of_its_type_and_no_verdict(policy: str) -> None:
+    bench, pipeline = judged(find_policy(policy), model := FakeModel(**{KINDS[policy]: GONE}))
+    broken = pipeline.run(QUESTION)
+    assert broken.failure is not None and (broken.failure.name, broken.failure.error) == ("grade", "ModelUnavailable")
+    assert (broken.decision, broken.web, broken.context, broken.answer) == (None, None, None, None)
+    assert all(grade.score is None and grade.retryable for grade in broken.grades or ())
+    with pytest.raises(ModelUnavailable, match="Ollama went away"):
+        raise_failure(broken)
+    model.replies |= scoring(0.9)
+    done = pipeline.resume(Trace.from_json(broken.to_json()))
+    assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
+    assert bench.counts["retrieve"] == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_server_that_dies_is_a_failure_of_its_type_and_the_run_goes_on_when_it_is_back(policy: str) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "0.9")) as server:
+        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+        server.stop()
+        broken = pipeline.run(QUESTION)
+        with pytest.raises(ModelUnavailable, match="does not answer or went away"):
+            raise_failure(broken)
+        assert broken.failure is not None and "ollama serve" in f"{broken.failure.summary} {broken.failure.hint}"
+        if policy in KINDS:
+            assert broken.decision is None
+        server.start()
+        done = pipeline.resume(broken)
+        assert done.failure is None and done.answer is not None
+        assert done.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
+
+
+# --- what every path costs ------------------------------------------------------------------------------------------
+
+CORRECT, AMBIGUOUS, INCORRECT = Action
+Way = tuple[str, int, tuple[float, ...], int, Action, dict[str, int]]
+
+JUDGED: list[Way] = [  # policy, passages, scores by look, iterations allowed, action in the end, calls by kind
+    ("worst-chunk", 3, (0.9,), 3, CORRECT, {"judge": 3, "answer": 1}),
+    ("worst-chunk", 3, (0.5,), 3, AMBIGUOUS, {"judge": 3, "extract": 3, "rewrite": 1, "answer": 1}),
+    ("worst-chunk", 3, (0.1,), 3, INCORRECT, {"judge": 3, "rewrite": 1, "answer": 1}),
+    ("worst-chunk", 3, (0.9, 0.9, 0.1), 3, INCORRECT, {"judge": 3, "rewrite": 1, "answer": 1}),
+    ("rank-weighted", 5, (0.9,), 3, CORRECT, {"batch": 1, "answer": 1}),
+    ("rank-weighted", 5, (0.5,), 3, AMBIGUOUS, {"batch": 1, "answer": 1}),
+    ("rank-weighted", 5, (0.35,), 3, AMBIGUOUS, {"batch": 1, "rewrite": 1, "answer": 1}),
+    ("rank-weighted", 5, (0.1,), 3, INCORRECT, {"batch": 1, "rewrite": 1, "answer": 1}),
+    ("rank-weighted", 8, (0.9,), 3, CORRECT, {"batch": 1, "answer": 1}),
+    ("agentic", 2, (0.1,), 3, CORRECT, {"answer": 1}),
+    ("agentic", 3, (0.9,), 1, CORRECT, {"list": 1, "answer": 1}),
+    ("agentic", 3, (0.9,), 3, CORRECT, {"list": 1, "answer": 1}),
+    ("agentic", 3, (0.5, 0.95), 2, CORRECT, {"list": 2, "keywords": 1, "answer": 1}),
+    ("agentic", 3, (0.6, 0.65, 1.0), 3, CORRECT, {"list": 3, "keywords": 2, "answer": 1}),
+    ("agentic", 3, (0.1, 0.9), 3, CORRECT, {"list": 2, "answer": 1}),
+    ("agentic", 3, (0.1, 0.1, 0.9), 3, CORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
+    ("agentic", 3, (0.5,), 1, AMBIGUOUS, {"list": 1, "answer": 1}),
+    ("agentic", 3, (0.5,), 2, AMBIGUOUS, {"list": 2, "keywords": 1, "answer": 1}),
+    ("agentic", 3, (0.5,), 3, AMBIGUOUS, {"list": 3, "keywords": 2, "answer": 1}),
+    ("agentic", 3, (0.1, 0.5), 2, AMBIGUOUS, {"list": 2, "answer": 1}),
+    ("agentic", 3, (0.1, 0.1, 0.5), 3, AMBIGUOUS, {"list": 3, "rephrase": 1, "answer": 1}),
+    ("agentic", 3, (0.1,), 1, INCORRECT, {"list": 1, "answer": 1}),
+    ("agentic", 3, (0.1,), 2, INCORRECT, {"list": 2, "answer": 1}),
+    ("agentic", 3, (0.1,), 3, INCORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
+    ("agentic", 3, (0.1,), 5, INCORRECT, {"list": 4, "rephrase": 1, "rewrite": 1, "answer": 1}),
+]
+UNJUDGED: list[tuple[str, Action, dict[str, int]]] = [
+    ("paper", CORRECT, {"answer": 1}),
+    ("paper", AMBIGUOUS, {"rewrite": 1, "answer": 1}),
+    ("paper", INCORRECT, {"rewrite": 1, "answer": 1}),
+    ("heuristic", CORRECT, {"answer": 1}),
+    ("heuristic", AMBIGUOUS, {"answer": 1}),
+    ("heuristic", INCORRECT, {"rewrite": 1, "answer": 1}),
+    ("signals", CORRECT, {"answer": 1}),
+    ("signals", AMBIGUOUS, {"rewrite": 1, "answer": 1}),
+    ("signals", INCORRECT, {"rewrite": 1, "answer": 1}),
+]
+
+
+def allowing(policy: str, iterations: int) -> Policy:
+    found = find_policy(policy)
+    return replace(found, loop=replace(found.loop, max_iterations=iterations))
+
+
+def foretold(pipeline: Pipeline, passages: int, action: Action, *, writer: bool = True, searches: bool = True) -> Calls:
+    settings = pipeline.settings
+    return budget(settings.policy, settings.evaluator, passages, writer=writer, searches=searches)[action]
+
+
+@pytest.mark.parametrize(("policy", "passages", "scores", "iterations", "action", "calls"), JUDGED)
+def test_every_path_of_a_judged_policy_makes_these_calls_as_foretold(
+    policy: str, passages: int, scores: tuple[float, ...], iterations: int, action: Action, calls: dict[str, int]
+) -> None:
+    model = FakeModel(**scoring(*scores))
+    _, pipeline = judged(allowing(policy, iterations), model, finding=always_new(passages))
+    trace = pipeline.run(QUESTION)
+    assert trace.failure is None and trace.decision is not None and trace.answer is not None
+    assert trace.decision.action is action and trace.answer.text == ANSWER
+    assert Counter(model.kinds) == calls
+    assert trace.usage.calls == sum(calls.values())
+    told = foretold(pipeline, passages, action)
+    assert told.least <= trace.usage.calls <= told.most, told
+
+
+@pytest.mark.parametrize(("policy", "action", "calls"), UNJUDGED)
+def test_every_path_of_a_policy_without_a_judge_makes_these_calls_as_foretold(
+    policy: str, action: Action, calls: dict[str, int]
+) -> None:
+    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
+    _, pipeline = judged(chosen, model := FakeModel())
+    trace = pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is action
+    assert Counter(model.kinds) == calls and trace.usage.calls == sum(calls.values())
+    assert foretold(pipeline, 3, action) == Calls(sum(calls.values()), sum(calls.values()))
+
+
+def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
+    totals = {action: sum(calls.values()) for name, _, _, _, action, calls in JUDGED if name == "worst-chunk"}
+    assert totals == {CORRECT: 4, AMBIGUOUS: 8, INCORRECT: 5}
+    _, pipeline = judged(find_policy("worst-chunk"), FakeModel())
+    assert {action: foretold(pipeline, 3, action) for action in Action} == {
+        action: Calls(total, total) for action, total in totals.items()
+    }
+
+
+MOST: list[tuple[str, tuple[float, ...], Action]] = [
+    ("rank-weighted", (0.9,), CORRECT),
+    ("rank-weighted", (0.35,), AMBIGUOUS),
+    ("rank-weighted", (0.1,), INCORRECT),
+    ("agentic", (0.6, 0.65, 1.0), CORRECT),
+    ("agentic", (0.5,), AMBIGUOUS),
+]
+
+
+@pytest.mark.parametrize(("policy", "scores", "action"), MOST)
+def test_the_most_that_is_foretold_is_really_reached(policy: str, scores: tuple[float, ...], action: Action) -> None:
+    _, pipeline = judged(find_policy(policy), FakeModel(**scoring(*scores)), finding=always_new(5))
+    trace = pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is action
+    assert trace.usage.calls == foretold(pipeline, 5, action).most
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("action", Action)
+def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, action: Action) -> None:
+    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action]) if policy not in KINDS else find_policy(policy)
+    model = FakeModel(**scoring(SCORES[action]))
+    _, pipeline = judged(chosen, model, web=WebMode.OFF)
+    trace = pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is action
+    assert "rewrite" not in model.kinds
+    told = foretold(pipeline, 3, action, searches=False)
+    unanswered = trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert told.least - unanswered <= trace.usage.calls <= told.most, "without evidence no answer is written"
+
+
+@pytest.mark.parametrize("policy", ["paper", "heuristic", "signals"])
+@pytest.mark.parametrize("action", Action)
+def test_without_a_model_no_path_of_a_policy_without_a_judge_costs_a_call(policy: str, action: Action) -> None:
+    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
+    evaluator = JUDGES[chosen.evaluator](FakeModel())
+    bench = Bench(chosen, finding=always_new())
+    pipeline = bench.under(parts={"evaluator": evaluator}, evaluator=evaluator.card)
+    trace = pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is action and trace.usage.calls == 0
+    assert foretold(pipeline, 3, action, writer=False) == Calls(0, 0)
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+
+
+# --- a real model ---------------------------------------------------------------------------------------------------
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+FILES = ("lost-property-rules.txt", "glossary.txt", "haustiere-an-bord.md")
+RESULT = WebResult("Lost property", "https://example.org/lost", "Lost property is kept for three months.")
+ON_THE_LONGEST_WAY = {"worst-chunk": (0.0, 1.0), "agentic": (0.0, 1.0)}
+"""Thresholds with which everything is AMBIGUOUS: then each kind of request is made."""
+
+
+class TerseModel(RealModel):
+    """Cuts every reply, whatever was asked for: it is what is done with a reply that counts here."""
+
+    def write(self, ask: Ask) -> AsyncGenerator[str | Finish, None]:
+        return super().write(replace(ask, max_tokens=self.max_tokens))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workbench with an index of real files, and the model server that it asks."""
+
+    workbench: Workbench
+    server: OllamaServer
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        OllamaServer(TerseModel(max_tokens=60)) as server,
+        SearXNGServer([RESULT]) as web,
+    ):
+        patch.setattr(chunking, "CHUNK_TOKENS", 60)  # the model reads about 100 tokens a second
+        patch.setattr(chunking, "CHUNK_OVERLAP", 10)
+        settings = Config(
+            home=tmp_path_factory.mktemp("home"),
+            ollama_host=server.url,
+            calls_at_once=1,
+            cache="off",
+            web_providers="searxng",
+            searxng_url=web.url,
+        )
+        workbench = Workbench(settings)
+        workbench.store.ingest([(name, (SAMPLE / name).read_bytes()) for name in FILES])
+        yield Place(workbench, server)
+
+
+@pytest.mark.model
+@pytest.mark.embedding
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: Place, policy: str) -> None:
+    chosen = find_policy(policy).with_thresholds(*ON_THE_LONGEST_WAY.get(policy, (None, None)))
+    choice = Choice(chosen, chosen.evaluator, f"ollama/{MODEL}", WebMode.AUTO, top_k=3)
+    before = place.server.chat_calls
+    trace = place.workbench.pipeline(choice).run("How long is lost property kept?")
+    assert trace.failure is None and trace.decision is not None and trace.answer is not None
+    assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
+    assert trace.usage.calls == place.server.chat_calls - before > 0
+    assert trace.passages and trace.grades and trace.strips and trace.corrections
+    for grade in trace.grades:
+        assert grade.cause and grade.raw is not None if grade.score is None else 0.0 <= grade.score <= 1.0
+        assert policy not in KINDS or grade.raw, "the reply of a judge is kept"
+    assert trace.web is None or (trace.web.outcome is WebOutcome.USED and trace.web.query)
+    routed = reroute(trace, chosen)
+    assert (routed.decision, routed.missing, routed.answer) == (trace.decision, (), trace.answer)
+    assert Trace.from_json(trace.to_json()) == trace

@@ -1,0 +1,561 @@
+"""Retrieving again: the expanded question, refined keywords, other ways of searching, and what ends it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from crag_core.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
+from crag_core.pipeline import raise_failure
+from crag_core.plan import EXPAND
+from crag_core.policy import Policy
+from crag_core.reroute import Missing, reroute
+from crag_core.run import Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
+from tests.fakes import (
+    KEYWORDS,
+    QUESTION,
+    REPHRASED,
+    WEB_QUERY,
+    Bench,
+    Diary,
+    FakeModel,
+    Finding,
+    by_id,
+    card,
+    changed,
+    lanes,
+    passage,
+    passages,
+    step_names,
+)
+
+SYNONYMS = {"ferry": ("boat", "ship", "vessel"), "leave": ("depart",)}
+EXPANDED = f"{QUESTION} boat ship depart"
+LISTED = replace(card("llm-list", calls_model=True), batch=20)
+WEAK = 0.1
+"""Below the lower threshold of agentic; 0.5 lies between its thresholds, 0.9 above both."""
+
+
+def numbered(*numbers: int) -> tuple[Passage, ...]:
+    """Passages that share no sentence with each other and no word with the question."""
+    return tuple(passage(number, f"Fact{number} stands alone. Note{number} lies apart.") for number in numbers)
+
+
+def finding(first: Sequence[Passage], **later: Sequence[Passage]) -> Finding:
+    """`first` for the question, and by the name of the round for what is asked afterwards; else nothing."""
+    queries: Mapping[tuple[str, Engine], Sequence[Passage]] = {
+        (QUESTION, Engine.HYBRID): first,
+        (QUESTION, Engine.KEYWORD): later.get("keyword", ()),
+        (REPHRASED, Engine.DENSE): later.get("rewritten", ()),
+        (EXPANDED, Engine.HYBRID): later.get("expanded", ()),
+        (KEYWORDS, Engine.HYBRID): later.get("refined", ()),
+    }
+    return lambda query, engine: queries.get((query, engine), ())
+
+
+def looks(count: int) -> Policy:
+    policy = changed("agentic")
+    return replace(policy, loop=replace(policy.loop, max_iterations=count))
+
+
+def paths(trace: Trace) -> list[tuple[str, ...]]:
+    return [found.path for found in trace.rounds]
+
+
+def evidence(trace: Trace) -> list[str]:
+    return [passage.id for passage in reroute(trace, trace.settings.policy).course.evidence]
+
+
+# --- an expanded question (heuristic, PARTIAL) ----------------------------------------------------------------------
+
+PARTIAL = changed("heuristic").with_thresholds(0.0, 1.0)
+OVERLAP = finding(numbered(1, 2, 3), expanded=numbered(3, 4, 5))
+
+
+def test_partial_retrieves_with_both_questions_and_fuses_by_rank() -> None:
+    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.retriever.asked[0] == (QUESTION, 20), "the settings' number of passages"
+    assert sorted(bench.retriever.asked[1:]) == sorted([(QUESTION, 20), (EXPANDED, 20)])
+    (found,) = trace.rounds
+    assert found.path == (EXPAND,)
+    assert [(one.query, one.engine) for one in found.retrievals] == [
+        (QUESTION, Engine.HYBRID),
+        (EXPANDED, Engine.HYBRID),
+    ]
+    assert found.added[:2] == (("boat", "synonym of ferry"), ("ship", "synonym of ferry"))
+    assert found.query_by == "expanded by boat, ship, depart"
+    assert evidence(trace) == ["p3", "p1", "p2", "p4", "p5"], "p3 is in both rankings"
+    assert trace.context == ("p3", "p1", "p2", "p4", "p5")
+
+
+def test_expansion_is_not_decided_upon_again_and_costs_no_model_call() -> None:
+    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
+    assert trace.earlier == () and step_names(trace).count("route") == 1
+    assert model.kinds == ["answer"] and trace.usage.calls == 1
+
+
+def test_both_retrievals_are_made_at_the_same_time() -> None:
+    meeting = threading.Barrier(2, timeout=5.0)
+    first = [True]
+
+    def meet(query: str, engine: Engine) -> Sequence[Passage]:
+        if first:
+            first.clear()
+        else:
+            meeting.wait()
+        return OVERLAP(query, engine)
+
+    assert Bench(PARTIAL, finding=meet).pipeline.run(QUESTION).rounds
+    assert not meeting.broken
+
+
+@pytest.mark.parametrize(("calls_model", "graded"), [(False, 5), (True, 3)])
+def test_what_the_expansion_adds_is_graded_only_if_that_costs_no_model_call(calls_model: bool, graded: int) -> None:
+    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, judge=card(calls_model=calls_model))
+    trace = bench.pipeline.run(QUESTION)
+    assert len(bench.evaluator.graded) == len(set(bench.evaluator.graded)) == graded
+    assert trace.strips is not None  # whole passages go in, so strips of what was added would serve nothing
+    assert {strip.passage_id for strip in trace.strips} == {"p1", "p2", "p3"}
+
+
+def test_strips_of_what_the_expansion_adds_are_scored_where_they_decide() -> None:
+    refining = replace(PARTIAL, ambiguous=replace(PARTIAL.ambiguous, passages=Handling.REFINE))
+    trace = Bench(refining, finding=OVERLAP, synonyms=SYNONYMS).pipeline.run(QUESTION)
+    assert {strip.passage_id for strip in trace.strips or ()} == {"p1", "p2", "p3", "p4", "p5"}
+
+
+@pytest.mark.parametrize(("lower", "upper", "action"), [(0.0, 0.0, Action.CORRECT), (1.0, 1.0, Action.INCORRECT)])
+def test_relevant_and_irrelevant_expand_nothing(lower: float, upper: float, action: Action) -> None:
+    bench = Bench(changed("heuristic").with_thresholds(lower, upper), synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is action
+    assert trace.rounds == () and bench.counts["retrieve"] == 1
+
+
+def test_nothing_to_expand_by_is_said_and_the_run_goes_on() -> None:
+    trace = Bench(PARTIAL, found=numbered(1, 2)).pipeline.run(QUESTION)
+    assert trace.rounds[0].query_by == "nothing to expand it by" and trace.rounds[0].added == ()
+    assert trace.rounds[0].retrievals[1].query == QUESTION
+    assert trace.answer is not None and evidence(trace) == ["p1", "p2"]
+
+
+def test_question_is_expanded_by_the_words_of_the_passages_too() -> None:
+    trace = Bench(PARTIAL).pipeline.run(QUESTION)
+    assert trace.rounds[0].retrievals[1].query == f"{QUESTION} nine morning"
+
+
+def test_expansion_is_told_among_the_corrections_with_its_query() -> None:
+    trace = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS).pipeline.run(QUESTION)
+    (told,) = [one for one in trace.corrections or () if one.kind is CorrectionKind.EXPAND]
+    assert told.query == EXPANDED and "boat, ship, depart" in told.reason
+    step = next(step for step in trace.steps if step.name == "retrieve again")
+    assert step.summary.startswith("expand: 2 new passages for “")
+
+
+# --- refined keywords (agentic, AMBIGUOUS) --------------------------------------------------------------------------
+
+
+def test_refine_keeps_what_was_kept_adds_what_is_new_and_decides_again() -> None:
+    bench = Bench(
+        "agentic",
+        scoring=by_id(p1=WEAK, p2=0.5, p3=0.5, p4=0.9, p5=0.9, p6=0.9),
+        finding=finding(numbered(1, 2, 3), refined=numbered(3, 4, 5, 6, 1)),
+        judge=LISTED,
+        model=FakeModel(),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert evidence(trace) == ["p2", "p3", "p4", "p5", "p6"], "p1 was discarded, and finding it again is no news"
+    assert bench.evaluator.asked == [("p1", "p2", "p3"), ("p4", "p5", "p6")], "each is graded once"
+    assert trace.decision is not None and [one.action for one in trace.earlier] == [Action.AMBIGUOUS]
+    assert trace.decision.action is Action.CORRECT and trace.decision.score == pytest.approx(0.74)
+    (found,) = trace.rounds
+    assert (found.path, found.query_by) == (("refine",), "written by fake-model")
+    assert lanes(trace) == (
+        ["retrieve", *["grade", "route", "retrieve again"], *["grade", "route", "score strips", "assemble", "answer"]],
+        [],
+    )
+    assert trace.context == ("p2", "p3", "p4", "p5", "p6")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_refining_ends_after_so_many_iterations_and_answers_from_what_there_is(count: int) -> None:
+    first, second, third = (numbered(n, n + 1, n + 2) for n in (1, 4, 7))
+    replies = iter([KEYWORDS, "other keywords"])
+    found = {QUESTION: first, KEYWORDS: second, "other keywords": third}
+    bench = Bench(
+        looks(count),
+        best=0.5,
+        finding=lambda query, engine: found[query],
+        judge=LISTED,
+        model=(model := FakeModel(keywords=lambda messages: next(replies))),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert paths(trace) == [("refine",) * n for n in range(1, count)]
+    assert len(trace.earlier) == count - 1 and bench.counts["retrieve"] == count
+    assert len(bench.evaluator.asked) == count and model.kinds == ["keywords"] * (count - 1) + ["answer"]
+    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
+    assert f"iteration {count} of {count}, no more retrieval" in trace.decision.plan[0].reason
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert trace.context == tuple(f"p{n}" for n in range(1, 3 * count + 1))
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_the_model_is_told_which_queries_were_tried() -> None:
+    bench = Bench("agentic", best=0.5, finding=finding(passages(), refined=numbered(4)), model=(model := FakeModel()))
+    bench.pipeline.run(QUESTION)
+    asked = [messages[1][1] for kind, messages in model.asked if kind == "keywords"]
+    tried = [[line for line in text.splitlines() if line.startswith("- ")] for text in asked]
+    assert tried == [[f"- {QUESTION}"], [f"- {QUESTION}", f"- {KEYWORDS}"]]
+
+
+def test_refining_that_finds_nothing_new_grades_nothing_and_still_ends() -> None:
+    bench = Bench("agentic", best=0.5, found=numbered(1, 2, 3), judge=LISTED, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.evaluator.asked == [("p1", "p2", "p3")]
+    assert len(trace.rounds) == 2 and evidence(trace) == ["p1", "p2", "p3"]
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("reply", "note", "calls"),
+    [
+        ("", "since fake-model gave no query", 1),
+        ("<think>Hm.</think>", "since fake-model gave no query", 1),
+        (QUESTION.upper(), "since fake-model repeated a query", 1),
+        (ModelUnavailable("Ollama does not answer.", hint="Start it."), "since: Ollama does not answer.", 1),
+        (None, "", 0),
+    ],
+)
+def test_without_a_query_from_the_model_the_questions_own_keywords_serve(
+    reply: str | Exception | None, note: str, calls: int
+) -> None:
+    model = None if reply is None else FakeModel(keywords=reply, answer="It leaves at nine [1].")
+    bench = Bench(looks(2), best=0.5, found=passages(), synonyms=SYNONYMS, model=model)
+    trace = bench.pipeline.run(QUESTION)
+    (found,) = trace.rounds
+    assert found.retrievals[0].query.startswith("ferry Vennick leave boat ship depart")
+    assert found.query_by.startswith("keywords of question and passages") and note in found.query_by
+    step = next(step for step in trace.steps if step.name == "retrieve again")
+    assert step.usage.calls == calls and trace.answer is not None
+
+
+# --- other ways of searching (agentic, INCORRECT) -------------------------------------------------------------------
+
+NEVER_GOOD = finding(
+    numbered(1, 2, 3), keyword=numbered(3, 4, 5), rewritten=numbered(6, 7, 8), expanded=numbered(9, 10, 11)
+)
+
+
+def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
+    bench = Bench(looks(5), best=WEAK, finding=NEVER_GOOD, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.retriever.ways == [
+        (QUESTION, Engine.HYBRID),
+        (QUESTION, Engine.KEYWORD),
+        (REPHRASED, Engine.DENSE),
+        (EXPANDED, Engine.HYBRID),
+    ]
+    assert paths(trace) == [("keyword", "rewritten", "expanded")[:n] for n in (1, 2, 3)]
+    assert bench.evaluator.asked == [
+        ("p1", "p2", "p3"),
+        ("p4", "p5"),
+        ("p6", "p7", "p8"),
+        ("p9", "p10", "p11"),
+    ], "what is known already is not graded again, and web results are not judged by a model"
+    assert bench.searcher.asked == [(WEB_QUERY, 5)]
+    assert trace.context == ("web-1", "web-2"), "only the web has something to answer from"
+
+
+@pytest.mark.parametrize(
+    ("count", "context"),
+    [(1, ("p1", "p2", "p3")), (2, ("p3", "p4", "p5")), (3, ("p6", "p7", "p8")), (4, ("p9", "p10", "p11"))],
+)
+def test_the_last_iteration_answers_from_what_it_found(count: int, context: tuple[str, ...]) -> None:
+    bench = Bench(looks(count), best=WEAK, finding=NEVER_GOOD, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert len(trace.rounds) == count - 1 and trace.context == context
+    assert trace.web is None and bench.counts["search"] == 0
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize("web", [WebMode.OFF, WebMode.ASK, WebMode.AUTO])
+def test_web_as_the_last_strategy_obeys_the_web_mode(web: WebMode) -> None:
+    bench = Bench(looks(5), best=WEAK, finding=NEVER_GOOD, synonyms=SYNONYMS, model=FakeModel(), web=web)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.web is not None and bench.counts["search"] == (web is WebMode.AUTO)
+    if web is WebMode.OFF:
+        assert trace.context == ("p9", "p10", "p11"), "without the web, the passages after all"
+        assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+
+
+def test_a_strategy_that_finds_something_good_ends_the_search() -> None:
+    bench = Bench(
+        "agentic",
+        scoring=by_id(p1=WEAK, p2=WEAK, p3=WEAK, p4=0.9, p5=0.9, p6=WEAK),
+        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5, 6)),
+        judge=LISTED,
+        model=(model := FakeModel()),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is Action.CORRECT
+    assert paths(trace) == [("keyword",)] and trace.context == ("p4", "p5"), "p6 is below the threshold"
+    assert model.kinds == ["answer"]
+
+
+def test_strategy_and_refining_may_follow_each_other() -> None:
+    bench = Bench(
+        "agentic",
+        scoring=by_id(**{f"p{n}": WEAK for n in (1, 2, 3)}, **{f"p{n}": 0.5 for n in range(4, 10)}),
+        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5, 6), refined=numbered(7, 8, 9)),
+        judge=LISTED,
+        model=FakeModel(),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert paths(trace) == [("keyword",), ("keyword", "refine")]
+    assert [one.action for one in trace.earlier] == [Action.INCORRECT, Action.AMBIGUOUS]
+    kinds = [one.kind for one in trace.corrections or ()]
+    assert kinds == ["discard", "re_retrieve", "re_retrieve", "keep", "generate"]
+    queries = [one.query for one in trace.corrections or () if one.kind is CorrectionKind.RE_RETRIEVE]
+    assert queries == [QUESTION, KEYWORDS]
+
+
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [("", "since fake-model gave no query"), (ModelUnavailable("Away."), "since: Away."), (None, "")],
+)
+def test_without_a_rephrased_question_its_keywords_are_searched_by_meaning(
+    reply: str | Exception | None, note: str
+) -> None:
+    model = None if reply is None else FakeModel(rephrase=reply)
+    bench = Bench("agentic", best=WEAK, found=passages(), model=model)
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.retriever.ways[-1] == ("ferry Vennick leave", Engine.DENSE)
+    assert note in trace.rounds[-1].query_by and trace.answer is not None
+
+
+def test_few_new_passages_need_no_grading() -> None:
+    bench = Bench(
+        "agentic",
+        best=WEAK,
+        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5)),
+        judge=LISTED,
+        model=FakeModel(),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None
+    assert (trace.decision.action, trace.decision.rule) == (Action.CORRECT, "few_context")
+    assert bench.evaluator.graded == ["p1", "p2", "p3"] and trace.context == ("p4", "p5")
+    assert [step.state for step in trace.steps if step.name == "grade"] == [StepState.DONE, StepState.SKIPPED]
+
+
+def test_nothing_found_in_any_way_is_said_and_no_model_answers() -> None:
+    bench = Bench("agentic", found=(), model=(model := FakeModel()), web=WebMode.OFF)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert "nothing was retrieved" in trace.answer.message
+    assert model.kinds == ["rephrase"] and paths(trace) == [("keyword",), ("keyword", "rewritten")]
+
+
+# --- stopped, broken off, resumed -----------------------------------------------------------------------------------
+
+
+def test_retrieval_that_fails_in_a_round_breaks_off_there_and_resumes_there() -> None:
+    bench = Bench("agentic", best=WEAK, finding=NEVER_GOOD, judge=LISTED, model=FakeModel())
+    works = bench.retriever.finding
+
+    def fail(query: str, engine: Engine) -> Sequence[Passage]:
+        if engine is Engine.DENSE:
+            raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
+        return works(query, engine)
+
+    bench.retriever.finding = fail
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.answer is None
+    assert (broken.failure.name, broken.failure.error) == ("retrieve again", "StoreUnavailable")
+    assert paths(broken) == [("keyword",)]
+    with pytest.raises(StoreUnavailable, match="'retrieve again' failed"):
+        raise_failure(broken)
+    bench.retriever.finding = works
+    bench.forget_counts()
+    done = bench.pipeline.resume(Trace.from_json(broken.to_json()))
+    assert bench.counts == {"retrieve": 1, "rephrase": 1, "grade": 3, "strips": 16, "answer": 1}
+    assert done.failure is None and len(done.rounds) == 2
+
+
+def test_outage_of_the_judge_in_a_later_round_is_no_verdict_and_is_made_up_for() -> None:
+    away = {id_: Grade(id_, None, cause="Ollama went away.", retryable=True, usage=Usage(1)) for id_ in ("p4", "p5")}
+    bench = Bench(
+        "agentic",
+        scoring=lambda p: away.get(p.id, WEAK),
+        finding=NEVER_GOOD,
+        judge=LISTED,
+        model=FakeModel(),
+    )
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.answer is None
+    assert (broken.failure.name, broken.failure.error) == ("grade", "ModelUnavailable")
+    assert paths(broken) == [("keyword",)] and broken.earlier == ()
+    assert [step.state for step in broken.steps if step.name == "grade"] == [StepState.DONE, StepState.FAILED]
+    away.clear()
+    bench.forget_counts()
+    done = bench.pipeline.resume(broken)
+    assert bench.evaluator.asked == [("p4", "p5"), ("p6", "p7", "p8")]
+    assert done.failure is None and len(done.earlier) == 2
+    assert [step.state for step in done.steps if step.name == "grade"] == [StepState.DONE] * 3
+
+
+@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic")])
+@pytest.mark.parametrize("nth", [1, 2, 3, 4, 5, 6, 7, 8])
+def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth: int) -> None:
+    def bench() -> Bench:
+        return Bench(policy, best=WEAK, finding=NEVER_GOOD, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
+
+    whole, stopped, run = bench(), bench(), Run(diary := Diary())
+    expected = whole.pipeline.run(QUESTION)
+
+    def stop_in_time(name: str) -> None:  # not within the lanes, where the strips would be scored twice
+        if len(diary.done) >= nth and name not in ("score strips", "extract", "rewrite", "search"):
+            run.cancel.set()
+
+    diary.started = stop_in_time  # type: ignore[method-assign]
+    done = stopped.pipeline.resume(stopped.pipeline.run(QUESTION, run))
+    assert stopped.counts == whole.counts
+    assert replace(done, id="", steps=()) == replace(expected, id="", steps=())
+    assert lanes(done) == lanes(expected) and done.usage == expected.usage
+
+
+# --- the same rounds under other settings ---------------------------------------------------------------------------
+
+
+def looped(best: float = 0.5) -> tuple[Bench, Trace]:
+    other, last = numbered(4, 5, 6), numbered(7, 8, 9)
+    found = finding(numbered(1, 2, 3), keyword=other, rewritten=last, refined=other)
+    bench = Bench("agentic", best=best, finding=found, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    bench.forget_counts()
+    return bench, trace
+
+
+@pytest.mark.parametrize("best", [0.5, WEAK])
+def test_adopting_under_the_same_settings_uses_the_recorded_rounds(best: float) -> None:
+    bench, trace = looped(best)
+    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
+    assert bench.counts == {"answer": 1}
+    assert (again.rounds, again.decision, again.earlier) == (trace.rounds, trace.decision, trace.earlier)
+    assert step_names(again).count("retrieve again") == len(trace.rounds) and step_names(again).count("route") == 1
+
+
+def test_policy_that_does_not_retrieve_again_looks_at_the_first_passages_only_and_keeps_the_rounds() -> None:
+    bench, trace = looped()
+    pipeline = bench.under(policy=changed("paper"))
+    again = pipeline.resume(pipeline.adopt(trace))
+    assert again.rounds == trace.rounds and again.earlier == ()
+    assert evidence(again) == ["p1", "p2", "p3"]
+    bench.forget_counts()
+    back = bench.pipeline.resume(bench.pipeline.adopt(again))
+    assert bench.counts["retrieve"] == bench.counts["grade"] == bench.counts["keywords"] == 0
+    assert back.decision == trace.decision and back.context == trace.context
+
+
+def test_thresholds_that_lead_another_way_say_which_retrieval_is_missing() -> None:
+    bench, trace = looped()
+    stricter = changed("agentic").with_thresholds(0.6, 0.7)
+    routed = reroute(trace, stricter)
+    assert routed.decision.action is Action.INCORRECT and routed.course.wanted == ("keyword",)
+    assert Missing.RE_RETRIEVAL in routed.missing
+    again = bench.pipeline.resume(bench.under(policy=stricter).adopt(trace))
+    assert paths(again) == [("refine",), ("refine", "refine"), ("keyword",), ("keyword", "rewritten")]
+    assert bench.evaluator.graded == ["p7", "p8", "p9"], "p4 to p6 were graded when keywords found them"
+    assert bench.counts["rephrase"] == 1 and bench.counts["keywords"] == 0
+
+
+def test_another_judge_grades_every_round_anew_and_retrieves_nothing() -> None:
+    bench, trace = looped()
+    other = replace(LISTED, name="other")
+    pipeline = bench.under(evaluator=other)
+    done = pipeline.resume(pipeline.adopt(trace))
+    assert bench.counts == {"grade": 6, "answer": 1}
+    assert done.decision == trace.decision and done.rounds == trace.rounds
+
+
+# --- passages from elsewhere ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic")])
+@pytest.mark.parametrize("best", [0.5, WEAK])
+def test_given_passages_are_all_there_is(policy: Policy, best: float) -> None:
+    bench = Bench(policy, best=best, synonyms=SYNONYMS, judge=LISTED, model=(model := FakeModel()))
+    trace = bench.pipeline.resume(bench.pipeline.begin(QUESTION, passages(3)))
+    assert bench.counts["retrieve"] == 0 and trace.rounds == ()
+    assert model.kinds == ["answer"]
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert reroute(trace, trace.settings.policy).missing == ()
+
+
+# --- pinned files ---------------------------------------------------------------------------------------------------
+
+FILE = passage(90, "The ferry to Vennick leaves at nine.", found_by=("read_file",))
+OTHER_FILE = passage(91, "Dogs travel free of charge.", found_by=("read_file",))
+
+
+def test_pinned_files_are_read_whole_and_nothing_is_retrieved() -> None:
+    bench = Bench("agentic", files=(FILE, OTHER_FILE), judge=LISTED, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.retriever.read == [("d90", "d91")]
+    assert bench.counts == {"read": 1, "strips": 2, "answer": 1}
+    assert trace.passages == (FILE, OTHER_FILE) and trace.decision is not None
+    assert (trace.decision.action, trace.decision.rule) == (Action.CORRECT, "read_file")
+    assert trace.steps[0].summary == "2 passages from 2 documents, 2 of them whole files that you pinned"
+    assert trace.grades is None
+
+
+def test_pinned_files_may_be_searched_beside() -> None:
+    bench = Bench("agentic", files=(FILE,), search_too=True, judge=LISTED, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.counts["read"] == bench.counts["retrieve"] == 1
+    assert trace.passages == (FILE, *passages(3))
+    assert trace.decision is not None and trace.decision.rule is None, "not all evidence is pinned"
+    assert bench.evaluator.graded == ["p90", "p1", "p2", "p3"]
+
+
+def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
+    bench = Bench(files=(FILE,))
+    bench.retriever.files.clear()
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.passages is None
+    with pytest.raises(DocumentMissing, match=r"'retrieve' failed: d90 is not indexed\. Add it\."):
+        raise_failure(trace)
+
+
+@pytest.mark.parametrize("policy", [PARTIAL, replace(changed("agentic"), fast_path=changed("paper").fast_path)])
+@pytest.mark.parametrize("best", [0.5, WEAK])
+def test_with_files_pinned_no_round_looks_beyond_them(policy: Policy, best: float) -> None:
+    bench = Bench(policy, best=best, files=(FILE,), synonyms=SYNONYMS, judge=LISTED, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.counts["retrieve"] == 0, "other documents were searched although nobody asked for them"
+    assert trace.answer is not None and trace.failure is None
+
+
+def test_other_pins_are_another_retrieval() -> None:
+    bench = Bench(files=(FILE, OTHER_FILE), model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    for changes in ({"pinned": ("d90",)}, {"pinned": ()}, {"search_too": True}):
+        again = bench.under(**changes).adopt(trace)
+        assert (again.passages, again.steps) == (None, ()), changes
+    same = bench.pipeline.adopt(trace)
+    assert same.passages == trace.passages
+
+
+def test_searching_too_means_nothing_without_pins() -> None:
+    bench = Bench()
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.under(search_too=True).adopt(trace).passages == trace.passages
