@@ -75,7 +75,7 @@ def ask(options: argparse.Namespace) -> int:
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(options.question, run)
     if is_waiting(trace):
-        trace = pipeline.resume(_approval(trace), run)
+        trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
     print(trace.to_json() if options.json else _told(trace))
     return int(trace.failure is not None)
 
@@ -106,12 +106,12 @@ def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:
     return tuple(known[name] for name in names)
 
 
-def _approval(trace: Trace) -> Trace:
+def _approval(trace: Trace, who: str) -> Trace:
     """Ask on the terminal; without one, nothing leaves the machine."""
     assert trace.web is not None
     if not sys.stdin.isatty():
         return refuse(trace)
-    asking = f"Search the web for “{trace.web.query}”? [y = yes, n = no, or another query] "
+    asking = f"Ask {who} for “{trace.web.query}”? [y = yes, n = no, or another query] "
     print(asking, end="", file=sys.stderr, flush=True)  # standard output may be on its way into a file
     reply = sys.stdin.readline().strip()
     if reply.lower() in ("", "n", "no"):

@@ -45,7 +45,11 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if course.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_passages
-    found = Round(course.wanted, _retrieve_all(parts.retriever, asked, limit), query.by, query.added)
+    retrievals = tuple(
+        replace(one, passages=tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
+        for one in _retrieve_all(parts.retriever, asked, limit)
+    )
+    found = Round(course.wanted, retrievals, query.by, query.added)
     evidence = gather(policy, course.decision, course.evidence, found)
     signals = parts.meter.measure(trace.question, evidence)
     found = replace(found, signals=signals)

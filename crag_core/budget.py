@@ -24,8 +24,8 @@ class Calls:
 def budget(policy: Policy, judge: EvaluatorCard, passages: int, *, writer: bool, searches: bool) -> dict[Action, Calls]:
     """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
 
-    `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked. A policy that
-    retrieves again counts its iterations from one to all of them.
+    `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked, and is taken
+    to find something. A policy that retrieves again counts later rounds from none that brings new passages to all.
     """
     return {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
 
@@ -51,15 +51,13 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     least = 0 if has_rules and action is Action.CORRECT else graded
     rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
     most = graded + rounds * (graded + writer)
-    ways = policy.loop.strategies
-    before_web = ways.index(Strategy.WEB) if Strategy.WEB in ways else len(ways)
-    if route.re_retrieve:  # refining goes on to the last round; the strategies may come to an end before it
-        least += graded * (rounds if route.re_retrieve is Again.REFINE else min(rounds, before_web))
     extracting = passages * writer if route.passages is Handling.EXTRACT else 0
     web = (writer + _grading(judge, policy.web_limit) * policy.refine_web) * searches
-    by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in ways[:rounds]
+    by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
-    written = extracting + web * always + int(writer)
+    can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
+    answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
+    written = extracting + web * always + int(answers)
     return Calls(least + written, most + written + web * maybe)
 
 

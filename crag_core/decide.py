@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from crag_core.figures import readable
@@ -30,15 +31,17 @@ def decide(
     grades: tuple[Grade, ...] | None,
     signals: Scores = (),
     path: tuple[str, ...] = (),
+    seen: Collection[str] = (),
 ) -> Decision:
     """Route one question.
 
     `passages` in rank order; `grades` in any order, None when grading was never done; `signals` are the set-level
-    measures of `crag_core.signals`; `path` names the rounds of retrieval after the first that led here. The same
-    arguments always give the same decision.
+    measures of `crag_core.signals`; `path` names the rounds of retrieval after the first that led here, `seen` the
+    passages that were looked at on the way: no rule approves those unread. The same arguments always give the same
+    decision.
     """
     scores = effective_scores(policy, passages, grades)
-    rule = match_rule(policy, passages)
+    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages)
     judged = {passage.id for passage in passages[: policy.grade_top]}
     own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
     overall = Overall(None)

@@ -65,7 +65,8 @@ def follow(
     path: tuple[str, ...] = ()
     iterations: list[Iteration] = []
     while True:
-        decision = decide(policy, passages, grades, signals, path)
+        seen = {passage.id for iteration in iterations for passage in iteration.passages}
+        decision = decide(policy, passages, grades, signals, path, seen)
         iterations.append(Iteration(path, passages, decision))
         ungraded = _ungraded(policy, passages, grades, decision)
         if ungraded or decision.next_round in (None, Strategy.WEB):

@@ -51,7 +51,7 @@ def find_policy(name: str, settings: Config | None = None) -> Policy:
     policies, problems = load_policies(settings=settings)
     if name not in policies:
         for problem in problems:
-            if problem.startswith((f"policy {name}", f"Policy {name!r}")):
+            if problem.startswith((f"policy {name}.", f"policy {name}:", f"Policy {name!r}")):
                 raise BadRecord(problem)
         raise UnknownName.among("policy", name, policies)
     return policies[name]

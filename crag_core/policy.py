@@ -211,6 +211,9 @@ class Policy:
                 raise ValueError(f"drop_below must lie in 0..1, found {route.drop_below}")
             if route.re_retrieve and self.aggregation is Aggregation.SIGNALS:
                 raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs passage scores")
+        names = [preset.name for preset in self.presets]
+        if len(set(names)) < len(names):
+            raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
         for preset in self.presets:
             if not 0.0 <= preset.lower <= preset.upper <= 1.0:
                 raise ValueError(
@@ -283,4 +286,6 @@ def parse_policy(text: str, name: str) -> Policy:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
         raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
-    return from_plain(Policy, {"name": name} | data, f"policy {name}")
+    if "name" in data:
+        raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
+    return from_plain(Policy, data | {"name": name}, f"policy {name}")

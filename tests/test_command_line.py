@@ -478,7 +478,7 @@ def test_query_is_shown_and_waits_for_a_word(
     assert main([*AMBIGUOUS, "ask"]) == 0
     shown = capsys.readouterr()
     trace = Trace.from_json(shown.out)  # the question to the user is not among it
-    assert "Search the web for “ferry Vennick leave”?" in shown.err
+    assert "Ask Fake search for “ferry Vennick leave”?" in shown.err
     assert trace.web is not None and trace.web.outcome is outcome
     assert [query for query, _ in web[-1].asked] == queries
 

@@ -50,11 +50,11 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
         ("signals", ONE, ("7", "8", "8")),
         ("signals", FIVE, ("3", "4", "4")),
         ("signals", TWENTY, ("2", "3", "3")),
-        # At best a rule; else one to three rounds of grading, with up to two queries written between them.
+        # At best a rule; else one to three rounds with something new to grade, and up to two queries between them.
         ("agentic", FREE, ("1 to 3", "1 to 3", "1 to 3")),
-        ("agentic", ONE, ("1 to 21", "19 to 21", "19 to 21")),
-        ("agentic", FIVE, ("1 to 9", "7 to 9", "7 to 9")),
-        ("agentic", TWENTY, ("1 to 6", "4 to 6", "4 to 6")),
+        ("agentic", ONE, ("1 to 21", "7 to 21", "7 to 21")),
+        ("agentic", FIVE, ("1 to 9", "3 to 9", "3 to 9")),
+        ("agentic", TWENTY, ("1 to 6", "2 to 6", "2 to 6")),
     ],
 )
 def test_calls_of_a_question_with_six_passages_by_how_it_ends(
@@ -67,15 +67,15 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
-        ("paper", ("7", "7", "7")),
-        ("worst-chunk", ("7", "13", "7")),
-        ("rank-weighted", ("6", "6", "6")),
+        ("paper", ("7", "7", "6")),
+        ("worst-chunk", ("7", "13", "6")),
+        ("rank-weighted", ("6", "6", "5")),
         ("heuristic", ("7", "7", "7")),
-        ("signals", ("7", "7", "7")),
-        ("agentic", ("1 to 21", "19 to 21", "19 to 21")),
+        ("signals", ("7", "7", "6")),
+        ("agentic", ("1 to 21", "7 to 21", "7 to 21")),
     ],
 )
-def test_without_the_web_no_query_is_written_and_no_result_judged(name: str, calls: tuple[str, str, str]) -> None:
+def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
     found = budget(policy(name), ONE, 6, writer=True, searches=False)
     assert tuple(str(found[action]) for action in Action) == calls
 
@@ -116,7 +116,9 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
                 asked = searches and decision.wants(CorrectionKind.WEB_SEARCH)
                 web = writer + grading(of.web_limit) * of.refine_web if asked else 0
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
-                yield decision.action, spent + extracting + web + writer
+                kept_after_all = of.route(decision.action).keep_original_without_web
+                nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
+                yield decision.action, spent + extracting + web + writer * (not nothing_left)
             else:
                 written = writer * (decision.next_round in WRITTEN)
                 yield from walk((*path, str(decision.next_round)), spent + written)

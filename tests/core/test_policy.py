@@ -351,3 +351,15 @@ def test_a_weight_of_no_signal_or_below_zero_is_refused(line: str, named: str) -
     text = text.replace("\nagreement = 0.3\n", "\n") if named == "agreement" else text
     with pytest.raises(BadRecord, match=named):
         parse_policy(text, "signals")
+
+
+def test_two_presets_of_one_name_are_refused() -> None:
+    twice = '[[presets]]\nname = "x"\nlower = 0.1\nupper = 0.2\n' * 2
+    with pytest.raises(BadRecord, match="each preset needs a name of its own"):
+        parse_policy((POLICY_FILES / "signals.toml").read_text("utf-8") + twice, "mine")
+
+
+def test_a_policy_has_the_name_of_its_file() -> None:
+    text = 'name = "paper"\n' + (POLICY_FILES / "signals.toml").read_text("utf-8")
+    with pytest.raises(BadRecord, match=r"policy mine\.name: unknown key"):
+        parse_policy(text, "mine")

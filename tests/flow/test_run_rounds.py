@@ -559,3 +559,19 @@ def test_searching_too_means_nothing_without_pins() -> None:
     bench = Bench()
     trace = bench.pipeline.run(QUESTION)
     assert bench.under(search_too=True).adopt(trace).passages == trace.passages
+
+
+def test_few_passages_that_were_found_bad_before_are_approved_by_no_rule() -> None:
+    bench = Bench("agentic", best=WEAK, finding=finding(numbered(1, 2, 3), keyword=numbered(2)), model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.earlier[1].score is None
+    assert [one.rule for one in (*trace.earlier, trace.decision)] == [None, None, None]
+    assert Action.CORRECT not in {one.action for one in (*trace.earlier, trace.decision)}
+
+
+def test_pieces_of_a_pinned_file_do_not_come_back_in_a_later_round() -> None:
+    whole = passage(1, found_by=("read_file",))
+    ways = finding(numbered(2, 3, 4), keyword=numbered(1, 5))
+    trace = Bench("agentic", best=WEAK, finding=ways, files=(whole,), search_too=True).pipeline.run(QUESTION)
+    later = [one.id for found in trace.rounds for retrieval in found.retrievals for one in retrieval.passages]
+    assert later and "p1" not in later
