@@ -141,3 +141,11 @@ def test_every_outcome_of_a_search_has_its_own_words(outcome: WebOutcome) -> Non
 def test_notes_follow() -> None:
     why = why_no_evidence(decided(Action.CORRECT), known(notes=("No sentence is kept.",)), None, 1)
     assert why.endswith("the web was not searched. No sentence is kept.")
+
+
+def test_a_heading_alone_is_quoted_only_where_there_is_nothing_else() -> None:
+    page = passage("p", "## Assistance dogs\n\nThey travel free.")
+    strips = strips_of(page, ("## Assistance dogs", 0.9), ("They travel free.", 0.4))
+    both = Excerpt(page, page.text, ("p#0", "p#1"))
+    assert quote(known(both), strips) == "“They travel free.” [1]"
+    assert quote(known(Excerpt(page, "", ("p#0",))), strips) == "“Assistance dogs” [1]"
