@@ -12,8 +12,7 @@ from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, Sea
 from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState, Usage
-
-_GLANCE = 0.05  # seconds between two looks at the parent's flag
+from crag_core.waiting import GLANCE
 
 
 class WebMode(StrEnum):
@@ -96,6 +95,6 @@ class TimedCancel(Event):
         """As of an event; the parent is looked at every twentieth of a second."""
         left = float("inf") if timeout is None else timeout
         while not self.is_set() and left > 0:
-            super().wait(min(left, _GLANCE))
-            left -= _GLANCE
+            super().wait(min(left, GLANCE))
+            left -= GLANCE
         return self.is_set()

@@ -37,7 +37,7 @@ def core(*names: str) -> tuple[str, ...]:
 PURE = core(
     *("types", "records", "errors", "words", "figures", "signals", "split", "policy", "plan", "decide", "loop"),
     *("stability", "refine", "fusion", "expand", "reroute", "corrections", "summary", "trace", "replies", "extraction"),
-    *("query", "answer", "budget", "prompts", "protocols"),
+    *("query", "answer", "budget", "prompts", "protocols", "waiting"),
 )
 RUNNING = ("pure", "pipeline")
 ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache")

@@ -15,24 +15,15 @@ from typing import Any, TypeVar
 
 from crag_core.errors import Stopped
 from crag_core.protocols import Cancel
+from crag_core.waiting import GLANCE
+from crag_core.waiting import wait_for as wait_for_future
 
 Value = TypeVar("Value")
-
-_GLANCE = 0.05  # seconds between two looks at the cancel flag
 
 
 def wait_for(work: Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
     """Run `work` on the loop and return its value; raises `Stopped` once `cancel` is set."""
-    future = asyncio.run_coroutine_threadsafe(work, _loop())
-    while True:
-        try:
-            return future.result(timeout=_GLANCE)
-        except TimeoutError:
-            if future.done():  # it ended just now, or raised a TimeoutError of its own
-                return future.result()
-            if cancel.is_set():
-                future.cancel()
-                raise Stopped("Stopped by you.") from None
+    return wait_for_future(asyncio.run_coroutine_threadsafe(work, _loop()), cancel)
 
 
 def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
@@ -44,7 +35,7 @@ def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
             if cancel.is_set():
                 raise Stopped("Stopped by you.")
             try:
-                yield items.get(timeout=_GLANCE)
+                yield items.get(timeout=GLANCE)
             except queue.Empty:
                 continue
         _raise_from(future)

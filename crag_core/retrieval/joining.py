@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby, pairwise
 
+from crag_core.llama_import import import_llama_index
 from crag_core.retrieval.chunking import CHUNK_OVERLAP, CHUNK_TOKENS, CLAUSE, Tokenize, split_lines
 from crag_core.types import Passage
 
@@ -102,6 +103,7 @@ def _join_page(texts: Sequence[str], count: Count) -> str:
 
 
 def _counter(tokenize: Tokenize | None) -> Count:
+    import_llama_index()
     from llama_index.core.utils import get_tokenizer
 
     cut: Callable[[str], Sequence[object]] = tokenize or get_tokenizer()

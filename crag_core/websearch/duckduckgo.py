@@ -8,8 +8,8 @@ from typing import Any
 from crag_core.errors import Stopped
 from crag_core.protocols import Cancel, WebReply
 from crag_core.types import WebOutcome
+from crag_core.waiting import wait_for
 from crag_core.websearch.results import SLOW_DOWN, Hit, failed, passages_of, reply_of
-from crag_core.websearch.waiting import wait_for
 
 _TOO_MANY = (202, 403, 418, 429)  # how DuckDuckGo says "slow down"
 

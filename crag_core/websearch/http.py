@@ -18,9 +18,9 @@ from urllib.parse import urljoin
 from crag_core.errors import Stopped
 from crag_core.protocols import Cancel
 from crag_core.types import WebOutcome
+from crag_core.waiting import wait_for
 from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
 from crag_core.websearch.results import is_web_address
-from crag_core.websearch.waiting import wait_for
 
 if TYPE_CHECKING:
     import httpx

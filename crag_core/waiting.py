@@ -10,14 +10,15 @@ from crag_core.protocols import Cancel
 
 Value = TypeVar("Value")
 
-_GLANCE = 0.05  # seconds between two looks at the cancel flag
+GLANCE = 0.05
+"""Seconds between two looks at a cancel flag."""
 
 
 def wait_for(future: Future[Value], cancel: Cancel) -> Value:
     """What the work returns or raises; `Stopped` once `cancel` is set, and then the work is cancelled if it can be."""
     while True:
         try:
-            return future.result(timeout=_GLANCE)
+            return future.result(timeout=GLANCE)
         except TimeoutError:
             if future.done():  # it ended just now, or raised a TimeoutError of its own
                 return future.result()
