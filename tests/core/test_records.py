@@ -102,13 +102,15 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
 
 
 def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Policy]:
-    """Policies within the bounds that they check: lower <= upper, seconds above 0, retrieving again by grades only."""
+    """Policies within the bounds that they check: lower <= upper, seconds above 0, one preset a name, and the like."""
     names = ("weights", "aggregation", "web_seconds", "web_cooldown", "presets")
     free = {name: values for name, values in fields.items() if name not in ("lower", "upper", *names)}
     pair = st.tuples(shares, shares).map(sorted)
     seconds = st.none() | st.floats(0.1, 60.0)
     presets = st.lists(
-        st.tuples(texts, pair).map(lambda drawn: Preset(drawn[0], drawn[1][0], drawn[1][1])), max_size=2
+        st.tuples(texts, pair).map(lambda drawn: Preset(drawn[0], drawn[1][0], drawn[1][1])),
+        max_size=2,
+        unique_by=lambda preset: preset.name,
     ).map(tuple)
     weights = st.tuples(st.tuples(st.just("agreement"), st.floats(0.1, 1.0)))
     by_grades = st.sampled_from([one for one in Aggregation if one is not Aggregation.SIGNALS])
