@@ -16,7 +16,7 @@ _PROVIDERS = ("duckduckgo", "searxng", "tavily")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
-    is_secret = variable.endswith("_KEY")
+    is_secret = variable.endswith(("_KEY", "_CACHE", "_SEARXNG_URL"))  # a URL may hold a password
     return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 

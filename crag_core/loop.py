@@ -80,7 +80,7 @@ def follow(
 
 
 def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], found: Round) -> tuple[Passage, ...]:
-    """The evidence after a round: fused ("expand"), what was kept and what is new ("refine"), or only what is new."""
+    """The evidence after a round: fused ("expand"), kept and new ("refine"), or only what the other way found."""
     rankings = [retrieval.passages for retrieval in found.retrievals]
     if found.path[-1] == EXPAND:
         return fuse(rankings, policy.expansion.max_passages, policy.strips.token_budget)

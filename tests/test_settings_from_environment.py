@@ -353,3 +353,9 @@ def test_key_is_never_shown(variable: str) -> None:
 def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAG_TOP_K", "3")
     assert load().top_k == 3
+
+
+def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
+    urls = {"CRAG_CACHE": "redis://:s3cret@box", "CRAG_SEARXNG_URL": "http://me:s3cret@box"}
+    given = urls | {"OPENAI_API_KEY": "s3cret", "TAVILY_API_KEY": "s3cret"}
+    assert "s3cret" not in repr(load(given))
