@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import budget
-from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card
+from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, suit
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
@@ -49,7 +49,7 @@ def ask(options: argparse.Namespace) -> int:
     policy = find_policy(options.policy, workbench.config)
     model = options.model or workbench.config.model or "extractive"
     evaluator = options.evaluator or default_evaluator(policy, model)
-    policy = policy.suited_to(known_card(evaluator), known_card("embedding"))
+    policy = suit(policy, evaluator)
     if options.preset:
         policy = policy.preset(options.preset)
     try:
@@ -138,7 +138,9 @@ def _told(trace: Trace) -> str:
         grade = trace.grade_of(passage.id)
         score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
         page = f", page {passage.page}" if passage.page else ""
-        lines.append(f"  {score}  {passage.source}{page}")
+        both = grade.two_signals if grade else None
+        signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
+        lines.append(f"  {score}  {passage.source}{page}{signals}")
     lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.passages if trace.web else ())]
     return "\n".join(lines)
 

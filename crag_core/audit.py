@@ -95,7 +95,9 @@ def _decided(trace: Trace) -> list[dict[str, Any]]:
             grade = trace.grade_of(passage.id)
             score = grade.score if grade else None
             events.append({"event": "evidence_removed", **_named(passage), "score": score, "reason": reason})
-    decided = {"action": decision.action.value, "label": decision.label, "score": decision.score}
+    decided: dict[str, Any] = {"action": decision.action.value, "label": decision.label, "score": decision.score}
+    if decision.topical is not None:
+        decided["topical"] = decision.topical
     return [*events, {"event": "decision", "iteration": number, **decided, "reason": decision.reason}]
 
 

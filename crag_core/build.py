@@ -41,7 +41,10 @@ from crag_core.websearch.tavily import Tavily
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parent.parent / "data"
+EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 EVALUATORS = tuple(evaluators.cards())
+OWN_JUDGE = "cross-encoder"
+"""Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 # Their grade of one passage is made from the passages beside it, so it does not hold in another company.
 _DEPENDS_ON_OTHERS = ("signals",)
 
@@ -151,10 +154,12 @@ class Workbench:
         made = self._evaluator(name, model)
         if self.cache is None or name in _DEPENDS_ON_OTHERS:
             return made
-        asked = f"{writer}|prompts {prompts.VERSION}" if card.calls_model else self.embedder.name
+        asked = f"{writer}|prompts {prompts.VERSION}" if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
 
     def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
+        if name == "cross-encoder":
+            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words)
         if name == "embedding":
             return evaluators.EmbeddingEvaluator(self.embedder)
         if name == "heuristic":
@@ -176,7 +181,7 @@ class Workbench:
         model = self.language_model(choice.model)
         parts = Parts(
             evaluator=self.evaluator(choice.evaluator, model, choice.model),
-            strip_evaluator=evaluators.EmbeddingEvaluator(self.embedder),
+            strip_evaluator=evaluators.CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
             meter=self.meter,
             retriever=self.retriever,
             model=model,
@@ -231,13 +236,17 @@ def build_pipeline(
     workbench = Workbench(settings)
     chosen = find_policy(policy, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
-    suited = chosen.suited_to(known_card(judge), known_card("embedding"))
-    return workbench.pipeline(Choice(suited, judge, model, WebMode(web), workbench.config.top_k))
+    return workbench.pipeline(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+
+
+def suit(policy: Policy, evaluator: str) -> Policy:
+    """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
+    return policy.suited_to(known_card(evaluator), known_card(OWN_JUDGE))
 
 
 def default_evaluator(policy: Policy, model: str) -> str:
-    """The evaluator that the policy was described with; `embedding` when that one needs a model and none is there."""
-    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else "embedding"
+    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
+    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
 
 
 def known_card(name: str) -> EvaluatorCard:

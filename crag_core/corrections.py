@@ -31,12 +31,20 @@ def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
         elif wanted.kind in (CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH):
             done += _searched(wanted, trace.web)
         elif wanted.kind is CorrectionKind.REFINE:
-            done.append(replace(wanted, query=trace.question))
+            done.append(_refined(wanted, trace, routed))
         elif wanted.kind is CorrectionKind.KEEP and following:  # an expansion widens what the decision looked at
             done.append(replace(wanted, reason=f"use {len(routed.course.kept)} passages as they are"))
         else:
             done.append(wanted)
     return tuple(done)
+
+
+def _refined(wanted: Correction, trace: Trace, routed: Reroute) -> Correction:
+    """Passages that went in whole all the same were not refined; the notes of the knowledge say why."""
+    whole = [excerpt for excerpt in routed.knowledge.internal if not excerpt.strip_ids]
+    if not whole:
+        return replace(wanted, query=trace.question)
+    return Correction(CorrectionKind.KEEP, f"use {len(whole)} passages as they are")
 
 
 def _retrieved(decision: Decision, found: Round) -> list[Correction]:

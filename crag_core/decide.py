@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import replace
 
 from crag_core.figures import readable
-from crag_core.plan import EffectiveScores, Planner
+from crag_core.overall import Overall, aggregate, effective_scores
+from crag_core.plan import Planner
 from crag_core.policy import Aggregation, Policy
-from crag_core.signals import RERANK, weigh
 from crag_core.types import Action, Decision, Grade, Passage, Scores
-
-
-@dataclass(frozen=True)
-class Overall:
-    """The overall score in 0..1 (None: nothing to compare), its name for the reason, and the passages that made it.
-
-    A score of None with a name: everything was measured, and nothing was worth counting.
-    """
-
-    score: float | None
-    name: str = ""
-    deciding: tuple[str, ...] = ()
 
 
 def decide(
@@ -56,9 +44,10 @@ def decide(
         action = Action.AMBIGUOUS
         reason = "no passage could be graded" if own else "no passage was graded in this run"
     else:
-        overall = aggregate(policy, passages, scores, signals)
-        counted = [s for passage in passages[: policy.grade_top] if (s := scores[passage.id]) is not None]
-        action, reason = _compare(policy, overall, counted)
+        overall = aggregate(policy, passages, grades, signals)
+        action, reason = _compare(policy, overall)
+        if action is Action.CORRECT and overall.topical is not None:  # the passage that answers settles it alone
+            overall = replace(overall, deciding=overall.deciding[:1])
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
     planner = Planner(policy, action, passages, scores, path if measured else None)
     return Decision(
@@ -71,6 +60,7 @@ def decide(
         rule=rule[0] if rule else None,
         handling=planner.handling,
         next_round=planner.next_round,
+        topical=overall.topical,
     )
 
 
@@ -90,79 +80,52 @@ def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str]
     return None
 
 
-def effective_scores(
-    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None
-) -> EffectiveScores:
-    """What each passage counts as: its grade; `policy.ungraded_score` if grading failed; None if never graded."""
-    by_id = {grade.passage_id: grade for grade in grades or ()}
-    scores: EffectiveScores = {}
-    for passage in passages:
-        grade = by_id.get(passage.id)
-        failed = grade is not None and grade.score is None
-        scores[passage.id] = policy.ungraded_score if failed else grade.score if grade else None
-    return scores
-
-
-def aggregate(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:
-    """The overall score, rounded to 9 decimals so that the mean of equal scores equals them.
-
-    rank-weighted: sum of s_r / r over sum of 1 / r, r from 1 in rank order (description 002).
-    """
-    if policy.aggregation is Aggregation.SIGNALS:
-        return _weigh_signals(policy, passages, scores, signals)
-    counted = [
-        (rank, passage.id, score)
-        for rank, passage in enumerate(passages[: policy.grade_top], start=1)
-        if (score := scores[passage.id]) is not None
-    ]
-    if not counted:
-        return Overall(None)
-    if policy.aggregation is Aggregation.RANK_WEIGHTED:
-        mean = math.fsum(score / rank for rank, _, score in counted) / math.fsum(1 / rank for rank, _, _ in counted)
-        return Overall(round(mean, 9), "rank-weighted mean", tuple(passage_id for _, passage_id, _ in counted))
-    kept = [(passage_id, score) for _, passage_id, score in counted if score >= policy.lower]
-    if policy.aggregation is Aggregation.MEAN_OF_KEPT and kept:
-        mean = math.fsum(score for _, score in kept) / len(kept)
-        return Overall(
-            round(mean, 9), f"mean of {len(kept)} kept passages", tuple(passage_id for passage_id, _ in kept)
-        )
-    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
-        return Overall(None, "mean of no passage", tuple(passage_id for _, passage_id, _ in counted))
-    pick, name = (min, "worst score") if policy.aggregation is Aggregation.WORST else (max, "best score")
-    _, passage_id, score = pick(counted, key=lambda item: item[2])
-    return Overall(score, name, (passage_id,))
-
-
-def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:
-    top = sorted((s for p in passages if (s := scores[p.id]) is not None), reverse=True)[:3]
-    rerank: Scores = ((RERANK, math.fsum(top) / len(top)),) if top else ()
-    score = weigh(signals + rerank, policy.weights)
-    if score is None:
-        return Overall(None)
-    ids = tuple(passage.id for passage in passages)
-    return Overall(round(min(max(score, 0.0), 1.0), 9), "weighted sum of signals", ids)
-
-
-def _compare(policy: Policy, overall: Overall, counted: list[float]) -> tuple[Action, str]:
+def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     score, lower, upper = overall.score, policy.lower, policy.upper
     if score is None and overall.name:
-        best, least = readable(max(counted), lower)
+        best, least = readable(max(overall.counted), lower)
         return Action.INCORRECT, f"no passage reaches lower {least}, the best scores {best}"
     if score is None:
         return Action.AMBIGUOUS, "no signal of this policy could be measured"
-    value, low, high = readable(score, lower, upper)
-    if score > upper or (score == upper and not policy.upper_is_exclusive):
-        relation = "is above" if score > upper else "reaches"
-        return Action.CORRECT, f"{overall.name} {value} {relation} upper {high}"
-    if score < lower or (score == lower and policy.lower_is_inclusive):
-        relation = "is below" if score < lower else "does not exceed"
-        return Action.INCORRECT, f"{overall.name} {value} {relation} lower {low}"
-    if policy.low_variance_promotes and score > 0.5 and counted and (variance := _variance(counted)) <= 0.1:
+    topical = score if overall.topical is None else overall.topical
+    is_good = score > upper or (score == upper and not policy.upper_is_exclusive)
+    is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)
+    variance = _variance(overall.counted)
+    if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and variance <= 0.1:
         value, half = readable(score, 0.5)
-        return Action.CORRECT, f"{overall.name} {value} is above {half} and the scores agree (variance {variance:.2f})"
-    return Action.AMBIGUOUS, f"{overall.name} {value} lies between lower {low} and upper {high}"
+        told = f"{value} is above {half} and the scores agree (variance {variance:.2f})"
+        return Action.CORRECT, f"{overall.name} {told}"
+    # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
+    action = Action.CORRECT if is_good else Action.AMBIGUOUS if is_fair else Action.INCORRECT
+    if overall.topical is None:
+        return action, f"{overall.name} {_against_both(policy, score, action)}"
+    first = f"{overall.name} {_against(score, 'upper', upper, is_good)}"
+    second = f"best topical score {_against(topical, 'lower', lower, is_fair)}"
+    joined = {(True, True): first, (True, False): f"{first}, although {second}"}
+    return action, joined.get((is_good, is_fair), f"{first} and {second}")
 
 
-def _variance(values: list[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values) / len(values)
+def _against_both(policy: Policy, score: float, action: Action) -> str:
+    value, low, high = readable(score, policy.lower, policy.upper)
+    if action is Action.AMBIGUOUS:
+        return f"{value} lies between lower {low} and upper {high}"
+    if action is Action.CORRECT:
+        return f"{value} {_relation(score, policy.upper, True)} upper {high}"
+    return f"{value} {_relation(score, policy.lower, False)} lower {low}"
+
+
+def _against(score: float, name: str, threshold: float, passes: bool) -> str:
+    value, limit = readable(score, threshold)
+    return f"{value} {_relation(score, threshold, passes)} {name} {limit}"
+
+
+def _relation(value: float, threshold: float, passes: bool) -> str:
+    if value == threshold:
+        return "reaches" if passes else "does not exceed"
+    return "is above" if passes else "is below"
+
+
+def _variance(values: tuple[float, ...]) -> float:
+    """Of no values: infinite, since nothing agrees."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf

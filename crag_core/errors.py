@@ -57,6 +57,10 @@ class EmbeddingUnavailable(CragError):
     """The embedding model cannot be loaded."""
 
 
+class EvaluatorUnavailable(CragError):
+    """The trained evaluator cannot be loaded or run: a file of it is missing, altered or broken."""
+
+
 class ModelUnavailable(CragError):
     """The language model's server does not answer, went away, or timed out."""
 

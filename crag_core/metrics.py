@@ -70,9 +70,11 @@ class Metrics(Listener):
 
 def _told(summary: Summary) -> dict[str, object]:
     """The numbers of a log record; no text of the question or of a document is among them."""
+    topical = {} if summary.topical is None else {"topical": summary.topical}
     return {
         "decision": summary.decision,
         "score": summary.score,
+        **topical,
         "correction": summary.strategy,
         "latency_ms": round(summary.retrieval_ms, 1),
         "artifacts": summary.final_count,

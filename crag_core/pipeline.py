@@ -21,7 +21,7 @@ from crag_core.protocols import Clock
 from crag_core.reroute import course_of
 from crag_core.run import Listener, Parts, Result, Run
 from crag_core.trace import RunSettings, Trace
-from crag_core.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
+from crag_core.types import CorrectionKind, EvaluatorCard, Passage, Step, StepState, WebOutcome, WebSearch
 
 Stage = Callable[[Trace, Parts, Run], Result | None]
 
@@ -102,7 +102,7 @@ class Pipeline:
         if _retrieval(trace.settings) != _retrieval(self.settings):
             return self.begin(trace.question)
         same_judge = _judge(trace.settings) == _judge(self.settings)
-        same_scorer = trace.settings.strip_evaluator.name == self.settings.strip_evaluator.name
+        same_scorer = _made_by(trace.settings.strip_evaluator) == _made_by(self.settings.strip_evaluator)
         web = self._still_holding(trace, same_judge and same_scorer)
         held = {"retrieve": True, "grade": same_judge, "score strips": same_scorer, "extract": True}
         held |= {"retrieve again": True, "rewrite": web is not None, "search": web is not None}
@@ -258,8 +258,12 @@ def _retrieval(settings: RunSettings) -> tuple[object, ...]:
 
 def _judge(settings: RunSettings) -> tuple[str, ...]:
     """Who graded: grades by a model hold for that model and its prompt only."""
-    card = settings.evaluator
-    return (card.name, settings.writer, settings.prompts) if card.calls_model else (card.name,)
+    made_by = _made_by(settings.evaluator)
+    return (*made_by, settings.writer, settings.prompts) if settings.evaluator.calls_model else made_by
+
+
+def _made_by(card: EvaluatorCard) -> tuple[str, str]:
+    return card.name, card.version
 
 
 def _is_partly_graded(trace: Trace) -> bool:

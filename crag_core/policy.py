@@ -16,7 +16,8 @@ class Aggregation(StrEnum):
     """How passage scores become the overall score.
 
     `signals` is the weighted mean of set-level signals and reads passage grades only for the signal `rerank_top3`.
-    `mean-of-kept` first drops the passages below `lower`.
+    `mean-of-kept` first drops the passages below `lower`. `two-signal` takes two numbers from the parts of the grades:
+    the best answering score for `upper`, the best topical score for `lower`; without such parts it is `best`.
     """
 
     BEST = "best"
@@ -24,6 +25,7 @@ class Aggregation(StrEnum):
     RANK_WEIGHTED = "rank-weighted"
     SIGNALS = "signals"
     MEAN_OF_KEPT = "mean-of-kept"
+    TWO_SIGNAL = "two-signal"
 
 
 class WebUse(StrEnum):
@@ -132,12 +134,14 @@ class Policy:
     """One row of the policy table.
 
     CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
-    with `lower_is_inclusive`), AMBIGUOUS between. `ungraded_score` is what a passage counts as that could not be graded
-    (None: it does not count). `grade_top` limits the overall score to the first passages. `weights` belong to the
-    aggregation `signals`. `refine_web`: web text goes through the same strip filter as passages.
-    `low_variance_promotes` is the option of description 002, off by default: between the thresholds, variance <= 0.1
-    and score > 0.5 make CORRECT. `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that
-    must lie between two searches of one user; None: no such limit.
+    with `lower_is_inclusive`), AMBIGUOUS between. CORRECT is looked at first; that matters only where two signals
+    contradict each other, and then a passage that answers is no less an answer for looking off topic.
+    `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
+    signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
+    `refine_web`: web text goes through the same strip filter as passages. `low_variance_promotes` is the option of
+    description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
+    `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
+    one user; None: no such limit.
     """
 
     name: str

@@ -87,6 +87,9 @@ def _internal(
     if handling is Handling.WHOLE:
         return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
     extracted = handling is Handling.EXTRACT and extractions is not None
+    if not extracted and (unread := _unread(usable, strips or ())):
+        notes.append("No sentence could be graded, so the passages are used as they are.")
+        return _whole(unread, strips or (), policy.strips.token_budget, discarded, notes)
     keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
     verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
     excerpts = _excerpts(policy, verdicts, passages)
@@ -105,11 +108,27 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     strips = web.strips or ()
     if not policy.refine_web:
         return _whole(web.passages, strips, policy.strips.token_budget, {}, notes)
+    if unread := _unread(web.passages, strips):
+        notes.append("No sentence of the web could be graded, so its results are used as they are.")
+        return _whole(unread, strips, policy.strips.token_budget, {}, notes)
     verdicts = _choose(policy, strips, web.passages, _keep_scored(policy.strips.cutoff))
     excerpts = _excerpts(policy, verdicts, web.passages)
     if not excerpts:
         notes.append(f"The web answered, but {_nothing_left(policy, strips).lower()}")
     return excerpts, verdicts
+
+
+def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:
+    """The passages to use as they are, since the scorer could judge none of their strips: it cannot read this text.
+
+    Where it judged some, there are none: a strip that it could not judge is then left out as not graded.
+    """
+    ids = {passage.id for passage in passages}
+    own = [strip for strip in strips if strip.passage_id in ids]
+    if any(strip.score is not None for strip in own):
+        return ()
+    unread = {strip.passage_id for strip in own}
+    return tuple(passage for passage in passages if passage.id in unread)
 
 
 def _keep_scored(cutoff: float) -> Keep:
@@ -221,4 +240,6 @@ def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     if best is None:
         return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: none was graded."
     value, limit = readable(best, policy.strips.cutoff)
-    return f"No sentence is kept at the cut-off {limit}: the best scores {value}."
+    ungraded = sum(strip.score is None for strip in strips)
+    others = f", {ungraded} could not be graded" if ungraded else ""
+    return f"No sentence is kept at the cut-off {limit}: the best scores {value}{others}."

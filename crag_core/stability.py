@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from crag_core.figures import readable
 from crag_core.loop import Course, follow
-from crag_core.policy import Policy
+from crag_core.policy import Aggregation, Policy
 from crag_core.types import Action, Grade, Passage, Round, Scores
 
 
@@ -73,7 +73,8 @@ def stability(
 ) -> Stability:
     """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
 
-    Breakpoints of a threshold are the grades, the overall scores of every iteration and the ends of its range.
+    Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
+    and, where `lower` drops passages before the mean is taken, what each passage counts as.
     """
 
     def look(lower: float, upper: float) -> Course:
@@ -82,15 +83,18 @@ def stability(
     def act(lower: float, upper: float) -> Action:
         return look(lower, upper).decision.action
 
-    points = {policy.lower, policy.upper, 0.0, 1.0} | {g.score for g in grades or () if g.score is not None}
-    points |= set() if policy.ungraded_score is None else {policy.ungraded_score}
+    points = {policy.lower, policy.upper, 0.0, 1.0}
+    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
+        counted = (policy.ungraded_score, *(grade.score for grade in grades or ()))
+        points |= {score for score in counted if score is not None}
     tried: set[float] = set()
     while todo := _worth_trying(points, between=bool(rounds)) - tried:
         tried |= todo
         for value in todo:
             ways = [look(value, policy.upper), look(value, 1.0)] if value <= policy.upper else []
             ways += [look(policy.lower, value)] if value >= policy.lower else []
-            points |= {s for way in ways for one in way.iterations if (s := one.decision.score) is not None}
+            met = (one.decision for way in ways for one in way.iterations)
+            points |= {score for made in met for score in (made.score, made.topical) if score is not None}
     now = act(policy.lower, policy.upper)
     return Stability(
         lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: act(v, policy.upper), now),

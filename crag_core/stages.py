@@ -90,8 +90,7 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
     todo = tuple(passage for passage in wanted if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
         return None
-    strips = scored_strips(trace.question, todo, parts, run)
-    told = f"{len(strips)} strips scored by {trace.settings.strip_evaluator.title.lower()}"
+    strips, told = scored_strips(trace.question, todo, parts, run)
     return Result({"strips": (trace.strips or ()) + strips}, told)
 
 
@@ -134,13 +133,22 @@ def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
     internal, external = len(routed.knowledge.internal), len(routed.knowledge.external)
-    return Result(changes, f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens")
+    told = f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens"
+    return Result(changes, ". ".join((told, *routed.knowledge.notes)))
 
 
-def scored_strips(question: str, passages: tuple[Passage, ...], parts: Parts, run: Run) -> tuple[Strip, ...]:
+def scored_strips(
+    question: str, passages: tuple[Passage, ...], parts: Parts, run: Run
+) -> tuple[tuple[Strip, ...], str]:
+    """The strips of `passages` with their scores, and what came of scoring them."""
     pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
     grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
-    return tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+    strips = tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+    told = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
+    causes = [grade.cause for grade in grades if grade.score is None]
+    if not causes:
+        return strips, f"{len(strips)} {told}"
+    return strips, f"{len(strips) - len(causes)} of {len(strips)} {told}, {len(causes)} not graded: {causes[0]}"
 
 
 def _graded(passages: tuple[Passage, ...], known: dict[str, Grade], judge: str) -> str:

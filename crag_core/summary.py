@@ -16,6 +16,8 @@ from crag_core.words import estimate_tokens
 class Summary:
     """`decision` is the policy's own name for the action, in capitals; `score` its overall score in 0..1.
 
+    Where two signals decided, `score` is the best answering and `topical` the best topical score.
+
     `strategy` names the corrections that were carried out, joined by "+": query_expansion, re_retrieval, refinement,
     web_search, or "none". `original_count` and `final_count` count passages before and after. The four criteria are
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
@@ -42,6 +44,7 @@ class Summary:
     iterations: int
     rule: str | None
     score_after: float | None = None
+    topical: float | None = None
 
 
 def summarize(trace: Trace) -> Summary:
@@ -72,6 +75,7 @@ def summarize(trace: Trace) -> Summary:
         iterations=len(course.iterations),
         rule=decision.rule,
         score_after=_score_after(trace, course),
+        topical=decision.topical,
     )
 
 

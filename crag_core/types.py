@@ -12,6 +12,9 @@ from enum import StrEnum
 Scores = tuple[tuple[str, float], ...]
 """Named numbers, in the order in which they are shown."""
 
+ANSWERING, TOPICAL = "answering", "topical"
+"""Names of two parts that a grade may have: does the passage hold the answer, and is it on the subject at all?"""
+
 
 def _check_score(score: float | None) -> None:
     if score is not None and not (math.isfinite(score) and 0.0 <= score <= 1.0):
@@ -93,13 +96,26 @@ class Grade:
     def __post_init__(self) -> None:
         _check_score(self.score)
 
+    def part(self, name: str) -> float | None:
+        """A part score, brought into 0..1; the score where there is no such part; None for an ungraded passage."""
+        return None if self.score is None else min(max(dict(self.parts).get(name, self.score), 0.0), 1.0)
+
+    @property
+    def two_signals(self) -> tuple[float, float] | None:
+        """(answering, topical) where the evaluator tells one from the other; the score for one that it leaves out."""
+        answering, topical = self.part(ANSWERING), self.part(TOPICAL)
+        if answering is None or topical is None or not {ANSWERING, TOPICAL} & dict(self.parts).keys():
+            return None
+        return answering, topical
+
 
 @dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
     `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores. `batch` is how many
-    passages one model call grades, where it calls a model.
+    passages one model call grades, where it calls a model. `version` tells evaluators of one name from each other whose
+    grades differ, such as a model before and after it was trained again.
     """
 
     name: str
@@ -111,6 +127,7 @@ class EvaluatorCard:
     calls_model: bool
     cost: str
     batch: int = 1
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -174,6 +191,8 @@ class Decision:
     `deciding` holds the ids of the passages that made the score. `rule` names the fast-path rule that decided without
     any grading, if one did. `handling` is what becomes of the passages that are not discarded one by one. `next_round`
     names the retrieval that is asked for before anything is answered: "expand", "refine", or a re-retrieval strategy.
+    `topical`, where two signals decided: the best topical score, compared with `lower`; only `upper` was compared with
+    `score` then, the best answering score. None wherever one number was compared with both.
     """
 
     action: Action
@@ -185,11 +204,16 @@ class Decision:
     rule: str | None = None
     handling: Handling = Handling.WHOLE
     next_round: str | None = None
+    topical: float | None = None
 
     @property
     def confidence(self) -> float | None:
-        """How sure the score makes the action (description 003): the score, or 1 - score when INCORRECT."""
-        return 1.0 - self.score if self.score is not None and self.action is Action.INCORRECT else self.score
+        """How sure the score makes the action (description 003): the score, or 1 - score when INCORRECT.
+
+        Of two signals the one that made the action counts: `topical`, unless CORRECT.
+        """
+        score = self.score if self.topical is None or self.action is Action.CORRECT else self.topical
+        return 1.0 - score if score is not None and self.action is Action.INCORRECT else score
 
     def wants(self, kind: CorrectionKind) -> bool:
         return any(correction.kind == kind for correction in self.plan)

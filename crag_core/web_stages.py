@@ -76,8 +76,9 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
         usage = sum((grade.usage for grade in grades), usage)
         web = replace(web, grades=grades)
     if web.strips is None:
-        web = replace(web, strips=scored_strips(trace.question, web.passages, parts, run))
-        told.append(f"{len(web.strips or ())} strips scored")
+        strips, scored = scored_strips(trace.question, web.passages, parts, run)
+        web = replace(web, strips=strips)
+        told.append(scored)
     return Result({"web": web}, ", ".join(told), usage)
 
 

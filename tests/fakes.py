@@ -11,13 +11,13 @@ from typing import Any
 
 from crag_core.errors import DocumentMissing, Stopped
 from crag_core.pipeline import SEARCHING, Pipeline
-from crag_core.policies import find_policy
 from crag_core.policy import Policy
 from crag_core.protocols import Cancel, Found, LanguageModel, Messages, Reply, SearchPause, WebReply
 from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import RunSettings, Trace
 from crag_core.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from tests.core import builders
 from tests.stand_ins.local_server import wait_until
 
 QUESTION = "When does the ferry to Vennick leave?"
@@ -256,7 +256,7 @@ class Bench:
             self.synonyms,
             self.pause,
         )
-        policy = find_policy(self.policy) if isinstance(self.policy, str) else self.policy
+        policy = builders.policy(self.policy) if isinstance(self.policy, str) else self.policy
         settings = RunSettings(
             policy=policy,
             evaluator=self.judge,
@@ -349,4 +349,4 @@ def lanes(trace: Trace) -> tuple[list[str], list[str]]:
 
 
 def changed(policy: str, **changes: Any) -> Policy:
-    return replace(find_policy(policy), **changes)
+    return replace(builders.policy(policy), **changes)

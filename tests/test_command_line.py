@@ -6,17 +6,19 @@ import io
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from crag_core import build
 from crag_core.__main__ import main
-from crag_core.build import EVALUATORS
+from crag_core.build import EVALUATORS, OWN_JUDGE
+from crag_core.evaluators import EmbeddingEvaluator
 from crag_core.logs import show_logs
 from crag_core.protocols import Cancel, WebReply
 from crag_core.trace import SCHEMA, Trace
-from crag_core.types import Action, AnswerState, Passage, StepState, WebOutcome
+from crag_core.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
 from tests.fakes import FakeSearcher, found_web
 from tests.judge import heard, judging
 from tests.policy_files import paper_with, use_folder
@@ -29,6 +31,9 @@ from tests.word_embedder import WordEmbedder
 FERRY = "The ferry to Vennick leaves at nine in the morning. It carries forty cars and two hundred people."
 BREAD = "# Bread\n\nKnead the dough for ten minutes. Let it rise for an hour. Bake it at 220 degrees."
 QUESTION = "When does the ferry to Vennick leave?"
+
+GOOD_ENOUGH = ("--lower", "0", "--upper", "0")
+"""Thresholds by which everything is CORRECT."""
 
 Output = pytest.CaptureFixture[str]
 
@@ -69,7 +74,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     assert main(["ingest", str(folder / "ferry.txt")]) == 0
     assert "ferry.txt: already indexed" in capsys.readouterr().out
 
-    assert main(["ask", QUESTION]) == 0
+    assert main(["ask", QUESTION, *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("CORRECT: best score 0.")
     assert "“The ferry to Vennick leaves at nine in the morning.” [1]" in shown.out
@@ -79,7 +84,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     assert "model calls by route: Correct 0, Ambiguous 0, Incorrect 0" in shown.err
     assert re.search(r"^corrections: refinement; 0 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
 
-    assert main(["ask", QUESTION, "--json", "--top-k", "1"]) == 0
+    assert main(["ask", QUESTION, "--json", "--top-k", "1", *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
     trace = Trace.from_json(shown.out)
     assert shown.err == "" or " ms " not in shown.err, "progress would only be in the way of a program"
@@ -88,7 +93,11 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     assert trace.settings.embedding == "all-MiniLM-L6-v2"
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
-    assert main(["ask", "Who won the football cup?"]) == 0
+    assert main(["ask", "Who won the football cup?", "--json"]) == 0
+    other = Trace.from_json(capsys.readouterr().out)
+    assert other.decision is not None and (other.decision.score or 0.0) < (trace.decision.score or 0.0)
+
+    assert main(["ask", "Who won the football cup?", "--lower", "1", "--upper", "1"]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("INCORRECT:") and "web search is off" in shown.out
 
@@ -181,7 +190,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--lower", "0.8", "--upper", "0.6"], ["--lower", "0.95"], ["--upper", "0.1"]])
+@pytest.mark.parametrize("arguments", [["--lower", "0.8", "--upper", "0.6"], ["--lower", "1"], ["--upper", "0"]])
 def test_thresholds_the_wrong_way_round_are_wrong_use_not_a_crash(
     home: Path, capsys: Output, arguments: list[str]
 ) -> None:
@@ -219,8 +228,52 @@ def test_json_is_the_whole_record_and_nothing_else(indexed: Path, capsys: Output
     trace = Trace.from_json(shown.out)
     assert json.loads(shown.out)["schema"] == SCHEMA
     assert trace.settings.policy.name == "worst-chunk"
-    assert trace.settings.evaluator.name == "embedding", "its own judge needs a model, and none is there"
+    assert trace.settings.evaluator.name == OWN_JUDGE, "its own judge needs a model, and none is there"
     assert shown.err == ""
+
+
+def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    def grade(self: object, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        parts = ((ANSWERING, 0.31), (TOPICAL, 0.82))
+        return tuple(Grade(passage.id, 0.565, parts=parts) for passage in passages)
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", grade)
+    capsys.readouterr()
+    choice = ["--policy", "two-signal", "--evaluator", "embedding", "--lower", "0.3", "--upper", "0.5"]
+    main(["ask", QUESTION, *choice])
+    told = capsys.readouterr().out
+    assert "AMBIGUOUS: best answering score 0.31 is below upper 0.50 and best topical score 0.82 is above" in told
+    assert "  0.56  ferry.txt  (answering 0.31, topical 0.82)" in told
+
+
+# --- the trained evaluator is not there ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+
+
+def test_without_the_trained_evaluator_the_question_breaks_off_and_says_what_to_do(
+    indexed: Path, nowhere: None, capsys: Output
+) -> None:
+    capsys.readouterr()
+    assert main(["ask", QUESTION]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith("Broke off at grade: The trained evaluator is not there: expected its file evaluator.")
+    assert "Restore data/models/retrieval-evaluator from the repository." in shown.out
+    assert "   -   ferry.txt" in shown.out and "Traceback" not in shown.err
+
+
+def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_unscored(
+    indexed: Path, nowhere: None, capsys: Output
+) -> None:
+    capsys.readouterr()
+    assert main(["ask", QUESTION, "--evaluator", "embedding", "--lower", "0", "--upper", "0"]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("CORRECT: best score 0.")
+    assert "Broke off at score strips: The trained evaluator is not there" in told
+    assert re.search(r"^  0\.\d\d  ferry\.txt$", told, re.MULTILINE)
 
 
 # --- thresholds by name, whole files, cost --------------------------------------------------------------------------
@@ -367,12 +420,12 @@ def test_retrievals_of_the_agent_are_among_the_corrections(
 ) -> None:
     monkeypatch.setenv("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "0")
     capsys.readouterr()
-    assert main(["ask", QUESTION, "--policy", "agentic", "--lower", "0.99", "--upper", "1"]) == 0
+    assert main(["ask", QUESTION, "--policy", "agentic", "--lower", "1", "--upper", "1"]) == 0
     shown = capsys.readouterr()
     assert "\ncorrections: re_retrieval; 0 model calls, " in shown.out
     assert shown.err.count("retrieve again") == 2
     monkeypatch.setenv("KB_AGENT_MAX_ITERATIONS", "2")
-    assert len(record(capsys, "--policy", "agentic", "--lower", "0.99", "--upper", "1").rounds) == 1
+    assert len(record(capsys, "--policy", "agentic", "--lower", "1", "--upper", "1").rounds) == 1
 
 
 def test_logs_go_to_standard_error_and_the_record_stays_alone(

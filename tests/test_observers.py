@@ -26,7 +26,7 @@ from crag_core.policy import FastPath
 from crag_core.reroute import reroute
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState, Usage, WebOutcome, WebSearch
-from tests.core.builders import even, grade, graded, passage, policy, round_of, searched, trace, web_page
+from tests.core.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
 
 QUESTION = "What does the ferry cost?"
 AGENTIC = replace(policy("agentic"), fast_path=FastPath())
@@ -94,6 +94,12 @@ def test_a_decision_is_reported_in_numbers() -> None:
             "reason": "best score 0.90 is above upper 0.60",
         }
     ]
+
+
+def test_a_decision_by_two_signals_is_reported_with_both_numbers() -> None:
+    found, grades = twice((0.31, 0.82), (0.1, 0.2))
+    (event,) = events("route", trace(policy("two-signal"), passages=found, grades=grades))
+    assert (event["action"], event["score"], event["topical"]) == ("AMBIGUOUS", 0.31, 0.82)
 
 
 def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> None:
@@ -413,6 +419,14 @@ def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest
         "model_calls": 2,
         "cache_hit": False,
     }
+
+
+def test_a_run_decided_by_two_signals_leaves_both_numbers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crag.metrics")
+    found, grades = twice((0.31, 0.82))
+    Metrics().finished(ASSEMBLED, trace(policy("two-signal"), passages=found, grades=grades, steps=TIMED))
+    told = caplog.records[0].__dict__["crag"]
+    assert (told["score"], told["topical"]) == (0.31, 0.82)
 
 
 def test_a_run_without_a_score_says_none(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,13 +15,13 @@ import pytest
 from crag_core import build, config
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import budget
-from crag_core.build import EVALUATORS, Choice, Workbench, known_card
+from crag_core.build import EVALUATORS, Choice, Workbench, known_card, suit
 from crag_core.config import Config
 from crag_core.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.policies import find_policy, load_policies
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace
-from crag_core.types import Action
+from crag_core.types import Action, Handling
 from tests.cache.conftest import valkey as valkey
 from tests.judge import grading_calls, heard, judging
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -31,7 +31,7 @@ from tests.stand_ins.valkey_server import ValkeyServer
 from tests.word_embedder import WordEmbedder
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = ("paper", "agentic", "heuristic", "rank-weighted", "signals", "worst-chunk")
+SHIPPED = ("paper", "agentic", "heuristic", "rank-weighted", "signals", "two-signal", "worst-chunk")
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -70,7 +70,7 @@ def fill(workbench: Workbench) -> None:
 
 def suited(workbench: Workbench, policy: str, evaluator: str, top_k: int = 6) -> Choice:
     """Written by the model where the judge needs one, else in quotations."""
-    chosen = workbench.policies[policy].suited_to(known_card(evaluator), known_card("embedding"))
+    chosen = suit(workbench.policies[policy], evaluator)
     model = WRITER if known_card(evaluator).calls_model else EXTRACTIVE
     return Choice(chosen, evaluator, model, top_k=top_k)
 
@@ -106,7 +106,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
     "unknown aggregation": (
         paper_with('aggregation = "best"', 'aggregation = "median"'),
-        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, found str 'median'",
+        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, found",
     ),
     "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.strips.cutof: unknown key"),
     "action misspelt": (
@@ -243,7 +243,9 @@ def test_every_judge_works_with_every_policy(
     assert (server.chat_calls > 0) is known_card(evaluator).calls_model
     assert trace.usage.calls == server.chat_calls, "every call is on the bill, and nothing else is"
     own = reroute(trace, trace.settings.policy)
-    assert (own.decision, own.answer, own.missing) == (trace.decision, trace.answer, ())
+    asks_nobody = own.decision.handling is Handling.EXTRACT and trace.settings.writer == EXTRACTIVE
+    unmade = (Missing.EXTRACTION,) if asks_nobody else ()
+    assert (own.decision, own.answer, own.missing) == (trace.decision, trace.answer, unmade)
     for other in workbench.policies.values():
         routed = reroute(trace, other.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator))
         assert routed.decision.reason and Missing.GRADES not in routed.missing
@@ -313,7 +315,7 @@ def test_other_question_and_other_judge_are_graded(home: Path, server: OllamaSer
 
 def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours(home: Path) -> None:
     workbench = Workbench(Config(home=home))
-    for evaluator, kept in (("heuristic", True), ("embedding", True), ("signals", False)):
+    for evaluator, kept in (("cross-encoder", True), ("heuristic", True), ("embedding", True), ("signals", False)):
         pipeline = workbench.pipeline(suited(workbench, "paper", evaluator))
         pipeline.run(QUESTION)
         trace = pipeline.run(QUESTION)

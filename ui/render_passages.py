@@ -9,6 +9,7 @@ import streamlit as st
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import Excerpt, Grade, Origin, Passage, Round, Scores, StripVerdict
+from ui.render_signals import draw_two_signals, told_deciding
 from ui.text import link, paragraphs, plain
 
 _HEADING = re.compile(r"#{1,6}\s+\S")
@@ -46,12 +47,12 @@ def draw_passage(passage: Passage, rank: int, trace: Trace, routed: Reroute, not
     numbers = [n for n, excerpt in enumerate(routed.knowledge.excerpts, 1) if excerpt.passage.id == passage.id]
     with st.container(border=True):
         st.subheader(_title(passage, rank), anchor=anchor(passage, rank))
-        st.markdown(
-            f"{_use(numbers, verdicts)} {':blue-badge[decides]' if passage.id in routed.decision.deciding else ''}"
-        )
+        told = told_deciding(passage, grade, routed.decision)
+        decides = f":blue-badge[decides{told}]" if passage.id in routed.decision.deciding else ""
+        st.markdown(f"{_use(numbers, verdicts)} {decides}")
         if note:
             st.caption(f":material/replay: {plain(note)}")
-        _draw_score(grade)
+        _draw_score(grade, is_compared=routed.decision.topical is None)
         if verdicts:
             st.markdown(marked(verdicts))
         elif any(one.id == passage.id for one in (*routed.course.evidence, *_from_web(trace))):
@@ -103,11 +104,16 @@ def _use(numbers: list[int], verdicts: list[StripVerdict]) -> str:
     return f":green-badge[:material/check: used, {how}] :gray-badge[cited as {cited}]"
 
 
-def _draw_score(grade: Grade | None) -> None:
+def _draw_score(grade: Grade | None, is_compared: bool) -> None:
+    """The score, and both signals where the grade has them; the score alone only where it is what is compared."""
     if grade is None:
         st.markdown(":gray[:material/horizontal_rule: **Not graded** in this run]")
     elif grade.score is None:
         st.markdown(f":orange[:material/warning: **Not graded:** {plain(grade.cause)}]")
+    elif both := grade.two_signals:
+        if is_compared:
+            st.progress(grade.score, f"**{grade.score:.2f}** score")
+        draw_two_signals(grade, *both)
     else:
         reason = f" · {plain(grade.reason)}" if grade.reason else ""
         st.progress(grade.score, f"**{grade.score:.2f}**{reason}")

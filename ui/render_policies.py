@@ -14,6 +14,7 @@ from crag_core.policy import Policy
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace
 from crag_core.types import Correction, CorrectionKind, Decision, EvaluatorCard, Grade, Passage, Scores
+from ui.render_signals import ONE_FOR_BOTH, is_one_for_both
 from ui.render_verdict import headline
 from ui.text import plain
 
@@ -81,14 +82,21 @@ def _draw(verdict: Verdict) -> None:
     policy, decision = verdict.policy, verdict.decision
     st.markdown(f"**{plain(policy.title)}**", help=plain(policy.source))
     st.subheader(headline(decision), anchor=False)
-    score = "–" if decision.score is None else f"{decision.score:.3f}"
-    st.markdown(
-        f"**{score}** :gray[against {policy.lower:g} and {policy.upper:g} · confidence "
-        f"{'–' if decision.confidence is None else f'{decision.confidence:.2f}'}]"
-    )
-    st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}."))
+    st.markdown(_numbers(policy, decision))
+    one = f"  \n:small[:gray[{ONE_FOR_BOTH}]]" if is_one_for_both(policy, decision) else ""
+    st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}.") + one)
     st.markdown("  \n".join(f":small[{line}]" for line in _told(decision.plan)))
     st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
+
+
+def _numbers(policy: Policy, decision: Decision) -> str:
+    sure = f"confidence {'–' if decision.confidence is None else f'{decision.confidence:.2f}'}"
+    score = "–" if decision.score is None else f"{decision.score:.3f}"
+    if decision.topical is None:
+        return f"**{score}** :gray[against {policy.lower:g} and {policy.upper:g} · {sure}]"
+    answering = f"**{score}** :gray[answering, against upper {policy.upper:g}]"
+    topical = f"**{decision.topical:.3f}** :gray[topical, against lower {policy.lower:g}]"
+    return f"{answering}  \n{topical}  \n:gray[{sure}]"
 
 
 def _told(plan: tuple[Correction, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from crag_core.reroute import Reroute
 from crag_core.stability import flips, stability
 from crag_core.trace import Trace
 from crag_core.types import Action, Decision
+from ui.render_signals import ONE_FOR_BOTH, draw_bests, is_one_for_both
 from ui.text import plain
 
 COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
@@ -24,19 +25,32 @@ MEANINGS = {
 def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
     decision = routed.decision
     with st.container(border=True):
-        words, numbers = st.columns([5, 4], vertical_alignment="center")
+        # Two best scores with their thresholds take a row of their own.
+        is_wide = decision.topical is not None
+        words, numbers = (
+            (st.container(), st.container()) if is_wide else st.columns([5, 4], vertical_alignment="center")
+        )
         with words:
             st.header(headline(decision), anchor=False)
             st.markdown(f"{_meaning(decision)} {plain(_sentence(decision.reason))}")
-            _draw_flips(trace, policy)
+            if is_one_for_both(policy, decision):
+                st.caption(f":material/info: {ONE_FOR_BOTH}")
+            _draw_flips(trace, policy, decision)
         with numbers.container(horizontal=True, horizontal_alignment="distribute"):
-            score = "–" if decision.score is None else readable(decision.score, policy.lower, policy.upper)[0]
             kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
-            st.metric("Overall score", score, width="content", help=_confidence(decision))
+            _draw_overall(policy, decision)
             st.metric("Sentences kept", f"{kept} of {len(routed.knowledge.verdicts)}", width="content")
             st.metric("Model calls", trace.usage.calls, width="content", help="Really made in this run.")
             st.metric("Seconds", f"{trace.seconds:.1f}", width="content")
         _draw_difference(trace, policy, decision)
+
+
+def _draw_overall(policy: Policy, decision: Decision) -> None:
+    if decision.topical is None:
+        score = "–" if decision.score is None else readable(decision.score, policy.lower, policy.upper)[0]
+        st.metric("Overall score", score, width="content", help=_confidence(decision))
+    else:
+        draw_bests(policy, decision, _confidence(decision))
 
 
 def headline(decision: Decision) -> str:
@@ -57,14 +71,15 @@ def _confidence(decision: Decision) -> str:
     return "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
 
 
-def _draw_flips(trace: Trace, policy: Policy) -> None:
+def _draw_flips(trace: Trace, policy: Policy, decision: Decision) -> None:
     stable = stability(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
     near = flips(stable, policy)
     if near:
         told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
         st.caption("  \n".join(f":material/swap_horiz: {line}" for line in told))
     else:
-        st.caption(":material/lock: No single threshold can change this decision.")
+        bound = "; each moves only as far as the other" if decision.topical is not None else ""
+        st.caption(f":material/lock: No single threshold can change this decision{bound}.")
 
 
 def _draw_difference(trace: Trace, policy: Policy, decision: Decision) -> None:

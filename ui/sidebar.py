@@ -7,7 +7,7 @@ import streamlit as st
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import Models
 from crag_core.evaluators import cards
-from crag_core.policy import Policy
+from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
 from ui import state
 from ui.health import draw_health
@@ -102,9 +102,14 @@ def _draw_presets(policy: Policy) -> None:
 def _draw_legend(policy: Policy) -> None:
     above = "above" if policy.upper_is_exclusive else "from"
     below = "up to" if policy.lower_is_inclusive else "below"
+    between = "between"
+    if policy.aggregation is Aggregation.TWO_SIGNAL:
+        reached = "above" if policy.lower_is_inclusive else "from"
+        between = f"· else topical {reached} {policy.lower:g}"
+        above, below = f"· answering {above}", f"· topical {below}"
     st.caption(
         f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:g}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.label)}] between  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.label)}] {between}  \n"
         f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:g}"
     )
 

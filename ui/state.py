@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, known_card
+from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
 from crag_core.errors import BadRecord, CragError
 from crag_core.logs import show_logs
@@ -111,7 +111,7 @@ def policies() -> dict[str, Policy]:
 
 def suited(name: str, evaluator: str) -> Policy:
     """A policy with the thresholds to start from for an evaluator."""
-    return policies()[name].suited_to(known_card(evaluator), known_card("embedding"))
+    return suit(policies()[name], evaluator)
 
 
 def choice() -> Choice:

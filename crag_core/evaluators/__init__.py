@@ -1,5 +1,6 @@
 """Evaluators: a class with a `card` and `grade(question, passages, cancel)`, registered here under its name."""
 
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
@@ -10,6 +11,8 @@ from crag_core.types import EvaluatorCard
 
 __all__ = [
     "EVALUATORS",
+    "CrossEncoderEvaluator",
+    "CrossEncoderStripEvaluator",
     "EmbeddingEvaluator",
     "HeuristicEvaluator",
     "LLMBatchEvaluator",
@@ -22,6 +25,7 @@ __all__ = [
 EVALUATORS = {
     kind.card.name: kind
     for kind in (
+        CrossEncoderEvaluator,
         EmbeddingEvaluator,
         HeuristicEvaluator,
         SignalsEvaluator,

@@ -46,17 +46,24 @@ def test_pin_a_file_try_a_preset_and_compare_the_policies(
     expect(page.get_by_text("No model call on any route.")).to_be_visible()
     ask(page, "When was the lighthouse of Skerry Point built?")
     verdict = page.locator("h2").first
-    expect(verdict).to_contain_text(re.compile(r"\bCORRECT"))
+    expect(verdict).to_contain_text(re.compile("CORRECT|AMBIGUOUS"))
     expect(page.get_by_role("heading", name="1 · lighthouse.pdf", exact=True)).to_be_visible()
 
     page.get_by_role("button", name="Presets").click()
     page.get_by_role("button", name="Biography: 0.045 and 0.975").click()
     expect(page.get_by_role("slider").nth(1)).to_have_value("0.975")
-    expect(verdict).to_contain_text("AMBIGUOUS")
+    score = float(
+        page.get_by_test_id("stMetric")
+        .filter(has_text="Overall score")
+        .locator("[data-testid=stMetricValue]")
+        .inner_text()
+    )
+    action = r"\bCORRECT" if score >= 0.975 else "AMBIGUOUS" if score >= 0.045 else "INCORRECT"
+    expect(verdict).to_contain_text(re.compile(action))
     page.keyboard.press("Escape")
 
     page.get_by_role("link", name="Policies").click()
-    expect(page.get_by_text("1 passage, graded by embedding similarity")).to_be_visible()
+    expect(page.get_by_text("1 passage, graded by trained evaluator")).to_be_visible()
     expect(card(page, "Agentic")).to_contain_text("Rule read_file: every passage is a whole file that you pinned")
 
     page.get_by_text("Scores by hand").click()

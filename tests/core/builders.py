@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from crag_core.policy import Policy, parse_policy
 from crag_core.trace import RunSettings, Trace
 from crag_core.types import (
+    ANSWERING,
+    TOPICAL,
     Answer,
     AnswerState,
     CorrectionKind,
@@ -28,7 +31,7 @@ from crag_core.types import (
 )
 
 POLICY_FILES = Path(__file__).parents[2] / "data" / "policies"
-POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic")
+POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
 
 CARD = EvaluatorCard(
     name="hand",
@@ -48,8 +51,9 @@ def policy_file(name: str) -> Policy:
 
 
 def policy(name: str) -> Policy:
-    """The policy from its file; paper with round thresholds, since those of its file follow the evaluator's tuning."""
-    return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if name == "paper" else policy_file(name)
+    """The policy from its file; with round thresholds where those of the file follow the evaluator's tuning."""
+    tuned = name in ("paper", "two-signal")
+    return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 
 def passage(name: str, text: str = "Some text.", **fields: Any) -> Passage:
@@ -71,6 +75,16 @@ def graded(*scores: float | None) -> tuple[tuple[Passage, ...], tuple[Grade, ...
     """Passages p1, p2 and so on with these grades; None: asked, but not graded."""
     found = passages(len(scores))
     return found, tuple(grade(p.id, score) for p, score in zip(found, scores, strict=True))
+
+
+def twice(*signals: tuple[float, float] | float | None) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
+    """As `graded`, with (answering, topical) for a grade of two parts, whose score is their mean."""
+    found, grades = graded(*(sum(one) / 2 if isinstance(one, tuple) else one for one in signals))
+    parted = (
+        replace(given, parts=tuple(zip((ANSWERING, TOPICAL), one, strict=True))) if isinstance(one, tuple) else given
+        for given, one in zip(grades, signals, strict=True)
+    )
+    return found, tuple(parted)
 
 
 def even(value: float) -> Scores:

@@ -34,6 +34,8 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
         ("paper", ONE, ("7", "13", "13")),
         ("paper", FIVE, ("3", "5", "5")),
         ("paper", TWENTY, ("2", "4", "4")),
+        ("two-signal", FREE, ("1", "2", "2")),
+        ("two-signal", ONE, ("7", "13", "13")),
         ("worst-chunk", FREE, ("1", "8", "2")),
         ("worst-chunk", ONE, ("7", "14", "8")),
         ("worst-chunk", FIVE, ("3", "10", "4")),
@@ -68,6 +70,7 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
     ("name", "calls"),
     [
         ("paper", ("7", "7", "6")),
+        ("two-signal", ("7", "7", "6")),
         ("worst-chunk", ("7", "13", "6")),
         ("rank-weighted", ("6", "6", "5")),
         ("heuristic", ("7", "7", "7")),

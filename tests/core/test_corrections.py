@@ -11,7 +11,19 @@ from crag_core.policy import FastPath, Loop, Policy
 from crag_core.reroute import reroute
 from crag_core.trace import Trace
 from crag_core.types import Correction, CorrectionKind, WebOutcome, WebSearch
-from tests.core.builders import POLICIES, even, grade, graded, passage, policy, round_of, searched, trace, web_page
+from tests.core.builders import (
+    POLICIES,
+    even,
+    grade,
+    graded,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
 REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE
@@ -43,6 +55,13 @@ def test_keeping_passages_as_they_are() -> None:
 def test_refining_is_done_with_the_question() -> None:
     refined = Correction(REFINE, "keep the strips of 2 passages that score above 0.30", query=QUESTION)
     assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
+
+
+def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
+    found, _ = graded(0.9, 0.8)
+    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
+    kept = Correction(KEEP, "use 2 passages as they are")
+    assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)
 
 
 def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:

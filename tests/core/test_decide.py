@@ -294,7 +294,7 @@ def test_nothing_retrieved_is_incorrect(name: str) -> None:
         assert decision.reason == "nothing was retrieved"
 
 
-GRADING = ("paper", "worst-chunk", "rank-weighted", "agentic")
+GRADING = ("paper", "worst-chunk", "rank-weighted", "agentic", "two-signal")
 MORE_EVIDENCE = (CorrectionKind.WEB_SEARCH, CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE)
 
 

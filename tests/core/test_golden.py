@@ -12,7 +12,7 @@ import pytest
 from crag_core.decide import decide
 from crag_core.policy import Policy
 from crag_core.signals import SignalMeter
-from crag_core.types import CorrectionKind, Decision, Grade, Handling, Passage, Scores
+from crag_core.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores
 from tests.core.builders import POLICIES, policy_file
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -50,11 +50,14 @@ def grades_of(case: Case, passages: tuple[Passage, ...]) -> tuple[Grade, ...] | 
     if case.get("graded") is False or "scores" not in case:
         return None
     given = zip(passages, case["scores"], strict=True)
-    return tuple(
-        Grade(passage.id, score, cause="" if score is not None else "unreadable")
-        for passage, score in given
-        if score != "never"
-    )
+    return tuple(grade_of(passage, score) for passage, score in given if score != "never")
+
+
+def grade_of(passage: Passage, score: float | list[float] | None) -> Grade:
+    """Of a pair [answering, topical] the score is the mean."""
+    if isinstance(score, list):
+        return Grade(passage.id, sum(score) / 2, parts=tuple(zip((ANSWERING, TOPICAL), score, strict=True)))
+    return Grade(passage.id, score, cause="" if score is not None else "unreadable")
 
 
 def signals_of(case: Case, passages: tuple[Passage, ...]) -> Scores:
@@ -78,6 +81,8 @@ def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> d
         "action": decision.action.value,
         "label": decision.label.upper().replace("-", "_"),
         "score": None if decision.score is None else round(decision.score, 4),
+        "topical": None if decision.topical is None else round(decision.topical, 4),
+        "deciding": [at for id_ in decision.deciding for at, one in enumerate(passages) if one.id == id_],
         "confidence": None if decision.confidence is None else round(decision.confidence, 4),
         "rule": decision.rule,
         "kept": kept,

@@ -40,6 +40,9 @@ REFINE_AND_WEB = (REFINE, REWRITE, WEB, GENERATE)
         ("agentic", 0.9, Action.CORRECT, (KEEP, GENERATE)),
         ("agentic", 0.5, Action.AMBIGUOUS, (KEEP, RE_RETRIEVE, GENERATE)),
         ("agentic", 0.1, Action.INCORRECT, (DISCARD, RE_RETRIEVE, GENERATE)),
+        ("two-signal", 0.9, Action.CORRECT, (REFINE, GENERATE)),
+        ("two-signal", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
+        ("two-signal", 0.1, Action.INCORRECT, WEB_ONLY),
     ],
 )
 def test_each_action_of_each_policy_has_its_corrections(

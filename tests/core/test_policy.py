@@ -73,6 +73,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "fast_path": FastPath(read_file=True, few_context=2, high_vector_score=0.8),
         "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
+    "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
 }
 
 WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
@@ -85,11 +86,13 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "heuristic": (("Relevant", WHOLE, NEVER), ("Partial", WHOLE, NEVER), ("Irrelevant", DISCARD, ALWAYS)),
     "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
+    "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
 }
 
 
-def test_the_six_described_policies_are_there() -> None:
+def test_the_six_described_policies_and_our_own_are_there() -> None:
     assert {path.stem for path in POLICY_FILES.glob("*.toml")} >= set(POLICIES)
+    assert len(POLICIES) == 7
 
 
 @pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
@@ -127,8 +130,16 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert not any(of.route(action).expand for action in Action)
     if name != "signals":
         assert (of.web_seconds, of.web_cooldown) == (None, None)
-    if name != "paper":
+    if name not in ("paper", "two-signal"):
         assert of.strips.top is None
+
+
+def test_two_signals_do_what_paper_does_but_for_the_way_to_decide() -> None:
+    paper, ours = policy_file("paper"), policy_file("two-signal")
+    told = {name: getattr(paper, name) for name in ("name", "title", "summary", "source", "evaluator", "presets")}
+    thresholds = {"lower": paper.lower, "upper": paper.upper, "strips": replace(ours.strips, cutoff=0.0)}
+    alike = replace(ours, aggregation=Aggregation.BEST, **told, **thresholds)
+    assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 
 def test_the_finer_points_of_single_policies() -> None:

@@ -187,9 +187,64 @@ def test_where_nothing_reaches_the_cut_off_the_best_score_is_told() -> None:
     assert refine(refining(0.9001)).notes == ("No sentence is kept at the cut-off 0.9001: the best scores 0.9000.",)
 
 
-def test_where_no_strip_was_graded_that_is_told() -> None:
-    strips = strips_of(FARES, ("Dogs pay half.", None))
-    assert refine(refining(0.49), strips).notes == ("No sentence is kept at the cut-off 0.49: none was graded.",)
+def test_beside_a_best_score_that_is_too_low_the_ungraded_are_counted() -> None:
+    strips = strips_of(FARES, ("Adults pay nine euros.", 0.2), ("Dogs pay half.", None))
+    knowledge = refine(refining(0.49), strips)
+    assert knowledge.excerpts == ()
+    assert knowledge.notes == ("No sentence is kept at the cut-off 0.49: the best scores 0.20, 1 could not be graded.",)
+
+
+UNREAD = tuple(replace(strip, score=None) for strip in STRIPS)
+USED_AS_THEY_ARE = "No sentence could be graded, so the passages are used as they are."
+
+
+def test_where_no_strip_could_be_graded_the_passages_are_used_as_they_are_and_that_is_told() -> None:
+    knowledge = refine(refining(0.49), UNREAD)
+    assert texts(knowledge) == [FARES.text, TIMES.text]
+    assert all(excerpt.strip_ids == () for excerpt in knowledge.excerpts)
+    assert struck(knowledge.verdicts) == {} and len(knowledge.verdicts) == len(STRIPS)
+    assert knowledge.notes == (USED_AS_THEY_ARE,)
+
+
+def test_one_graded_strip_of_any_passage_is_enough_to_refine() -> None:
+    knowledge = refine(refining(0.49), (STRIPS[0], *UNREAD[1:]))
+    assert texts(knowledge) == ["Adults pay nine euros."]
+    assert set(struck(knowledge.verdicts).values()) == {"not graded"} and knowledge.notes == ()
+
+
+def test_of_passages_that_could_not_be_refined_those_that_were_never_scored_stay_out() -> None:
+    knowledge = refine(refining(0.49), strips_of(TIMES, ("It is white.", None)))
+    assert texts(knowledge) == [TIMES.text]
+
+
+def test_passages_that_could_not_be_refined_fill_the_budget_in_their_order() -> None:
+    knowledge = refine(refining(0.49, budget=20), UNREAD)
+    assert texts(knowledge) == [FARES.text]
+    assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
+    assert knowledge.notes == (USED_AS_THEY_ARE, "The token budget of 20 holds 1 of 2 passages.")
+
+
+@pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
+def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: Handling) -> None:
+    dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 is below 0.40"})
+    graded_there = (STRIPS[0], *UNREAD[1:])  # what is discarded says nothing of the others
+    knowledge = recompose(refining(0.49), dropping, FOUND, graded_there, None, None)
+    assert texts(knowledge) == [TIMES.text]
+    assert struck(knowledge.verdicts)["Adults pay nine euros."].startswith("its passage was discarded")
+    assert knowledge.notes == (USED_AS_THEY_ARE,)
+
+
+def test_sentences_that_a_model_extracted_count_where_none_could_be_graded() -> None:
+    extractions = (Extraction("p1", (1,)), Extraction("p2", ()))
+    knowledge = recompose(refining(), EXTRACTING, FOUND, UNREAD, extractions, None)
+    assert texts(knowledge) == ["Dogs pay half."] and knowledge.notes == ()
+
+
+def test_web_text_that_could_not_be_refined_is_used_as_it_is_and_that_is_told() -> None:
+    strips = tuple(replace(strip, score=None) for strip in SEARCH.strips or ())
+    knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, strips=strips))
+    assert texts(knowledge) == [NEWS.text]
+    assert knowledge.notes == ("No sentence of the web could be graded, so its results are used as they are.",)
 
 
 def test_never_scored_strips_leave_no_verdicts_and_no_claim() -> None:

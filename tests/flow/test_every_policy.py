@@ -1,4 +1,4 @@
-"""Each of the six policies from question to answer: what ugly replies do to it, and what every path costs in calls."""
+"""Each policy from question to answer: what ugly replies do to it, and what every path costs in calls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from crag_core.budget import Calls, budget
-from crag_core.build import Choice, Workbench
+from crag_core.build import EVALUATOR_FOLDER, Choice, Workbench
 from crag_core.config import Config
 from crag_core.errors import ModelUnavailable
 from crag_core.evaluators import (
-    EmbeddingEvaluator,
+    CrossEncoderEvaluator,
     HeuristicEvaluator,
     LLMBatchEvaluator,
     LLMEvaluator,
@@ -34,19 +34,18 @@ from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
 from crag_core.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
-from tests.retrieval.fakes import WordEmbedder
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import Ask, Finish, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel
 from tests.stand_ins.searxng_server import SearXNGServer
 
-POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic")
+POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
     "llm-batch": LLMBatchEvaluator,
     "llm-list": LLMListEvaluator,
-    "embedding": lambda model: EmbeddingEvaluator(WordEmbedder()),
+    "cross-encoder": lambda model: CrossEncoderEvaluator(EVALUATOR_FOLDER, frozenset()),
     "heuristic": lambda model: HeuristicEvaluator(SignalMeter()),
 }
 KINDS = {"worst-chunk": "judge", "rank-weighted": "batch", "agentic": "list"}
@@ -289,6 +288,9 @@ UNJUDGED: list[tuple[str, Action, dict[str, int]]] = [
     ("signals", CORRECT, {"answer": 1}),
     ("signals", AMBIGUOUS, {"rewrite": 1, "answer": 1}),
     ("signals", INCORRECT, {"rewrite": 1, "answer": 1}),
+    ("two-signal", CORRECT, {"answer": 1}),
+    ("two-signal", AMBIGUOUS, {"rewrite": 1, "answer": 1}),
+    ("two-signal", INCORRECT, {"rewrite": 1, "answer": 1}),
 ]
 
 
@@ -369,7 +371,7 @@ def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, 
     assert told.least - unanswered <= trace.usage.calls <= told.most, "without evidence no answer is written"
 
 
-@pytest.mark.parametrize("policy", ["paper", "heuristic", "signals"])
+@pytest.mark.parametrize("policy", ["paper", "heuristic", "signals", "two-signal"])
 @pytest.mark.parametrize("action", Action)
 def test_without_a_model_no_path_of_a_policy_without_a_judge_costs_a_call(policy: str, action: Action) -> None:
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])

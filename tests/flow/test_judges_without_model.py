@@ -96,7 +96,7 @@ def test_heuristic_tells_a_fitting_passage_from_another() -> None:
 
 
 def test_cards_are_registered_under_their_names_with_sound_thresholds() -> None:
-    assert set(EVALUATORS) == {"embedding", "heuristic", "signals", "llm", "llm-batch", "llm-list"}
+    assert set(EVALUATORS) == {"cross-encoder", "embedding", "heuristic", "signals", "llm", "llm-batch", "llm-list"}
     for name, card in cards().items():
         assert card.name == name and card.title and card.scale and card.cost
         assert 0.0 <= card.lower < card.upper <= 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,6 +138,32 @@ def test_another_strip_scorer_scores_strips_anew_and_keeps_the_grades() -> None:
     carried_on(bench, trace, bench.under(parts={"strip_evaluator": other}, strip_evaluator=other.card))
     assert not bench.counts
     assert len(other.graded) == 6
+
+
+OLD, NEW = (replace(card("trained"), version=version) for version in ("1", "2"))
+
+
+def test_grades_hold_for_the_version_of_the_evaluator_that_made_them() -> None:
+    bench = Bench(best=0.5, judge=OLD)
+    trace = bench.pipeline.run(QUESTION)
+    bench.evaluator.scoring = lambda passage: 0.9
+    again = carried_on(bench, trace, bench.under(evaluator=NEW))
+    assert bench.counts == {"grade": 5, "strips": 2}, "three passages; two results, which are scored as a whole"
+    assert again.settings.evaluator == NEW and again.decision is not None
+    assert again.decision.action is Action.CORRECT, "grades of one version were taken for those of another"
+    carried_on(bench, again, bench.under(evaluator=NEW))
+    assert not bench.counts
+
+
+def test_strip_scores_hold_for_the_version_that_made_them_and_grades_stay() -> None:
+    bench = Bench(best=0.9)
+    trace = bench.under(strip_evaluator=OLD).run(QUESTION)
+    bench.strip_evaluator.scoring = lambda strip: 0.4
+    again = carried_on(bench, trace, bench.under(strip_evaluator=NEW))
+    assert bench.counts == {"strips": 6}
+    assert again.strips is not None and {strip.score for strip in again.strips} == {0.4}
+    carried_on(bench, again, bench.under(strip_evaluator=NEW))
+    assert not bench.counts
 
 
 @pytest.mark.parametrize(("setting", "value"), [("writer", "another-model"), ("prompts", "2")])

@@ -1,4 +1,4 @@
-"""The Policies page: six cards of one set of scores, from the last run or made up by hand."""
+"""The Policies page: seven cards of one set of scores, from the last run or made up by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tests.judge import judging
 from tests.pages.conftest import ask, choose, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
+from ui.made_up import read_rows
 from ui.render_policies import Verdict, judge_scores
+from ui.render_signals import is_one_for_both
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -46,6 +48,7 @@ def test_without_a_run_the_page_starts_with_scores_by_hand(start: Start) -> None
         "Heuristic": "AMBIGUOUS",
         "Rank-weighted": "AMBIGUOUS",
         "Signals": "AMBIGUOUS",
+        "Two signals": "CORRECT",
         "Worst chunk": "INCORRECT",
     }
     text = shown(app)
@@ -132,6 +135,15 @@ def test_run_that_broke_off_before_its_passages_has_no_cards(start: Start, monke
     assert "Ask something on the Ask page first" in shown(app)
 
 
+def test_two_signals_say_both_numbers_each_against_its_own_threshold(start: Start) -> None:
+    text = shown(start("pages/policies.py"))
+    policy = POLICIES["two-signal"]
+    assert f"**0.850** :gray[answering, against upper {policy.upper:g}]" in text
+    assert f"**0.950** :gray[topical, against lower {policy.lower:g}]" in text
+    assert f"Best answering score 0.85 is above upper {policy.upper:.2f}." in text
+    assert "One score for both signals" not in text
+
+
 # --- scores that the grid may hold ----------------------------------------------------------------------------------
 
 
@@ -178,3 +190,23 @@ def test_every_policy_is_judged_with_the_evaluator_it_was_described_with() -> No
     assert {name: verdict.judge.name for name, verdict in judge(0.5).items()} == {
         name: policy.evaluator for name, policy in POLICIES.items()
     }
+
+
+def test_of_a_signal_left_empty_the_score_takes_the_place() -> None:
+    _, grades = read_rows(
+        [
+            {"score": 0.5, "answering": 0.1, "topical": 0.9, "found by": "dense"},
+            {"score": 0.5, "answering": None, "topical": 0.9},
+            {"score": 0.5, "answering": None, "topical": None},
+            {"score": None, "answering": 0.1, "topical": 0.9},
+        ]
+    )
+    assert [grade.two_signals for grade in grades] == [(0.1, 0.9), (0.5, 0.9), None, None]
+
+
+def test_without_signals_two_signals_decide_as_paper_and_say_so() -> None:
+    verdicts = judge(0.9, 0.1)
+    ours, paper = verdicts["two-signal"], verdicts["paper"]
+    assert ours.decision.topical is None
+    assert is_one_for_both(ours.policy, ours.decision) and not is_one_for_both(paper.policy, paper.decision)
+    assert not is_one_for_both(ours.policy, judge(None)["two-signal"].decision), "nothing was compared"

@@ -1,0 +1,134 @@
+"""The project's evaluators that need no language model, built as the application does, and what they say of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from benchmarks.nearest import RememberingEmbedder
+from benchmarks.sets import Question, Task
+from crag_core.build import DATA
+from crag_core.evaluators import EmbeddingEvaluator, HeuristicEvaluator, SignalsEvaluator
+from crag_core.protocols import Embedder, Evaluator
+from crag_core.signals import SignalMeter
+from crag_core.types import ANSWERING, TOPICAL, Grade, Passage
+
+CROSS_ENCODER = "cross-encoder"
+NAMES = ("heuristic", "signals", "embedding", CROSS_ENCODER)
+MODEL = DATA / "models" / "retrieval-evaluator"
+PARTS = (ANSWERING, TOPICAL)
+BOTH = "best of both"
+"""The mean of a question's best `answering` and its best `topical`, which may be two passages."""
+
+Column = list[np.ndarray[Any, Any]]
+"""Scores by question, one a passage; NaN where it could not be graded."""
+
+
+def names(folder: Path = MODEL) -> tuple[str, ...]:
+    """Of the evaluators that there are; the trained one only once its model lies in `folder`."""
+    is_trained = (folder / "evaluator.json").is_file()
+    return tuple(name for name in NAMES if is_trained or name != CROSS_ENCODER)
+
+
+def build(name: str, embedder: Embedder, folder: Path = MODEL) -> Evaluator:
+    stop_words = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
+    if name == "heuristic":
+        return HeuristicEvaluator(SignalMeter(stop_words))
+    if name == "signals":
+        return SignalsEvaluator(SignalMeter(stop_words), embedder)
+    if name == "embedding":
+        return EmbeddingEvaluator(embedder)
+    from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+
+    trained: Evaluator = CrossEncoderEvaluator(folder, stop_words)
+    return trained
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What one evaluator said of every question of a task, graded once."""
+
+    evaluator: Evaluator
+    grades: tuple[tuple[Grade, ...], ...]
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The score, and the two signals apart where the evaluator gives both."""
+        given = [set(dict(grade.parts)) for grades in self.grades for grade in grades if grade.score is not None]
+        parts = PARTS if given and all(set(PARTS) <= names for names in given) else ()
+        return {self.evaluator.card.name: self._column(None), **{part: self._column(part) for part in parts}}
+
+    @cached_property
+    def best(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The best score of each question by column; NaN where no passage was graded."""
+        best = {name: np.array([_best(scores) for scores in column]) for name, column in self.columns.items()}
+        if set(PARTS) <= set(best):
+            best[BOTH] = (best[ANSWERING] + best[TOPICAL]) / 2
+        return best
+
+    @property
+    def ungraded(self) -> int:
+        return sum(grade.score is None for grades in self.grades for grade in grades)
+
+    def _column(self, part: str | None) -> Column:
+        return [np.array([_score(grade, part) for grade in grades], dtype=float) for grades in self.grades]
+
+
+def remember(task: Task, embedder: RememberingEmbedder) -> None:
+    """Embed all that the evaluators of cosines will ask for, at once."""
+    texts = [passage.text for question in task.questions for passage in question.passages]
+    embedder.remember([*(question.text for question in task.questions), *texts])
+
+
+def grade(
+    evaluator: Evaluator, task: Task, embedder: RememberingEmbedder, tell: Callable[[str], None] = lambda text: None
+) -> Graded:
+    """Each question's passages graded in one call, with the cosine that a retriever would have recorded.
+
+    Strips go without, as in a run; the trained evaluator reads no cosine.
+    """
+    name = evaluator.card.name
+    needs_cosines = reads_cosines(name) and not task.is_strips
+    cancel = Event()
+    grades = []
+    for place, question in enumerate(task.questions, start=1):
+        passages = _with_cosines(question, embedder) if needs_cosines else question.passages
+        grades.append(tuple(evaluator.grade(question.text, passages, cancel)))
+        if place % 500 == 0:
+            tell(f"  {name}: {place} of {len(task.questions)} questions")
+    return Graded(evaluator, tuple(grades))
+
+
+def reads_cosines(name: str) -> bool:
+    return name != CROSS_ENCODER
+
+
+def left_out(graded: Mapping[str, Graded]) -> str:
+    """For the reader, who must know what was left out; "" when nothing was."""
+    told = [f"{name} {count}" for name, one in graded.items() if (count := one.ungraded)]
+    return f"Passages that could not be graded, left out: {', '.join(told)}." if told else ""
+
+
+def _with_cosines(question: Question, embedder: RememberingEmbedder) -> Sequence[Passage]:
+    if not question.passages:
+        return ()
+    asked = embedder.vectors([question.text])[0]
+    cosines = embedder.vectors([passage.text for passage in question.passages]) @ asked
+    return [
+        passage if passage.score("cosine") is not None else replace(passage, scores=(("cosine", float(cosine)),))
+        for passage, cosine in zip(question.passages, cosines, strict=True)
+    ]
+
+
+def _score(grade: Grade, part: str | None) -> float | None:
+    return grade.score if part is None else grade.part(part)
+
+
+def _best(scores: np.ndarray[Any, Any]) -> float:
+    return float(np.nanmax(scores)) if np.isfinite(scores).any() else float("nan")

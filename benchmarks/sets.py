@@ -1,0 +1,102 @@
+"""Questions with labelled passages, what their labels allow to be measured, and the files that they are read from."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measures import SEED
+from benchmarks.nearest import RememberingEmbedder
+from crag_core.types import Passage
+
+
+@dataclass(frozen=True)
+class Question:
+    """`label` is the question's own, `labels` those of its passages; "" where nothing is known."""
+
+    text: str
+    passages: tuple[Passage, ...]
+    labels: tuple[str, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two groups to be told apart by their labels: passages, or with `by_best` questions by their best passage."""
+
+    title: str
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    by_best: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """Questions graded together; `is_strips`: a question's passages are strips of one text, some labelled "answer"."""
+
+    questions: tuple[Question, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    is_routing: bool = False
+    is_strips: bool = False
+
+    def trimmed(self) -> Task:
+        """Without the questions that no measure looks at: to grade them takes time."""
+        if self.is_routing or self.is_strips:
+            return self
+        return replace(self, questions=tuple(question for question in self.questions if self._is_used(question)))
+
+    def _is_used(self, question: Question) -> bool:
+        return any(
+            {question.label} & labels if told.by_best else labels.intersection(question.labels)
+            for told in self.comparisons
+            for labels in [{*told.positive, *told.negative}]
+        )
+
+
+class Source:
+    """The files of one set, with at most `limit` of its questions, drawn with a fixed seed."""
+
+    def __init__(self, folder: Path, limit: int, embedder: RememberingEmbedder) -> None:
+        self.embedder = embedder
+        self._folder = folder
+        everything = self._read("queries")
+        places = range(len(everything))
+        drawn = sorted(random.Random(SEED).sample(places, limit)) if limit < len(everything) else places
+        self.total = len(everything)
+        self.rows = [everything[place] for place in drawn]
+
+    @cached_property
+    def corpus(self) -> dict[str, dict[str, Any]]:
+        return {row["doc_id"]: row for row in self._read("corpus")}
+
+    @cached_property
+    def judged(self) -> dict[str, dict[str, int]]:
+        """Grade by document by question."""
+        found: dict[str, dict[str, int]] = {}
+        for line in (self._folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
+            question, document, grade = line.split("\t")
+            found.setdefault(question, {})[document] = int(grade)
+        return found
+
+    @cached_property
+    def candidates(self) -> dict[str, list[dict[str, Any]]]:
+        return {row["query_id"]: row["passages"] for row in self._read("candidates")}
+
+    def text(self, document: str) -> str:
+        return str(self.corpus[document]["text"])
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        with (self._folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+
+def make_question(row: dict[str, Any], labelled: Iterable[tuple[str, str]], label: str = "") -> Question:
+    """From pairs of text and label."""
+    pairs = list(labelled)
+    passages = tuple(Passage(f"p{place}", text, f"source-{place}") for place, (text, _) in enumerate(pairs, start=1))
+    return Question(row["query"], passages, tuple(label for _, label in pairs), label)

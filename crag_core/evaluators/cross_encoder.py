@@ -1,0 +1,125 @@
+"""The project's own trained retrieval evaluator: is a passage about the question, and does it hold the answer?"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from crag_core.errors import EvaluatorUnavailable
+from crag_core.evaluators.coverage import coverage
+from crag_core.evaluators.model_files import FRAME, SETTINGS, read_file
+from crag_core.evaluators.pair_reader import PairReader, open_reader
+from crag_core.evaluators.scripts import why_unread
+from crag_core.evaluators.windows import Pieces, cut_windows
+from crag_core.protocols import Cancel
+from crag_core.types import EvaluatorCard, Grade, Passage
+from crag_core.words import words
+
+
+class CrossEncoderEvaluator:
+    """Grades by the model in `folder`, loaded at the first use; `grade` raises `EvaluatorUnavailable` or `Stopped`.
+
+    A long passage is read in windows, and each part is that of its best window. `stop_words` do not count in how much
+    of the question stands in a passage.
+    """
+
+    card = EvaluatorCard(
+        name="cross-encoder",
+        title="Trained evaluator",
+        scale="expected relevance, 0 to 1: half for being about the question, half for holding the answer",
+        lower=0.45,
+        upper=0.70,
+        strip_cutoff=0.10,
+        calls_model=False,
+        cost="no model call, about 15 ms a passage",
+    )
+    scored_by: tuple[str, ...] = ("answering", "topical")
+    """The parts whose mean is the score."""
+    advice: str = " Choose the evaluator “Language model”, or “Heuristic” where there is none."
+    """For texts that it cannot read, at the end of the cause."""
+
+    def __init__(self, folder: Path, stop_words: frozenset[str]) -> None:
+        self._folder = folder
+        self._stop_words = stop_words
+        # Read now: every grade is then made by the version that a cache keeps it under, whatever becomes of the files.
+        self._settings = _read_settings(folder)
+        self.card = replace(type(self).card, version=self._version())
+
+    def _version(self) -> str:
+        """Names all that a grade is made with; another model or other stop words have another version."""
+        if isinstance(self._settings, EvaluatorUnavailable):
+            return "absent"
+        ignored = "\n".join(sorted(self._stop_words)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(self._settings + ignored).hexdigest()[:16]
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        if not passages:
+            return ()
+        if isinstance(self._settings, EvaluatorUnavailable):
+            raise EvaluatorUnavailable(self._settings.message, hint=self._settings.hint)
+        started = time.perf_counter()
+        reader = open_reader(self._folder, self._settings)
+        asked = reader.pieces(question)
+        refused = self._why_unread(asked, "question") if words(asked.text) else "The question has no words."
+        if refused:
+            return tuple(Grade(passage.id, None, cause=refused) for passage in passages)
+        grades = self._judge(asked, passages, reader, cancel)
+        each = (time.perf_counter() - started) / len(passages)
+        return tuple(replace(grade, seconds=each) for grade in grades)
+
+    def _judge(self, asked: Pieces, passages: Sequence[Passage], reader: PairReader, cancel: Cancel) -> list[Grade]:
+        settings = reader.settings
+        question = asked.ids[: settings.question_tokens]
+        room = settings.tokens - FRAME - len(question)
+        texts = [reader.pieces(passage.text) for passage in passages]
+        refused = [self._why_unread(text, "text") for text in texts]
+        windows = [
+            [] if why else cut_windows(text, room, settings.overlap) for text, why in zip(texts, refused, strict=True)
+        ]
+        logits = iter(reader.read(question, [window.ids for some in windows for window in some], cancel))
+        weights = reader.rarity.weigh(asked.text, self._stop_words)
+        scores = [
+            [settings.signals.scores(*next(logits), coverage(weights, window.text)) for window in some]
+            for some in windows
+        ]
+        cut = (
+            f", question cut at {len(question)} of its {len(asked.ids)} tokens"
+            if len(question) < len(asked.ids)
+            else ""
+        )
+        return [
+            Grade(passage.id, None, cause=why) if why else self._grade(passage, found, cut)
+            for passage, why, found in zip(passages, refused, scores, strict=True)
+        ]
+
+    def _why_unread(self, pieces: Pieces, what: str) -> str:
+        why = why_unread(pieces, what)
+        return why and why + self.advice
+
+    def _grade(self, passage: Passage, scores: Sequence[tuple[float, float]], cut: str) -> Grade:
+        """From the two scores of each window; without any, there was nothing to read."""
+        answering, topical = (max(found) for found in zip(*scores, strict=True)) if scores else (0.0, 0.0)
+        parts = (("answering", answering), ("topical", topical))
+        reason = f"answering {answering:.2f}, topical {topical:.2f}" if scores else "no text"
+        reason += f", best of {len(scores)} windows" if len(scores) > 1 else ""
+        score = fmean(value for name, value in parts if name in self.scored_by)
+        return Grade(passage.id, score, reason + (cut if scores else ""), parts)
+
+
+class CrossEncoderStripEvaluator(CrossEncoderEvaluator):
+    """For strips: a sentence is judged by whether it holds the answer, not by what it is about."""
+
+    scored_by = ("answering",)
+    advice = ""  # nobody chooses who scores strips
+
+
+def _read_settings(folder: Path) -> bytes | EvaluatorUnavailable:
+    """evaluator.json as it stands, or why it cannot be read."""
+    try:
+        return read_file(folder, SETTINGS)
+    except EvaluatorUnavailable as error:
+        return error

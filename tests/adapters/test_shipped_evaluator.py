@@ -1,0 +1,146 @@
+"""The trained evaluator as it ships: it loads without PyTorch, and nothing that people feed it does harm."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from crag_core import build
+from crag_core.errors import EvaluatorUnavailable
+from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.types import Grade
+from tests.fakes import passage
+
+ROOT = Path(__file__).parents[2]
+STOP_WORDS = frozenset((build.DATA / "stopwords.txt").read_text("utf-8").split())
+QUESTION = "When does the first ferry to Vennick leave in winter?"
+ANSWER = "From November to March the first ferry to Vennick leaves at 9:15, and the last one returns at 16:40."
+ON_TOPIC = "The ferry to Vennick carries bicycles free of charge. Dogs must be kept on a lead in the saloon."
+OFF_TOPIC = "Photosynthesis turns light into chemical energy that plants store in molecules of sugar."
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Path:
+    if not (build.EVALUATOR_FOLDER / "evaluator.json").is_file():
+        pytest.skip("the trained evaluator is not shipped yet: data/models/retrieval-evaluator is not there")
+    return build.EVALUATOR_FOLDER
+
+
+@pytest.fixture(scope="module")
+def evaluator(shipped: Path) -> CrossEncoderEvaluator:
+    return CrossEncoderEvaluator(shipped, STOP_WORDS)
+
+
+def ask(evaluator: CrossEncoderEvaluator, *texts: str, question: str = QUESTION) -> tuple[Grade, ...]:
+    return evaluator.grade(question, [passage(n, text) for n, text in enumerate(texts, start=1)], Event())
+
+
+def test_answer_topic_and_nothing_are_told_apart(evaluator: CrossEncoderEvaluator) -> None:
+    answer, topic, off = (dict(grade.parts) for grade in ask(evaluator, ANSWER, ON_TOPIC, OFF_TOPIC))
+    assert answer["answering"] > topic["answering"] > off["answering"]
+    assert min(answer["topical"], topic["topical"]) > off["topical"] + 0.2
+
+
+def test_sentence_that_answers_is_scored_above_the_others(shipped: Path) -> None:
+    strips = CrossEncoderStripEvaluator(shipped, STOP_WORDS)
+    scores = [grade.score or 0.0 for grade in ask(strips, "Dogs must be kept on a lead.", ANSWER, OFF_TOPIC)]
+    assert max(scores) == scores[1]
+
+
+def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
+        "from pathlib import Path; from threading import Event; from crag_core.types import Passage\n"
+        "from crag_core.build import evaluators\n"
+        f"made = evaluators.CrossEncoderEvaluator(Path({str(shipped)!r}), frozenset())\n"
+        f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert 0.0 < float(done.stdout) < 1.0
+    assert done.stderr == "", "nothing is written to the server's log"
+
+
+def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> None:
+    texts = [ANSWER, OFF_TOPIC, f"{ON_TOPIC} {OFF_TOPIC}", f"{OFF_TOPIC} " * 40, "Nine.", ANSWER.upper()]
+    alone = [ask(evaluator, text)[0].parts for text in texts]
+    for order in (texts, texts[::-1]):
+        together = [grade.parts for grade in ask(evaluator, *order)]
+        assert together == [alone[texts.index(text)] for text in order]
+
+
+def test_answer_deep_in_a_long_passage_is_found(evaluator: CrossEncoderEvaluator) -> None:
+    (short,), (long,) = ask(evaluator, ANSWER), ask(evaluator, f"{OFF_TOPIC} " * 40 + ANSWER + f" {OFF_TOPIC}" * 40)
+    assert "windows" in long.reason and "windows" not in short.reason
+    assert dict(long.parts)["answering"] > dict(ask(evaluator, OFF_TOPIC)[0].parts)["answering"] + 0.1
+
+
+READ = {
+    "passage equal to the question": QUESTION,
+    "one letter": "a",
+    "digits": "9:15 16:40",
+    "signs": "--- *** ---",
+    "NUL": "The ferry\x00 leaves at nine.",
+    "half of a pair": "The ferry \ud83d leaves at nine \ude00.",
+    "emoji among words": "The ferry ⛴️ to Vennick leaves at nine 😀.",
+    "right to left marks": "\u202eThe ferry\u202c leaves\u200b at nine.",
+    "accents": "Die Fähre nach Vennick fährt um neun Uhr ab, größtenteils pünktlich.",
+    "ends the passage by itself": f"[SEP] {QUESTION} [SEP] [CLS]",
+    "100 kB": (f"{ON_TOPIC} " * 1100)[:100_000],
+}
+
+
+@pytest.mark.parametrize("text", READ.values(), ids=READ)
+def test_ugly_passage_gets_a_sane_score(evaluator: CrossEncoderEvaluator, text: str) -> None:
+    (grade,) = ask(evaluator, text)
+    parts = dict(grade.parts)
+    assert grade.score == pytest.approx((parts["answering"] + parts["topical"]) / 2)
+    assert all(0.0 <= value <= 1.0 for value in parts.values()) and grade.cause == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Паром уходит в девять.",
+        "フェリーは九時に出ます。",
+        "Το πλοίο φεύγει στις εννέα.",
+        "เรือข้ามฟากออกเก้าโมง",
+        "😀 🎉",
+        "a" * 100_000,
+    ],
+    ids=["Cyrillic", "Japanese", "Greek", "Thai", "emoji", "one endless word"],
+)
+def test_what_it_cannot_read_is_refused_in_words(evaluator: CrossEncoderEvaluator, text: str) -> None:
+    (grade,) = ask(evaluator, text)
+    assert grade.score is None and "Latin script" in grade.cause
+    if len(text) < 100 and any(map(str.isalpha, text)):
+        assert ask(evaluator, ANSWER, question=text)[0].score is None
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\x00"])
+def test_nothing_scores_nothing(evaluator: CrossEncoderEvaluator, text: str) -> None:
+    assert [grade.score for grade in ask(evaluator, text)] == [0.0]
+    assert [grade.score for grade in ask(evaluator, ANSWER, question=text)] == [None]
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "rarity.json"])
+def test_altered_file_is_refused(shipped: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(shipped, tmp_path / "copy"))
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(EvaluatorUnavailable, match=f"altered: expected {name}"):
+        ask(CrossEncoderEvaluator(folder, STOP_WORDS), ANSWER)
+
+
+def test_it_is_small_enough_to_ship_and_names_its_files(shipped: Path) -> None:
+    files = [file for file in shipped.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) < 50_000_000
+    named = set(json.loads((shipped / "evaluator.json").read_text("utf-8"))["files"])
+    assert named | {"evaluator.json", "README.md"} <= {file.name for file in files}

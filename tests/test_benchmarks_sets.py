@@ -1,0 +1,176 @@
+"""Reading development sets: which passages a question gets, and how both are labelled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.nearest import Nearest, RememberingEmbedder
+from benchmarks.readers import LIMITS, READERS, TOP
+from benchmarks.sets import Source, Task
+from tests.word_embedder import WordEmbedder
+
+FERRY = "The ferry to Vennick leaves at nine. It carries forty cars."
+HARBOUR = "The harbour of Vennick has a café. Its owner sings on Sundays."
+BREAD = "Knead the dough for ten minutes. Let it rest for an hour."
+CORPUS = [{"doc_id": name, "title": name, "text": text} for name, text in (("f", FERRY), ("h", HARBOUR), ("b", BREAD))]
+
+
+class CountingEmbedder(WordEmbedder):
+    def __init__(self) -> None:
+        self.embedded: list[str] = []
+
+    def embed_texts(self, texts: Any) -> Any:
+        self.embedded += texts
+        return super().embed_texts(texts)
+
+
+def ask(number: int, query: str, **fields: Any) -> dict[str, Any]:
+    return {"query_id": f"q{number}", "query": query, "answers": [], "answerable": True} | fields
+
+
+def write_set(folder: Path, queries: list[dict[str, Any]], **files: Any) -> Path:
+    folder.mkdir(parents=True)
+    for name, rows in {"corpus": CORPUS, "queries": queries, **files}.items():
+        if name != "qrels":
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            (folder / f"{name}.jsonl").write_text(text, "utf-8")
+    judged = "".join(f"{question}\t{document}\t{grade}\n" for question, document, grade in files.get("qrels", ()))
+    (folder / "qrels.tsv").write_text(f"query_id\tdoc_id\tgrade\n{judged}", "utf-8")
+    return folder
+
+
+def read(name: str, folder: Path, limit: int = 100) -> list[Task]:
+    return READERS[name](Source(folder, limit, RememberingEmbedder(WordEmbedder())))
+
+
+def texts(task: Task, place: int = 0) -> list[tuple[str, str]]:
+    question = task.questions[place]
+    return [(passage.text, label) for passage, label in zip(question.passages, question.labels, strict=True)]
+
+
+def test_routes_bring_the_nearest_passages_of_the_whole_corpus_with_their_cosines(tmp_path: Path) -> None:
+    corpus = [*CORPUS, *({"doc_id": f"d{n}", "title": "", "text": f"Text number {n}."} for n in range(9))]
+    queries = [ask(1, "the ferry to vennick leaves at nine", route="correct"), ask(2, "dough", route="incorrect")]
+    [task] = read("route_dev", write_set(tmp_path / "set", queries, corpus=corpus))
+    first = task.questions[0]
+    assert task.is_routing and [question.label for question in task.questions] == ["correct", "incorrect"]
+    assert len(first.passages) == TOP and first.passages[0].text == FERRY
+    cosines = [passage.score("cosine") for passage in first.passages]
+    assert None not in cosines and cosines == sorted(cosines, key=lambda cosine: -(cosine or 0.0))
+
+
+def test_squad_gives_the_paragraph_a_question_was_written_against_and_the_strips_of_answered_ones(
+    tmp_path: Path,
+) -> None:
+    queries = [ask(1, "How many cars?", answers=["Forty cars"]), ask(2, "How many bikes?", answerable=False)]
+    pairs, strips = read("squad2_dev", write_set(tmp_path / "set", queries, qrels=[("q1", "f", 2), ("q2", "f", 0)]))
+    assert texts(pairs) == [(FERRY, "answered")] and texts(pairs, 1) == [(FERRY, "adversarial")]
+    assert strips.is_strips and len(strips.questions) == 1
+    assert texts(strips) == [(FERRY.split(". ")[0] + ".", ""), ("It carries forty cars.", "answer")]
+
+
+def test_candidates_keep_their_labels_and_the_question_its_own(tmp_path: Path) -> None:
+    brought = [{"query_id": "q1", "passages": [{"text": FERRY, "label": None}, {"text": BREAD, "label": 0}]}]
+    queries = [ask(1, "When?", answerable=False), ask(2, "Nothing came for this one")]
+    [task] = read("nomiracl_de", write_set(tmp_path / "set", queries, candidates=brought))
+    assert texts(task) == [(FERRY, "None"), (BREAD, "0")] and len(task.questions) == 1
+    assert task.questions[0].label == "False" and task.comparisons[0].by_best
+
+
+def test_selqa_takes_its_sentences_as_strips(tmp_path: Path) -> None:
+    brought = [{"query_id": "q1", "passages": [{"text": "A.", "label": 0}, {"text": "B.", "label": 1}]}]
+    [task] = read("selqa_dev", write_set(tmp_path / "set", [ask(1, "?")], candidates=brought))
+    assert task.is_strips and texts(task) == [("A.", ""), ("B.", "answer")]
+
+
+def test_graded_documents_are_labelled_by_their_grade(tmp_path: Path) -> None:
+    judged = [("q1", "f", 2), ("q1", "h", 1), ("q1", "b", 0)]
+    [task] = read("liveqa_med_dev", write_set(tmp_path / "set", [ask(1, "?"), ask(2, "not judged")], qrels=judged))
+    assert [label for _, label in texts(task)] == ["2", "1", "0"] and len(task.questions) == 1
+
+
+def test_nearest_others_leave_out_the_answering_passage_and_those_that_hold_the_answer(tmp_path: Path) -> None:
+    corpus = [*CORPUS, {"doc_id": "t", "title": "", "text": "To Vennick the ferry leaves at NINE."}]
+    queries = [ask(1, "When does the ferry to Vennick leave?", answers=["at nine"])]
+    folder = write_set(tmp_path / "set", queries, corpus=corpus, qrels=[("q1", "f", 2)])
+    [task] = read("nq_dev", folder)
+    assert texts(task)[0] == (FERRY, "+")
+    assert {text for text, label in texts(task) if label == "-"} <= {HARBOUR, BREAD} and len(texts(task)) >= 2
+
+
+def test_a_passage_that_is_nearest_in_both_ways_is_taken_once(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", [ask(1, "ferry")], corpus=CORPUS[:2], qrels=[("q1", "f", 2)])
+    [task] = read("nq_dev", folder)
+    assert texts(task) == [(FERRY, "+"), (HARBOUR, "-")]
+
+
+def test_languages_are_kept_apart(tmp_path: Path) -> None:
+    corpus = [row | {"lang": lang, "doc_id": f"{lang}-{row['doc_id']}"} for lang in ("de", "zh") for row in CORPUS]
+    queries = [ask(1, "ferry", lang="zh"), ask(2, "bread", lang="de")]
+    judged = [("q1", "zh-f", 2), ("q2", "de-b", 2)]
+    [task] = read("xquad_dev", write_set(tmp_path / "set", queries, corpus=corpus, qrels=judged))
+    assert [told.title.split()[0] for told in task.comparisons] == ["de", "zh"]
+    assert [question.labels[0] for question in task.questions] == ["de+", "zh+"]
+    assert {label for question in task.questions for label in question.labels} == {"de+", "de-", "zh+", "zh-"}
+
+
+def test_questions_that_no_measure_looks_at_are_not_graded(tmp_path: Path) -> None:
+    modes = ("trustworthy", "disputed", "abstain", "disputed")
+    labels = ("partial", "conflicting", "other", "sufficient")
+    brought = [{"query_id": f"q{n}", "passages": [{"text": FERRY, "label": label}]} for n, label in enumerate(labels)]
+    queries = [ask(n, f"question {n}", expected_mode=mode) for n, mode in enumerate(modes)]
+    [task] = read("fitz_gov_dev", write_set(tmp_path / "set", queries, candidates=brought))
+    assert [question.text for question in task.trimmed().questions] == ["question 0", "question 2", "question 3"]
+    routed = Task(task.questions, is_routing=True)
+    assert routed.trimmed() == routed
+
+
+def test_a_limit_draws_the_same_questions_every_time(tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", [ask(n, f"question {n}") for n in range(50)])
+    drawn = [[row["query_id"] for row in Source(folder, 5, RememberingEmbedder(WordEmbedder())).rows] for _ in range(2)]
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) == 5
+    assert Source(folder, 5, RememberingEmbedder(WordEmbedder())).total == 50
+
+
+def test_limits_are_of_sets_that_are_read() -> None:
+    assert set(LIMITS) <= set(READERS)
+
+
+# --- nearest --------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_embedded_once() -> None:
+    embedder = CountingEmbedder()
+    remembering = RememberingEmbedder(embedder)
+    remembering.remember([FERRY, BREAD, FERRY])
+    remembering.embed_question(FERRY)
+    assert sorted(embedder.embedded) == sorted([FERRY, BREAD])
+    assert remembering.embed_texts([BREAD, FERRY])[1] == pytest.approx(WordEmbedder().embed_question(FERRY))
+
+
+def test_rare_words_weigh_more_than_common_ones() -> None:
+    texts = ["the of the of", "ferry boat", "the of bread", "the of rest"]
+    nearest = Nearest(texts, RememberingEmbedder(WordEmbedder()))
+    assert nearest.by_words("the of ferry")[0][0] == 1
+    assert nearest.by_words("unknown")[0][1] == 0.0
+
+
+# --- the real sets --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_shared_set_is_read(shared_data: Path, name: str) -> None:
+    tasks = read(name, shared_data / "dev" / "sets" / name, limit=30)
+    for task in tasks:
+        assert task.questions and (task.comparisons or task.is_strips)
+        for question in task.questions:
+            assert len(question.passages) == len(question.labels) > 0
+        labels = {label for question in task.questions for label in (question.label, *question.labels)}
+        for told in task.comparisons:
+            assert labels & {*told.positive, *told.negative}, told.title
+        if task.is_strips:
+            assert labels == {"answer", ""}

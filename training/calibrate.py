@@ -1,0 +1,169 @@
+"""Calibrate a trained model: `python -m training.calibrate --weights FILE --out FOLDER`.
+
+Writes everything that ships but the model card: the quantised graph, the tokenizer, the rarity of words, and
+evaluator.json with the digests of the three and the two signals. Both are logistic regressions over the two logits and
+the coverage of the question's words, fitted on half of the questions of the validation pairs, none of which was
+trained on, and reported on the other half. Each signal is calibrated at even odds: as much weight on pairs that have it
+as on pairs that do not, and within each the same on passages that answer, are on topic only, and are off topic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from crag_core.evaluators.coverage import coverage
+from crag_core.evaluators.model_files import FRAME, MODEL, RARITY, SETTINGS, TOKENIZER, VERSION, Fusion
+from crag_core.evaluators.pair_reader import open_reader
+from crag_core.evaluators.windows import cut_windows
+from training.encoding import MAX_TOKENS
+from training.export import export, quantize
+from training.mixture import search_elsewhere
+from training.model import RetrievalEvaluator
+from training.pairs import Pair, known_pairs, read_rows
+from training.rarity import write_rarity
+from training.train import base_folder
+
+QUESTION_TOKENS, OVERLAP = 96, 48
+SOURCES = ("squad2", "nq", "selqa", "ares_nq", "ares_hotpotqa", "ares_wow")
+"""Medical questions name their subject in one pattern, claims and clozes are no questions."""
+STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the shipped graph says of pairs: (pairs, 3), answering logit, topical logit, coverage."""
+
+    features: np.ndarray
+    answering: np.ndarray
+    topical: np.ndarray
+    halves: np.ndarray
+
+
+def main() -> None:
+    options = _options()
+    options.out.mkdir(parents=True, exist_ok=True)
+    base = base_folder(options.base)
+    if options.weights:
+        _write_graph(base, options.weights, options.out)
+        (options.out / TOKENIZER).write_bytes((base / "tokenizer.json").read_bytes())
+        write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
+    plain = Fusion(0.0, 1.0, 0.0, 0.0)
+    _write_settings(options.out, plain, plain)
+    reading = read_pairs(options.out, _validation(options.data, options.limit))
+    answering = fit(reading, reading.answering)
+    topical = fit(reading, reading.topical)
+    _write_settings(options.out, answering, topical)
+    for name, fusion, labels in (("answering", answering, reading.answering), ("topical", topical, reading.topical)):
+        report(name, fusion, reading, labels)
+
+
+def fit(reading: Reading, labels: np.ndarray) -> Fusion:
+    """Logistic regression on the first half of the questions; pairs whose label is not known are left out."""
+    chosen = ~np.isnan(labels) & (reading.halves == 0)
+    model = LogisticRegression(C=10.0, max_iter=1000)
+    model.fit(reading.features[chosen], labels[chosen], sample_weight=_weights(reading, labels)[chosen])
+    answering, topical, covered = (round(float(weight), 4) for weight in model.coef_[0])
+    return Fusion(round(float(model.intercept_[0]), 4), answering, topical, covered)
+
+
+def report(name: str, fusion: Fusion, reading: Reading, labels: np.ndarray) -> None:
+    """AUROC, Brier score and expected calibration error (ten bins) on the second half."""
+    chosen = ~np.isnan(labels) & (reading.halves == 1)
+    scores = np.array([fusion.score(*row) for row in reading.features[chosen]])
+    wanted, weights = labels[chosen], _weights(reading, labels)[chosen]
+    bins = np.minimum((scores * 10).astype(int), 9)
+    gaps = [
+        abs(np.average(scores[bins == b] - wanted[bins == b], weights=weights[bins == b])) * weights[bins == b].sum()
+        for b in np.unique(bins)
+    ]
+    area = roc_auc_score(wanted, scores, sample_weight=weights)
+    brier = np.average((scores - wanted) ** 2, weights=weights)
+    print(f"{name:<10} {fusion}")
+    print(f"{'':<10} {chosen.sum()} pairs: AUROC {area:.3f}, Brier {brier:.3f}, ECE {sum(gaps) / weights.sum():.3f}")
+
+
+def read_pairs(folder: Path, pairs: Sequence[Pair]) -> Reading:
+    """Each pair as the application reads it; of a long passage the window that answers best."""
+    reader = open_reader(folder, (folder / SETTINGS).read_bytes())
+    stop_words = frozenset(STOP_WORDS.read_text("utf-8").split())
+    rows = []
+    for pair in pairs:
+        asked = reader.pieces(pair.question)
+        question = asked.ids[:QUESTION_TOKENS]
+        windows = cut_windows(reader.pieces(pair.passage), MAX_TOKENS - FRAME - len(question), OVERLAP)
+        weights = reader.rarity.weigh(pair.question, stop_words)
+        read = reader.read(question, [window.ids for window in windows], Event())
+        rows.append(max((a, t, coverage(weights, w.text)) for (a, t), w in zip(read, windows, strict=True)))
+    return Reading(
+        np.array(rows),
+        np.array([np.nan if pair.answering is None else pair.answering for pair in pairs]),
+        np.array([np.nan if pair.topical is None else pair.topical for pair in pairs]),
+        np.array([zlib.crc32(pair.question.encode()) % 2 for pair in pairs]),
+    )
+
+
+def _weights(reading: Reading, labels: np.ndarray) -> np.ndarray:
+    kinds = np.where(reading.answering == 1.0, 2, np.where(reading.topical == 0.0, 0, 1))
+    weights = np.zeros(len(labels))
+    for label in (0.0, 1.0):
+        groups = [(labels == label) & (kinds == kind) for kind in np.unique(kinds[labels == label])]
+        for group in groups:
+            weights[group] = 0.5 / (len(groups) * group.sum())
+    return weights * len(labels)
+
+
+def _validation(data: Path, limit: int) -> list[Pair]:
+    random = Random(0)
+    rows = [row for row in read_rows(data / "train" / "valid_en.jsonl.gz") if row.source in SOURCES]
+    pairs = known_pairs(rows) + list(search_elsewhere(rows, random))
+    return random.sample(pairs, min(limit, len(pairs)))
+
+
+def _write_graph(base: Path, weights: Path, out: Path) -> None:
+    model = RetrievalEvaluator(base)
+    model.load_state_dict(torch.load(weights, weights_only=True))
+    export(model, out / "full.onnx")
+    quantize(out / "full.onnx", out / MODEL)
+    (out / "full.onnx").unlink()
+
+
+def _write_settings(folder: Path, answering: Fusion, topical: Fusion) -> None:
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL, TOKENIZER, RARITY)}
+    settings = {
+        "version": VERSION,
+        "tokens": MAX_TOKENS,
+        "question_tokens": QUESTION_TOKENS,
+        "overlap": OVERLAP,
+        "files": digests,
+        "signals": {"answering": asdict(answering), "topical": asdict(topical)},
+    }
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
+    parser.add_argument("--weights", type=Path, help="weights.pt of training.train; without: calibrate what is there")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the shipped files")
+    parser.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
+    parser.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
+    parser.add_argument("--limit", type=int, default=8000, help="pairs at most")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

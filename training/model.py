@@ -1,0 +1,61 @@
+"""The retrieval evaluator as a network: one encoder reads passage and question together, two small heads score them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModel
+
+
+class RetrievalEvaluator(nn.Module):
+    """(ids, attention, segments), each (batch, tokens) -> (answering, topical) logits, each (batch,).
+
+    Segment 0 is the passage, segment 1 the question. `answering` adds to a linear score of the first token and the
+    mean of the passage's tokens the log-mean-exp of a score of every token of the passage: a passage answers where
+    one place in it does. `topical` reads the two means alone.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        super().__init__()
+        # The eager form of attention trains a quarter faster on a CPU than the fused one, whose backward pass is slow.
+        self.encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        width = self.encoder.config.hidden_size
+        self.place = nn.Linear(width, 1)
+        self.whole = nn.Linear(3 * width, 1)
+        self.about = nn.Sequential(nn.Linear(4 * width, width // 4), nn.Tanh(), nn.Linear(width // 4, 1))
+        for layer in (self.place, self.whole):
+            nn.init.normal_(layer.weight, std=0.02)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, ids: Tensor, attention: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
+        hidden = self.encoder(input_ids=ids, attention_mask=attention, token_type_ids=segments).last_hidden_state
+        hidden = hidden.float()
+        asked = segments.float() * attention.float()
+        told = attention.float() - asked
+        passage, question = _mean(hidden, told), _mean(hidden, asked)
+        places = self.place(hidden).squeeze(-1) - (1.0 - told) * 1e4
+        peak = torch.logsumexp(places, dim=1)
+        answering = peak + self.whole(torch.cat([hidden[:, 0], passage, question], dim=1)).squeeze(-1)
+        pair = torch.cat([passage, question, passage * question, (passage - question).abs()], dim=1)
+        return answering - 4.0, self.about(pair).squeeze(-1)
+
+
+def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    return (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1.0)
+
+
+def without_dropout(model: nn.Module) -> None:
+    """Small data seen a few times needs the speed more than the noise."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "dropout_prob"):
+            module.dropout_prob = 0.0
+
+
+def freeze_embeddings(model: RetrievalEvaluator) -> None:
+    """Half of the weights; frozen they keep what the base knows about rare words, and a step is faster."""
+    for weight in model.encoder.embeddings.parameters():
+        weight.requires_grad_(False)

@@ -1,0 +1,81 @@
+"""Training pairs: a question, a passage, and what is known of the two, read from the shared training data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+MIN_WORDS = 6
+"""A shorter text is a heading or a scrap, and says nothing of what a passage looks like."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`answering` and `topical` in 0..1 are what to learn; None: not known, not learnt from. `title` may be empty."""
+
+    question: str
+    passage: str
+    answering: float | None
+    topical: float | None
+    kind: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the shared training data."""
+
+    question: str
+    passage: str
+    title: str
+    label: int
+    source: str
+    kind: str
+    lang: str
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Every line of `path`, without scraps of passages and without repeats."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        found = (json.loads(line) for line in lines)
+        rows = {
+            Row(
+                d["query"].strip(), d["passage"].strip(), d["title"], d["label"], d["source"], d["kind"], d["lang"]
+            ): None
+            for d in found
+        }
+    return [row for row in rows if row.lang != "en" or len(row.passage.split()) >= MIN_WORDS]
+
+
+def article(title: str) -> str:
+    """The article of a section's title: "Snowboarding - Films" belongs to "Snowboarding"."""
+    return title.split(" - ")[0].strip().lower()
+
+
+def known_pairs(rows: list[Row]) -> list[Pair]:
+    """What the labels say. On topic is a passage of the article that answers; another article's counts as off topic."""
+    homes: dict[str, set[str]] = {}
+    for row in rows:
+        if row.label:
+            homes.setdefault(row.question, set()).add(article(row.title))
+    return [
+        Pair(row.question, row.passage, float(row.label), _topical(row, homes.get(row.question)), _kind(row), row.title)
+        for row in rows
+    ]
+
+
+def _topical(row: Row, homes: set[str] | None) -> float | None:
+    if row.label or row.kind in ("human_unanswerable", "human_sentence"):
+        return 1.0
+    if row.kind == "random":
+        return 0.0
+    if homes and all(homes) and row.title:
+        return 1.0 if article(row.title) in homes else 0.0
+    return None
+
+
+def _kind(row: Row) -> str:
+    kind = {1: "answers"}.get(row.label, row.kind)
+    return f"{row.source}/{kind}"

