@@ -13,6 +13,7 @@ from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
 from crag_core.policies import find_policy
+from crag_core.reroute import reroute
 from crag_core.run import Listener, Run, WebMode
 from crag_core.summary import summarize
 from crag_core.trace import Trace
@@ -128,6 +129,8 @@ def _told(trace: Trace) -> str:
     if trace.answer:
         lines += ["", trace.answer.text] if trace.answer.text else []
         lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+    if trace.decision:
+        lines += [f"note: {note}" for note in reroute(trace, trace.settings.policy).knowledge.notes]
     made = summarize(trace)
     lines += [
         "",

@@ -36,6 +36,8 @@ def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
             if is_one_for_both(policy, decision):
                 st.caption(f":material/info: {ONE_FOR_BOTH}")
             _draw_flips(trace, policy, decision)
+            for note in routed.knowledge.notes:
+                st.caption(f":material/info: {plain(note)}")
         with numbers.container(horizontal=True, horizontal_alignment="distribute"):
             kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
             _draw_overall(policy, decision)

@@ -38,6 +38,14 @@ def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: S
     assert "~~" in text, "struck-out sentences must be marked without colour too"
 
 
+def test_a_question_in_another_script_is_not_graded_and_that_is_said(start: Start) -> None:
+    app = ask(start(), "港の料金はいくらですか")
+    text = shown(app)
+    assert not app.exception
+    assert "AMBIGUOUS" in header(app) and "Nothing is known of the evidence." in text
+    assert "No sentence could be graded, so the passages are used as they are." in text
+
+
 def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = ask(start(), PRICE)
     calls: list[str] = []
