@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
 from crag_core.words import words
@@ -13,40 +13,59 @@ from training.wording import make_question, names_of, perturb, sentences, stems,
 Locate = Callable[[str, str, Sequence[tuple[int, int]]], list[int]]
 """(question, passage, spans of its sentences) -> numbers of the sentences that hold the answer, likeliest first."""
 
-SHARES = {
-    "squad2/answers": 1.0,
-    "squad2/human_unanswerable": 2.0,
-    "squad2/bm25": 0.15,
-    "squad2/random": 0.3,
-    "nq/answers": 1.0,
-    "nq/bm25": 0.3,
-    "nq/random": 0.5,
-    "selqa/answers": 1.0,
-    "selqa/bm25": 0.4,
-    "selqa/random": 0.4,
-    "selqa_sent/answers": 1.0,
-    "selqa_sent/human_sentence": 0.7,
-    "selqa_sent/random": 0.5,
-    "medquad/answers": 0.18,
-    "medquad/bm25": 0.10,
-    "medquad/random": 0.10,
-    **{f"ares_{name}/answers": 1.0 for name in ("nq", "hotpotqa", "wow")},
-    **{f"ares_{name}/synthetic": 1.0 for name in ("nq", "hotpotqa", "wow")},
-    **{f"ares_{name}/bm25": 0.4 for name in ("nq", "hotpotqa", "wow")},
-    **{f"ares_{name}/random": 1.0 for name in ("nq", "hotpotqa", "wow")},
-    "ares_fever/answers": 0.5,
-    "ares_fever/synthetic": 0.5,
-    "ares_record/answers": 0.3,
-    "ares_record/synthetic": 0.3,
-}
-"""How often a labelled pair of a kind comes in an epoch. Medical texts, two fifths of all, are held below a tenth."""
 
-DELETED = 0.5
-"""Share of the answered pairs that come again without the sentence that holds the answer."""
-PERTURBED = 0.6
-"""Share of the answered pairs that come again with a question that asks for something else."""
-WINDOWED = 0.5
-"""Share of the answered pairs that come again as the few sentences around the answer."""
+@dataclass(frozen=True)
+class Recipe:
+    """What an epoch is made of.
+
+    `shares`: how often a labelled pair of a kind comes; a kind that is not named does not. Of the answered pairs, the
+    share `deleted` comes again without the sentence that holds the answer, `perturbed` with a question that asks for
+    something else, `windowed` as the few sentences around the answer. `made`: passages that get a made-up question.
+    """
+
+    shares: Mapping[str, float]
+    deleted: float
+    perturbed: float
+    windowed: float
+    made: int
+
+
+_ARES = ("ares_nq", "ares_hotpotqa", "ares_wow")
+BROAD = Recipe(
+    {
+        **{"squad2/answers": 1.0, "squad2/human_unanswerable": 2.0, "squad2/bm25": 0.15, "squad2/random": 0.3},
+        **{"nq/answers": 1.0, "nq/bm25": 0.3, "nq/random": 0.5},
+        **{"selqa/answers": 1.0, "selqa/bm25": 0.4, "selqa/random": 0.4},
+        **{"selqa_sent/answers": 1.0, "selqa_sent/human_sentence": 0.7, "selqa_sent/random": 0.5},
+        **{"medquad/answers": 0.18, "medquad/bm25": 0.1, "medquad/random": 0.1},
+        **{f"{name}/{kind}": 1.0 for name in _ARES for kind in ("answers", "synthetic", "random")},
+        **{f"{name}/bm25": 0.4 for name in _ARES},
+        **{"ares_fever/answers": 0.5, "ares_fever/synthetic": 0.5},
+        **{"ares_record/answers": 0.3, "ares_record/synthetic": 0.3},
+    },
+    deleted=0.5,
+    perturbed=0.6,
+    windowed=0.5,
+    made=14_000,
+)
+"""Everything, with many made-up questions; medical texts, two fifths of the data, are held below a tenth."""
+HUMAN = Recipe(
+    {
+        **{"squad2/answers": 1.0, "squad2/human_unanswerable": 2.0, "squad2/bm25": 0.1, "squad2/random": 0.2},
+        **{"nq/answers": 0.6, "nq/bm25": 0.2, "nq/random": 0.3},
+        **{"selqa/answers": 0.5, "selqa/bm25": 0.2},
+        **{"selqa_sent/answers": 0.7, "selqa_sent/human_sentence": 0.5, "selqa_sent/random": 0.3},
+        **{"medquad/answers": 0.03, "medquad/bm25": 0.03},
+        **{f"{name}/{kind}": 0.25 for name in _ARES for kind in ("answers", "synthetic")},
+        **{f"{name}/bm25": 0.1 for name in _ARES},
+    },
+    deleted=0.2,
+    perturbed=0.3,
+    windowed=0.25,
+    made=1_500,
+)
+"""Mostly questions that people wrote, with those that people wrote to have no answer twice."""
+
 TITLED = 0.2
 """Share of the labelled pairs whose passage begins with its title, as passages of many stores do."""
 OFF_CORPUS = 0.15
@@ -70,31 +89,30 @@ class Mixture:
         self._names = names_of(self._passages[::5])
         self._off_corpus = list(search_elsewhere(rows, self._random))
 
-    def epoch(self, made_questions: int, locate: Locate = locate_by_words) -> list[Pair]:
-        """One epoch, shuffled; `made_questions` passages get a question made up from one of their sentences."""
+    def epoch(self, recipe: Recipe, locate: Locate = locate_by_words) -> list[Pair]:
+        """One epoch, shuffled."""
         pairs: list[Pair] = []
         for pair in self._known:
-            pairs += self._repeat(pair)
+            pairs += self._repeat(pair, recipe.shares.get(pair.kind, 0.0))
             if pair.kind.endswith("/answers") and not pair.kind.startswith(("selqa_sent", "medquad", "ares_fever")):
-                pairs += self._derive(pair, locate)
-        for passage in self._random.sample(self._passages, min(made_questions, len(self._passages))):
+                pairs += self._derive(pair, recipe, locate)
+        for passage in self._random.sample(self._passages, min(recipe.made, len(self._passages))):
             pairs += self._make(passage)
         pairs += self._random.sample(self._foreign, len(self._foreign) // 8)
         pairs += self._off_corpus
         self._random.shuffle(pairs)
         return pairs
 
-    def _repeat(self, pair: Pair) -> list[Pair]:
-        share = SHARES.get(pair.kind, 0.0)
+    def _repeat(self, pair: Pair, share: float) -> list[Pair]:
         times = int(share) + (self._random.random() < share % 1)
         return [self._titled(pair) if self._random.random() < TITLED else pair for _ in range(times)]
 
     def _titled(self, pair: Pair) -> Pair:
         return replace(pair, passage=f"{pair.title}: {pair.passage}") if pair.title else pair
 
-    def _derive(self, pair: Pair, locate: Locate) -> Iterator[Pair]:
+    def _derive(self, pair: Pair, recipe: Recipe, locate: Locate) -> Iterator[Pair]:
         random = self._random
-        wanted = [random.random() < share for share in (DELETED, WINDOWED, PERTURBED)]
+        wanted = [random.random() < share for share in (recipe.deleted, recipe.windowed, recipe.perturbed)]
         spans = sentences(pair.passage)
         if len(spans) > 2 and any(wanted[:2]):
             first, second = locate(pair.question, pair.passage, spans)[:2]

@@ -1,8 +1,7 @@
 """Train the retrieval evaluator: `python -m training.train --out FOLDER`, from the shared training data alone.
 
-The first part of the tokens goes to labelled pairs and to a large number of made-up questions; at `FIRST_PART` the
-model so far finds the sentence that holds the answer of each labelled pair, and the second part goes on with few
-made-up questions and with answers taken away where the model found them.
+It first learns from labelled pairs of all sources and a large number of made-up questions, then mostly from questions
+that people wrote; by then the model so far finds the sentence that holds an answer, which is then taken away.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from tokenizers import Tokenizer
 
 from training.encoding import batches, encode, load_tokenizer
 from training.learning import Learner
-from training.mixture import Locate, Mixture, locate_by_words
+from training.mixture import BROAD, HUMAN, Locate, Mixture, Recipe, locate_by_words
 from training.model import RetrievalEvaluator, freeze_embeddings, without_dropout
 from training.pairs import Pair, read_rows
 
-FIRST_PART = 0.45
-MADE_QUESTIONS = (14_000, 5_000)
-"""Passages of an epoch that get a made-up question, in the first part and in the second."""
+PARTS = ((BROAD, 0.4), (HUMAN, 1.0))
+"""Each recipe with the share of the tokens at which it ends."""
 LATIN = ("de", "es", "ro", "tr", "vi", "fr")
 """The vocabulary of the base knows no other scripts."""
 
@@ -69,16 +67,16 @@ def main() -> None:
     learner = Learner(model, tokenizer, options.tokens)
     options.out.mkdir(parents=True, exist_ok=True)
     report = Progress(options.tokens, options.out, model)
-    for part, until in enumerate((FIRST_PART, 1.0)):
-        locate = SentenceScorer(model, tokenizer) if part else locate_by_words
-        learner.learn(_endless(mixture, MADE_QUESTIONS[part], locate, options.seed), until, report)
+    for recipe, until in PARTS:
+        locate = locate_by_words if recipe is BROAD else SentenceScorer(model, tokenizer)
+        learner.learn(_endless(mixture, recipe, locate, options.seed), until, report)
     torch.save(model.cpu().state_dict(), options.out / "weights.pt")
 
 
-def _endless(mixture: Mixture, made: int, locate: Locate, seed: int) -> Iterator[list[Pair]]:
+def _endless(mixture: Mixture, recipe: Recipe, locate: Locate, seed: int) -> Iterator[list[Pair]]:
     random = Random(seed)
     while True:
-        yield from batches(mixture.epoch(made, locate), random)
+        yield from batches(mixture.epoch(recipe, locate), random)
 
 
 class Progress:
