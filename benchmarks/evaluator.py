@@ -1,6 +1,6 @@
 """How well every evaluator that needs no language model does on every development set, how fast, and with what memory.
 
-Run: python benchmarks/evaluator.py  (needs the shared evaluation data, see CRAG_SHARED_DATA; about fifteen minutes)
+Run: python benchmarks/evaluator.py  (needs the shared evaluation data, see CRAG_SHARED_DATA; 15 minutes by estimate)
      python benchmarks/evaluator.py --sets route_dev,squad2_dev --evaluators embedding --limit 200 --json report.json
 
 Intervals are 95 %. "From" reads: the chance that the first outscores the second (AUROC, DeLong's interval with the

@@ -38,8 +38,8 @@ class PairReader:
     """A loaded model, safe to share between threads; constructing it raises `EvaluatorUnavailable`.
 
     It reads one pair a run, a few pairs at the same time on one core each. In a run of several pairs the 8-bit
-    arithmetic takes its scale from all of them, so that a score depends on its company (by up to 0.02); and twenty
-    passages together took longer than one by one (0.85 s of processor time against 0.54 s).
+    arithmetic takes its scale from all of them, so that a score depends on its company; and twenty passages together
+    took longer than one by one.
     """
 
     def __init__(self, folder: Path, settings: ModelSettings) -> None:
