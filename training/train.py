@@ -22,7 +22,7 @@ from training.mixture import BROAD, HUMAN, Locate, Mixture, Recipe, locate_by_wo
 from training.model import RetrievalEvaluator, freeze_embeddings, without_dropout
 from training.pairs import Pair, read_rows
 
-PARTS = ((BROAD, 0.4), (HUMAN, 1.0))
+PARTS = ((BROAD, 0.25), (HUMAN, 1.0))
 """Each recipe with the share of the tokens at which it ends."""
 LATIN = ("de", "es", "ro", "tr", "vi", "fr")
 """The vocabulary of the base knows no other scripts."""
@@ -110,7 +110,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
     parser.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
-    parser.add_argument("--tokens", type=int, default=15_000_000, help="real tokens to see in all")
+    parser.add_argument("--tokens", type=int, default=8_000_000, help="real tokens to see in all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     return parser.parse_args()
