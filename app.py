@@ -1,9 +1,11 @@
 """CRAG Explorer: the router and the sidebar that all pages share. Start it with `make run`."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from crag_core.errors import CragError
-from ui import router, sidebar, state
+from ui import linked, router, shown, sidebar, state
 from ui.text import plain
 
 st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:", layout="wide")
@@ -16,6 +18,7 @@ page = st.navigation(
     ],
     position="top",
 )
+st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 try:
     state.shared_workbench()
 except CragError as error:
@@ -23,6 +26,9 @@ except CragError as error:
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
 router.mark_routed()
+shown.forget_drawn()
+shown.open_waiting()
+linked.follow()
 sidebar.draw()
 page.run()
 state.warm_up().start()

@@ -1,4 +1,4 @@
-"""The command line: `python -m crag_core ingest PATH…` and `python -m crag_core ask "…"`."""
+"""The command line: `python -m crag_core ingest PATH…`, `… ask "…"` and `… report RUN.json`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
+from crag_core import config
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, suit
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
-from crag_core.policies import find_policy
+from crag_core.policies import DEFAULT, find_policy
+from crag_core.policy import Policy
+from crag_core.report import render
+from crag_core.report.files import STREAM, page_beside, read_run, write_page
 from crag_core.reroute import reroute
 from crag_core.run import Listener, Run, WebMode
 from crag_core.summary import summarize
@@ -79,6 +83,31 @@ def ask(options: argparse.Namespace) -> int:
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
     print(trace.to_json() if options.json else _told(trace))
     return int(trace.failure is not None)
+
+
+def report(options: argparse.Namespace) -> int:
+    trace = read_run(options.run)
+    try:
+        policy = _report_policy(options, trace)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    name = options.output or page_beside(options.run)
+    size = write_page(render(trace, policy), name, options.run)
+    if name != STREAM:
+        print(f"{name}: {size / 1000:.0f} kB, opens in any browser, without network")
+    return 0
+
+
+def _report_policy(options: argparse.Namespace, trace: Trace) -> Policy:
+    """The policy of the run, or the one asked for with the thresholds that fit the run's evaluators."""
+    made = trace.settings
+    policy = made.policy
+    if options.policy:
+        policy = find_policy(options.policy, config.load()).suited_to(made.evaluator, made.strip_evaluator)
+    if options.preset:
+        policy = policy.preset(options.preset)
+    return policy.with_thresholds(options.lower, options.upper, options.cutoff)
 
 
 class _Progress(Listener):
@@ -174,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     add.set_defaults(command=ingest)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
-    query.add_argument("--policy", default="paper", help="the name of a file in data/policies; default: paper")
+    query.add_argument("--policy", default=DEFAULT, help=f"the name of a file in data/policies; default: {DEFAULT}")
     query.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file, such as conservative")
     query.add_argument("--evaluator", help=f"{', '.join(EVALUATORS)}; default: what fits the policy")
     query.add_argument(
@@ -188,6 +217,15 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--search-too", action="store_true", help="search the other documents beside pinned files")
     query.add_argument("--json", action="store_true", help="print the whole record of the run")
     query.set_defaults(command=ask)
+    page = commands.add_parser("report", help="write a recorded run as one HTML file to send to somebody")
+    page.add_argument("run", metavar="RUN.json", help='what "ask … --json" printed; -: standard input')
+    page.add_argument("-o", "--output", metavar="FILE.html", help="default: beside the run; -: standard output")
+    page.add_argument("--policy", help="decide by this policy instead of that of the run")
+    page.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file")
+    page.add_argument("--lower", type=_share, metavar="0..1")
+    page.add_argument("--upper", type=_share, metavar="0..1")
+    page.add_argument("--cutoff", type=_share, metavar="0..1", help="for sentences")
+    page.set_defaults(command=report)
     return parser
 
 

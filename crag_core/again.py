@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from crag_core import prompts
+from crag_core.edits import edited
 from crag_core.errors import CragError, Stopped
 from crag_core.expand import Expansion, expand
 from crag_core.loop import Course, gather
@@ -50,9 +51,10 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         for one in _retrieve_all(parts.retriever, asked, limit)
     )
     found = Round(course.wanted, retrievals, query.by, query.added)
-    evidence = gather(policy, course.decision, course.evidence, found)
-    signals = parts.meter.measure(trace.question, evidence)
-    found = replace(found, signals=signals)
+    everything = gather(policy, course.decision, course.evidence, found)
+    found = replace(found, signals=parts.meter.measure(trace.question, everything))
+    left = edited(replace(trace, rounds=(found,))).rounds[0]  # what is dropped is recorded, and not looked at
+    evidence = gather(policy, course.decision, course.evidence, left)
     before = {passage.id for passage in course.evidence}
     new = sum(passage.id not in before for passage in evidence)
     told = f"{course.wanted[-1]}: {new} new passages for “{query.text}”, {query.by}, {len(evidence)} to look at"

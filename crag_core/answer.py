@@ -30,7 +30,7 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
             quotes.append((strip.score or 0.0, number, strip.text))
         if not ids:
             quotes.append((0.0, number, excerpt.text[:300]))
-    shown = [(score, number, " ".join(_readable(text).split())) for score, number, text in quotes]
+    shown = [(score, number, " ".join(quotable(text).split())) for score, number, text in quotes]
     # A heading alone says nothing; it is quoted only where there is nothing else.
     said = [one for one in shown if one[2]] or [(score, number, text.strip("# \n")) for score, number, text in quotes]
     best = sorted(said, key=lambda item: -item[0])[:_QUOTES]
@@ -75,6 +75,6 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     return f"This cannot be answered from the evidence: {corpus}, and {searches[web.outcome if web else None]}.{tail}"
 
 
-def _readable(text: str) -> str:
+def quotable(text: str) -> str:
     """A quotation without Markdown's heading and emphasis marks, which mean nothing inside quotation marks."""
     return re.sub(r"^[ \t]{0,3}#{1,6}[ \t].*$|[*`]{1,3}|^[ \t]*[-*+][ \t]", "", text, flags=re.MULTILINE)

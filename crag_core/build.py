@@ -17,16 +17,18 @@ from crag_core.config import Config
 from crag_core.errors import ModelMissing, UnknownName
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.expand import parse_synonyms
+from crag_core.history import open_history
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.ollama import ServerState
 from crag_core.metrics import Metrics
 from crag_core.pipeline import Pipeline
-from crag_core.policies import find_policy, load_policies
+from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
 from crag_core.protocols import Evaluator, LanguageModel, SearchPause, WebSearcher
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
 from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
@@ -82,12 +84,15 @@ class Workbench:
         self.embedder = HuggingFaceEmbedder(self.config.embedding)
         self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize)
         self.retriever = HybridRetriever(self.store, self.embedder)
+        self.places = Places(self.store)
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
         self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
+        self.history = open_history(self.config.history, self.config.home)
         self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
         self.metrics = Metrics()
+        self.support = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
 
     def using(self, settings: Config) -> Workbench:
@@ -188,6 +193,7 @@ class Workbench:
             searcher=None if choice.web is WebMode.OFF else self.searcher,
             synonyms=self.synonyms,
             pause=pause or self.new_pause(),
+            support=self.support,
         )
         settings = RunSettings(
             policy=choice.policy,
@@ -223,7 +229,7 @@ def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
 
 
 def build_pipeline(
-    policy: str = "paper",
+    policy: str = DEFAULT,
     evaluator: str | None = None,
     model: str = EXTRACTIVE,
     web: str = "off",

@@ -16,7 +16,7 @@ _PROVIDERS = ("duckduckgo", "searxng", "tavily")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
-    is_secret = variable.endswith(("_KEY", "_CACHE", "_SEARXNG_URL"))  # a URL may hold a password
+    is_secret = variable.endswith(("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL"))  # a URL may hold a password
     return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 
@@ -48,6 +48,9 @@ class Config:
         "CRAG_CACHE", "disk", "where grades are kept for the next time: disk, off, or a Redis by URL (redis://…)"
     )
     cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, "hours that a kept grade holds")
+    history: str = _setting(
+        "CRAG_HISTORY", "disk", "where runs and labels are kept: disk, off, or the URL of a database (postgresql://…)"
+    )
     audit: str = _setting(
         "CRAG_AUDIT", "on", "on: decisions and discarded evidence go to audit.jsonl in the home; or off"
     )

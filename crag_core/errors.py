@@ -53,6 +53,12 @@ class StoreUnavailable(CragError):
     retryable = True
 
 
+class HistoryUnavailable(CragError):
+    """Kept runs and labels cannot be read or written; everything else works without them."""
+
+    retryable = True
+
+
 class EmbeddingUnavailable(CragError):
     """The embedding model cannot be loaded."""
 

@@ -4,7 +4,7 @@ A stage runs only if the trace does not hold its result yet, so a run that was s
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
 retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search -> grade web -> assemble ->
-answer, where the two lanes beside "|" go on at the same time.
+answer -> check answer, where the two lanes beside "|" go on at the same time.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from crag_core import errors, stages, web_stages, writing
+from crag_core import errors, grading, stages, web_stages, writing
 from crag_core.again import retrieve_again
+from crag_core.checking import CHECK, check
+from crag_core.edits import edited
 from crag_core.errors import CragError, Stopped
+from crag_core.judges import judge_of, made_by
+from crag_core.opinions import judged_under
 from crag_core.protocols import Clock
 from crag_core.reroute import course_of
 from crag_core.run import Listener, Parts, Result, Run
-from crag_core.trace import RunSettings, Trace
-from crag_core.types import CorrectionKind, EvaluatorCard, Passage, Step, StepState, WebOutcome, WebSearch
+from crag_core.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+from crag_core.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
 
 Stage = Callable[[Trace, Parts, Run], Result | None]
 
 Stages = tuple[tuple[str, Stage], ...]
 
 FIRST: Stages = (("retrieve", stages.retrieve),)
-ITERATION: Stages = (("grade", stages.grade), ("route", stages.route), ("retrieve again", retrieve_again))
+ITERATION: Stages = ((GRADE, grading.grade), ("route", stages.route), ("retrieve again", retrieve_again))
 REFINING: Stages = (("score strips", stages.score_strips), ("extract", stages.extract))
 SEARCHING: Stages = (("rewrite", web_stages.rewrite), ("search", web_stages.search))
 LAST: Stages = (("grade web", web_stages.grade_web), ("assemble", stages.assemble))
@@ -77,7 +82,9 @@ class Pipeline:
         """Do what is still missing, up to the answer."""
         run = run or Run()
         trace, goes_on = self._advance(trace, run)
-        return self._do(((ANSWER, writing.write),), trace, run)[0] if goes_on else trace
+        if goes_on:
+            trace, goes_on = self._do(((ANSWER, _write),), trace, run)
+        return self._checked(trace, run) if goes_on else trace
 
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
@@ -86,33 +93,47 @@ class Pipeline:
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
         start = self._clock()
-        for piece in writing.stream(trace, self.parts, run or Run()):
+        run = run or Run()
+        for piece in writing.stream(edited(trace), self.parts, run):
             if isinstance(piece, str):
                 yield piece
                 continue
             trace, step = _recorded(trace, ANSWER, piece, self._clock() - start)
             self._tell(step, trace)
-            yield trace
+            yield trace if step.state in _BROKEN else self._checked(trace, run)
+
+    def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
+        """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
+
+        Nothing that it already holds is graded again; what was graded before a stop or a failure is kept, and the last
+        step tells of it. The trace itself where this evaluator is the one that decided it.
+        """
+        if judge_of(trace.settings) == judge_of(self.settings):
+            return trace
+        ask = partial(grading.second_opinion, settings=self.settings)
+        return self._do(((SECOND_OPINION, ask),), trace, run or Run())[0]
 
     def adopt(self, trace: Trace) -> Trace:
         """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
 
-        The steps that made them are kept with them. With another embedding model or number of passages nothing holds.
+        The steps that made them are kept with them, and so are its edits. Grades of another evaluator are kept as an
+        opinion, and an opinion of this one decides. With another embedding model or number of passages nothing holds.
         """
         if _retrieval(trace.settings) != _retrieval(self.settings):
             return self.begin(trace.question)
-        same_judge = _judge(trace.settings) == _judge(self.settings)
-        same_scorer = _made_by(trace.settings.strip_evaluator) == _made_by(self.settings.strip_evaluator)
-        web = self._still_holding(trace, same_judge and same_scorer)
-        held = {"retrieve": True, "grade": same_judge, "score strips": same_scorer, "extract": True}
-        held |= {"retrieve again": True, "rewrite": web is not None, "search": web is not None}
+        same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
+        judged = judged_under(trace, self.settings)
+        same_judge = judge_of(judged.settings) == judge_of(self.settings)
+        web = self._still_holding(judged.web, trace.settings, same_judge and same_scorer)
+        held = {"retrieve": True, "retrieve again": True, "score strips": same_scorer, "extract": True}
+        held |= {GRADE: same_judge, SECOND_OPINION: bool(judged.opinions)}
+        held |= {"rewrite": web is not None, "search": web is not None}
         held |= {"grade web": web is not None and web.strips is not None}
         return replace(
-            trace,
+            judged,
             id=self._new_id(),
             created=self._now(),
             settings=self.settings,
-            grades=trace.grades if same_judge else None,
             strips=trace.strips if same_scorer else None,
             web=web,
             decision=None,
@@ -120,16 +141,17 @@ class Pipeline:
             context=None,
             corrections=None,
             answer=None,
+            support=None,
             # What a broken step cost is carried over to the one that completes it.
-            steps=tuple(step for step in trace.steps if held.get(step.name) and step.state is not StepState.SKIPPED),
+            steps=tuple(step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED),
         )
 
-    def _still_holding(self, trace: Trace, same_scores: bool) -> WebSearch | None:
+    def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
         """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
 
         A query that waits for that word goes on waiting where the same kind of query would be written again.
         """
-        web, then, now = trace.web, trace.settings, self.settings
+        now = self.settings
         if web is None:
             return None
         waits = web.outcome is WebOutcome.PENDING and now.web_mode == then.web_mode
@@ -149,6 +171,10 @@ class Pipeline:
             return trace, False
         trace, goes_on = self._do_both(REFINING, SEARCHING, trace, run)
         return self._do(LAST, trace, run) if goes_on and not is_waiting(trace) else (trace, False)
+
+    def _checked(self, trace: Trace, run: Run) -> Trace:
+        """Not to be stopped: the answer is there, and to measure it takes milliseconds."""
+        return self._do(((CHECK, check),), trace, Run(run.listener))[0]
 
     def _do(self, todo: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
         """(the trace, may the run go on)"""
@@ -256,14 +282,9 @@ def _retrieval(settings: RunSettings) -> tuple[object, ...]:
     return settings.embedding, settings.top_k, settings.pinned, bool(settings.pinned) and settings.search_too
 
 
-def _judge(settings: RunSettings) -> tuple[str, ...]:
-    """Who graded: grades by a model hold for that model and its prompt only."""
-    made_by = _made_by(settings.evaluator)
-    return (*made_by, settings.writer, settings.prompts) if settings.evaluator.calls_model else made_by
-
-
-def _made_by(card: EvaluatorCard) -> tuple[str, str]:
-    return card.name, card.version
+def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """The answer is written from the record as its edits have it, the scores of what it quotes included."""
+    return writing.write(edited(trace), parts, run)
 
 
 def _is_partly_graded(trace: Trace) -> bool:
@@ -273,6 +294,8 @@ def _is_partly_graded(trace: Trace) -> bool:
 
 def _without_break(trace: Trace, name: str) -> Trace:
     """A break at a stage that now has nothing to do is over."""
+    if name == SECOND_OPINION:
+        return trace
     steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))
     return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
 
@@ -281,14 +304,17 @@ def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[
     """The trace with the result's changes and a step at its end.
 
     The broken or waiting attempt that this step completes gives way to it, with its cost carried over; a stage that
-    was skipped before is not told twice.
+    was skipped before is not told twice. Of second opinions each may be another evaluator's, so all stay.
     """
     step = Step(name, result.summary, result.state, seconds, result.usage, result.hint, result.error)
-    before = [old for old in trace.steps if old.name == name and old.state in (*_BROKEN, StepState.WAITING)]
+    gives_way = () if name == SECOND_OPINION else (*_BROKEN, StepState.WAITING)
+    before = [old for old in trace.steps if old.name == name and old.state in gives_way]
     for old in before:
         step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
     steps = tuple(old for old in trace.steps if old not in before)
     skipped = (StepState.SKIPPED, result.summary)
     if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
         steps = (*steps, step)
-    return replace(trace, **result.changes, steps=steps), step
+    # What stands behind an answer goes with it.
+    changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
+    return replace(trace, **changes, steps=steps), step

@@ -10,17 +10,19 @@ from crag_core.errors import BadRecord, UnknownName
 from crag_core.evaluators import cards
 from crag_core.policy import FastPath, Policy, parse_policy
 
+DEFAULT = "two-signal"
+"""The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
 FOLDER = Path(__file__).parent.parent / "data" / "policies"
 
 
 def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
-    """(policies by name, `paper` first, what is wrong with the files that cannot be used).
+    """(policies by name, the default first, what is wrong with the files that cannot be used).
 
     The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
     """
     found: dict[str, Policy] = {}
     problems = []
-    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.stem != "paper", path.stem)):
+    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem)):
         try:
             found[path.stem] = _checked(parse_policy(path.read_text("utf-8"), path.stem))
         except BadRecord as error:

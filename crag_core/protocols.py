@@ -44,6 +44,29 @@ class WebReply:
     attempts: tuple[WebAttempt, ...] = ()
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A sentence of the evidence; `id` is its strip's, or its passage's where no strip of it was recorded.
+
+    `excerpt` is the number that it is cited by.
+    """
+
+    id: str
+    text: str
+    excerpt: int
+
+
+@dataclass(frozen=True)
+class Backing:
+    """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
+
+    `pieces` are ids, best first.
+    """
+
+    score: float | None
+    pieces: tuple[str, ...] = ()
+
+
 class Retriever(Protocol):
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`."""
@@ -115,6 +138,12 @@ class SearchPause(Protocol):
 
     def forget(self) -> None:
         """The next search is in order, whenever the last one was."""
+        ...
+
+
+class SupportMeter(Protocol):
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece]) -> tuple[Backing, ...]:
+        """What of the evidence stands behind each sentence of an answer, in order; raises `EvaluatorUnavailable`."""
         ...
 
 

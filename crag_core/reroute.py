@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crag_core.edits import edited
 from crag_core.loop import Course, follow
 from crag_core.plan import EXPAND
 from crag_core.policy import Policy
@@ -43,24 +44,26 @@ class Reroute:
 
 
 def course_of(trace: Trace, policy: Policy) -> Course:
-    """A run that has retrieved nothing yet counts as one that found nothing."""
+    """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
+    trace = edited(trace)
     return follow(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
-    """Decide `trace` again under `policy`."""
+    """Decide `trace` again under `policy`, as its edits have it."""
+    pinned, trace = trace.edits.pinned, edited(trace)
     course = course_of(trace, policy)
     decision = course.decision
     knowledge = recompose(policy, decision, course.evidence, trace.strips, trace.extractions, trace.web)
     key = context_key(trace.question, decision.action, knowledge.excerpts)
     answer = trace.answer if trace.answer and trace.answer.context_key == key else None
-    missing = _missing_evidence(trace, course)
+    missing = _missing_evidence(trace, course, pinned)
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(course, knowledge, tuple(missing), answer)
 
 
-def _missing_evidence(trace: Trace, course: Course) -> list[Missing]:
+def _missing_evidence(trace: Trace, course: Course, pinned: tuple[str, ...]) -> list[Missing]:
     decision, missing = course.decision, []
     if course.ungraded:
         missing.append(Missing.GRADES)
@@ -69,7 +72,7 @@ def _missing_evidence(trace: Trace, course: Course) -> list[Missing]:
         passage.id not in scored for passage in course.evidence if passage.text.strip()
     ):
         missing.append(Missing.STRIPS)
-    read = {extraction.passage_id for extraction in trace.extractions or ()}
+    read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
     if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in course.kept):
         missing.append(Missing.EXTRACTION)
     if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome in _UNASKED):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from threading import Event, Timer
 from typing import Any
 
-from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, WebSearcher
+from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, SupportMeter, WebSearcher
 from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState, Usage
@@ -37,7 +37,8 @@ class Listener:
 class Parts:
     """What a pipeline is made of. `model` None: no language model, answers are quotations.
 
-    `synonyms` serve to expand a question; `pause` remembers when this user last searched the web.
+    `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
+    stands behind the sentences of an answer is not measured.
     """
 
     evaluator: Evaluator
@@ -48,6 +49,7 @@ class Parts:
     searcher: WebSearcher | None = None
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pause: SearchPause | None = None
+    support: SupportMeter | None = None
 
 
 @dataclass(frozen=True)

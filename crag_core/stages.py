@@ -1,4 +1,4 @@
-"""The stages of a run on the corpus, up to the assembled context; each does what the trace does not hold yet.
+"""The stages of a run on the corpus, but for grading, up to the context; each does what the trace does not hold yet.
 
 A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
 """
@@ -9,18 +9,16 @@ from dataclasses import replace
 
 from crag_core import prompts
 from crag_core.corrections import carried_out
-from crag_core.errors import CragError, ModelUnavailable, Stopped
+from crag_core.edits import edited
+from crag_core.errors import CragError, Stopped
 from crag_core.extraction import locate, parse_sentences
 from crag_core.protocols import Found
 from crag_core.refine import as_passage, decompose
 from crag_core.reroute import course_of, reroute
 from crag_core.run import Parts, Result, Run
 from crag_core.trace import Trace, context_ids
-from crag_core.types import Extraction, Grade, Handling, Passage, StepState, Strip, Usage
+from crag_core.types import Extraction, Handling, Passage, StepState, Strip, Usage
 from crag_core.words import estimate_tokens
-
-GRADED_TOGETHER = 4
-"""Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
 
 
 def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -40,38 +38,6 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     return Result({"passages": passages, "signals": signals}, told)
 
 
-def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Grade what the present iteration looks at; what an expansion adds is graded only if that costs no model call."""
-    policy, card = trace.settings.policy, trace.settings.evaluator
-    course = course_of(trace, policy)
-    passages = course.iterations[-1].passages[: policy.grade_top] if card.calls_model else course.evidence
-    done = {grade.passage_id: grade for grade in trace.grades or () if not grade.retryable}
-    todo = [passage for passage in passages if passage.id not in done]
-    if trace.grades is not None and not todo:
-        return None
-    if course.decision.rule:
-        return Result({}, f"not needed, {course.decision.reason}", state=StepState.SKIPPED)
-    usage, state, broken, error = Usage(), StepState.DONE, "", ""
-    size = max(card.batch, GRADED_TOGETHER) if card.calls_model else max(len(todo), 1)
-    for start in range(0, len(todo), size):
-        try:
-            grades = parts.evaluator.grade(trace.question, todo[start : start + size], run.cancel)
-        except Stopped:
-            graded = sum(passage.id in done for passage in passages)
-            state, broken = StepState.STOPPED, f"stopped by you after {graded} of {len(passages)} passages"
-            break
-        done |= {grade.passage_id: grade for grade in grades}
-        usage = sum((grade.usage for grade in grades), usage)
-        run.listener.progressed("grade", sum(passage.id in done for passage in passages), len(passages))
-        if all(grade.retryable for grade in grades):  # the judge is away: asking on would only wait
-            state, broken, error = StepState.FAILED, grades[0].cause, grades[0].error or ModelUnavailable.__name__
-            break
-    known = {grade.passage_id: grade for grade in trace.grades or ()} | done
-    kept = tuple(known[passage.id] for passage in trace.all_passages if passage.id in known)
-    changes = {"grades": kept} if kept or not todo else {}
-    return Result(changes, broken or _graded(passages, known, card.title), usage, state, error=error)
-
-
 def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
     course = course_of(trace, trace.settings.policy)
     earlier = tuple(iteration.decision for iteration in course.iterations[:-1])
@@ -82,10 +48,14 @@ def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it."""
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it.
+
+    Those of a pinned passage are part of the evidence whatever they score, so the record must hold them.
+    """
     course = course_of(trace, trace.settings.policy)
     by_strips = course.decision.handling in (Handling.REFINE, Handling.EXTRACT)
-    wanted = course.looked_at if by_strips else replace(course, evidence=()).looked_at
+    evidence = course.evidence if by_strips else tuple(one for one in course.evidence if one.id in trace.edits.pinned)
+    wanted = replace(course, evidence=evidence).looked_at
     scored = {strip.passage_id for strip in trace.strips or ()}
     todo = tuple(passage for passage in wanted if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
@@ -95,9 +65,12 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Sentences picked by the language model, where the route asks for that; checked word for word."""
+    """Sentences picked by the language model, where the route asks for that; checked word for word.
+
+    Of a pinned passage every strip goes in, so nobody is asked about it.
+    """
     course = course_of(trace, trace.settings.policy)
-    read = {extraction.passage_id for extraction in trace.extractions or ()}
+    read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
     todo = [passage for passage in course.kept if passage.id not in read]
     if course.decision.handling is not Handling.EXTRACT or not todo:
         return None
@@ -128,7 +101,7 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
-    changes = {"context": context_ids(excerpts), "corrections": carried_out(trace, routed)}
+    changes = {"context": context_ids(excerpts), "corrections": carried_out(edited(trace), routed)}
     if (trace.context, trace.corrections) == tuple(changes.values()):
         return None
     tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
@@ -149,15 +122,6 @@ def scored_strips(
     if not causes:
         return strips, f"{len(strips)} {told}"
     return strips, f"{len(strips) - len(causes)} of {len(strips)} {told}, {len(causes)} not graded: {causes[0]}"
-
-
-def _graded(passages: tuple[Passage, ...], known: dict[str, Grade], judge: str) -> str:
-    grades = [known[passage.id] for passage in passages if passage.id in known]
-    ungraded = sum(grade.score is None for grade in grades)
-    cached = sum(grade.from_cache for grade in grades)
-    told = f"{len(grades) - ungraded} of {len(passages)} passages graded by {judge.lower()}"
-    told += f", {cached} from the cache" if cached else ""
-    return told + (f", {ungraded} not graded" if ungraded else "")
 
 
 def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:

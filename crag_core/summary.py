@@ -70,7 +70,7 @@ def summarize(trace: Trace) -> Summary:
         coherence=criteria.get("coherence"),
         length_adequacy=criteria.get("length_adequacy"),
         diversity=criteria.get("diversity"),
-        retrieval_ms=1000 * trace.seconds_of({step.name for step in trace.steps} - {"answer"}),
+        retrieval_ms=1000 * trace.seconds_of({step.name for step in trace.steps} - _AFTER),
         model_calls=trace.usage.calls,
         iterations=len(course.iterations),
         rule=decision.rule,
@@ -79,6 +79,8 @@ def summarize(trace: Trace) -> Summary:
     )
 
 
+_AFTER = {"answer", "check answer", "second opinion"}
+"""Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
     CorrectionKind.RE_RETRIEVE: "re_retrieval",

@@ -16,24 +16,29 @@ from crag_core.types import (
     Answer,
     Correction,
     Decision,
+    Edits,
     EvaluatorCard,
     Excerpt,
     Extraction,
     Grade,
+    Opinion,
     Passage,
     Round,
     Scores,
     Step,
     StepState,
     Strip,
+    Support,
     Usage,
     WebSearch,
 )
 
-SCHEMA = 2
+SCHEMA = 3
 LANES = (("score strips", "extract"), ("rewrite", "search"))
 """Steps that go on at the same time."""
-_READABLE = (1, 2)
+GRADE, SECOND_OPINION = "grade", "second opinion"
+"""The steps of the run's evaluator and of another one; the run does not depend on this one, nor on how it ended."""
+_READABLE = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,8 @@ class Trace:
     `passages` and `signals` are those of the first retrieval, `rounds` the later ones. `grades` and `strips` are those
     of all corpus passages (the web's are in `web`). `decision`, `earlier` (the decisions of the iterations before it),
     `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
-    in the order in which the answer saw them.
+    in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
+    grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     """
 
     id: str
@@ -83,6 +89,9 @@ class Trace:
     context: tuple[str, ...] | None = None
     corrections: tuple[Correction, ...] | None = None
     answer: Answer | None = None
+    support: tuple[Support, ...] | None = None
+    edits: Edits = Edits()
+    opinions: tuple[Opinion, ...] = ()
     steps: tuple[Step, ...] = ()
 
     @property
@@ -107,7 +116,8 @@ class Trace:
     @property
     def failure(self) -> Step | None:
         """The step at which the run broke off, if it did."""
-        return next((step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED)), None)
+        broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
+        return next((step for step in broken if step.name != SECOND_OPINION), None)
 
     @property
     def all_passages(self) -> tuple[Passage, ...]:
@@ -138,6 +148,11 @@ class Trace:
         _check_strips("run.strips", trace.strips or (), trace.all_passages)
         if trace.web:
             _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
+        _check_support(trace)
+        _check_card("run.settings.evaluator", trace.settings.evaluator)
+        _check_card("run.settings.strip_evaluator", trace.settings.strip_evaluator)
+        for index, opinion in enumerate(trace.opinions):
+            _check_card(f"run.opinions[{index}].evaluator", opinion.evaluator)
         return trace
 
     def to_json(self) -> str:
@@ -174,6 +189,34 @@ def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage,
         text = texts.get(strip.passage_id)
         if text is None or text[strip.start : strip.end] != strip.text:
             raise BadRecord(f"{path}[{index}]: this strip does not stand in a passage {strip.passage_id!r} of the run.")
+
+
+def _check_card(path: str, card: EvaluatorCard) -> None:
+    """Thresholds go into policies, which refuse what is out of range as a bug; batches divide."""
+    if not (0.0 <= card.lower <= card.upper <= 1.0 and 0.0 <= card.strip_cutoff <= 1.0 and card.batch >= 1):
+        raise BadRecord(
+            f"{path}: expected 0 <= lower <= upper <= 1, a strip_cutoff in 0..1 and a batch of 1 or more, found "
+            f"{card.lower}, {card.upper}, {card.strip_cutoff} and {card.batch}."
+        )
+
+
+def _check_support(trace: Trace) -> None:
+    """Sentences are cut out of the answer and drawn one after the other, with their evidence beside them."""
+    text = trace.answer.text if trace.answer else ""
+    web = trace.web.passages if trace.web else ()
+    strips = (*(trace.strips or ()), *((trace.web.strips if trace.web else None) or ()))
+    known = {passage.id for passage in (*trace.all_passages, *web)} | {strip.id for strip in strips}
+    done = 0
+    for index, one in enumerate(trace.support or ()):
+        if not done <= one.start <= one.end <= len(text):
+            raise BadRecord(
+                f"run.support[{index}]: expected a sentence between {done} and {len(text)}, where the answer goes on, "
+                f"found {one.start} to {one.end}."
+            )
+        unknown = next((piece for piece in one.pieces if piece not in known), None)
+        if unknown is not None:
+            raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no passage and no strip of the run.")
+        done = one.end
 
 
 def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:

@@ -368,6 +368,61 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True)
+class Support:
+    """One sentence of an answer, `answer.text[start:end]`, and what of the evidence stands behind it.
+
+    `score` in 0..1 says how well its best evidence supports it, None when that could not be measured. `pieces` are the
+    ids of the strips (or of passages that went in whole) that support it, best first; `cited` are the excerpt numbers
+    that the sentence names itself.
+    """
+
+    start: int
+    end: int
+    score: float | None
+    pieces: tuple[str, ...] = ()
+    cited: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"expected 0 <= start <= end, found {self.start} and {self.end}")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What another evaluator says of the passages of a run, beside the one that its decision was made with.
+
+    `writer` is the language model that the evaluator asked, as a run's settings name it.
+    """
+
+    evaluator: EvaluatorCard
+    writer: str
+    grades: tuple[Grade, ...]
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What somebody changed about the evidence of a run, to see what would have happened.
+
+    `dropped` and `pinned` are ids of passages, of the corpus or the web. A dropped passage counts as never found. A
+    pinned one counts as graded 1.0, and each of its strips as scored 1.0. `signals` are those of the first retrieval,
+    measured again without the dropped passages.
+    """
+
+    dropped: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    signals: Scores = ()
+
+    def __post_init__(self) -> None:
+        both = set(self.dropped) & set(self.pinned)
+        if both:
+            raise ValueError(f"a passage is either dropped or pinned, found both: {', '.join(sorted(both))}")
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.pinned)
+
+
 class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core import prompts
+from crag_core.edits import edited
 from crag_core.errors import CragError, Stopped
 from crag_core.query import clean_query, keyword_query
 from crag_core.run import Parts, Result, Run, TimedCancel, WebMode
@@ -63,22 +64,32 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Score the results and their strips; a model judges them only where the policy refines web text too."""
-    web, settings = trace.web, trace.settings
-    judged = settings.policy.refine_web or not settings.evaluator.calls_model
-    if web is None or not web.passages or (web.strips is not None and (web.grades is not None or not judged)):
+    """Score the results and their strips; a model judges them only where the policy refines web text too.
+
+    Results that were dropped are left out, and a model is not asked about pinned ones.
+    """
+    web, view, settings = trace.web, edited(trace).web, trace.settings
+    if web is None or view is None:
+        return None
+    asks_model = settings.evaluator.calls_model
+    given = {grade.passage_id for grade in web.grades or ()} | set(trace.edits.pinned if asks_model else ())
+    scored = {strip.passage_id for strip in web.strips or ()}
+    judged = settings.policy.refine_web or not asks_model
+    ungraded = tuple(one for one in view.passages if judged and one.id not in given)
+    unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
+    if not (ungraded or unscored):
         return None
     told, usage = [], Usage()
-    if judged and web.grades is None:
-        grades = parts.evaluator.grade(trace.question, web.passages, run.cancel)
+    if ungraded:
+        grades = parts.evaluator.grade(trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
-        told.append(f"{graded} of {len(web.passages)} web results graded")
+        told.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)
-        web = replace(web, grades=grades)
-    if web.strips is None:
-        strips, scored = scored_strips(trace.question, web.passages, parts, run)
-        web = replace(web, strips=strips)
-        told.append(scored)
+        web = replace(web, grades=(web.grades or ()) + grades)
+    if unscored:
+        strips, what = scored_strips(trace.question, unscored, parts, run)
+        web = replace(web, strips=(web.strips or ()) + strips)
+        told.append(what)
     return Result({"web": web}, ", ".join(told), usage)
 
 

@@ -76,11 +76,11 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ask", QUESTION, *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("CORRECT: best score 0.")
+    assert shown.out.startswith("CORRECT: best answering score 0.")
     assert "“The ferry to Vennick leaves at nine in the morning.” [1]" in shown.out
     assert "ferry.txt" in shown.out and "bread.md" in shown.out
     steps = [line.split()[0] for line in shown.err.splitlines() if " ms " in line]
-    assert steps == ["retrieve", "grade", "route", "score", "assemble", "answer"]
+    assert steps == ["retrieve", "grade", "route", "score", "assemble", "answer", "check"]
     assert "model calls by route: Correct 0, Ambiguous 0, Incorrect 0" in shown.err
     assert re.search(r"^corrections: refinement; 0 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
 
@@ -293,8 +293,8 @@ def record(capsys: Output, *arguments: str) -> Trace:
     [
         (["--policy", "worst-chunk", "--preset", "conservative"], (0.4, 0.8)),
         (["--policy", "worst-chunk", "--preset", "aggressive"], (0.2, 0.6)),
-        (["--preset", "popqa"], (0.005, 0.795)),
-        (["--preset", "popqa", "--upper", "0.5"], (0.005, 0.5)),
+        (["--policy", "paper", "--preset", "popqa"], (0.005, 0.795)),
+        (["--policy", "paper", "--preset", "popqa", "--upper", "0.5"], (0.005, 0.5)),
     ],
 )
 def test_preset_sets_the_thresholds(
@@ -305,7 +305,7 @@ def test_preset_sets_the_thresholds(
 
 
 def test_preset_against_a_threshold_is_wrong_use(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--preset", "popqa", "--lower", "0.9"]) == 2
+    assert main(["ask", QUESTION, "--policy", "paper", "--preset", "popqa", "--lower", "0.9"]) == 2
     assert "lower must not exceed upper" in capsys.readouterr().err
 
 
@@ -460,7 +460,7 @@ def test_broken_policy_is_an_error_only_for_who_asks_for_it(
 ) -> None:
     folder = use_folder(tmp_path / "policies", monkeypatch)
     (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
-    assert record(capsys).settings.policy.name == "paper"
+    assert record(capsys, "--policy", "paper").settings.policy.name == "paper"
     assert main(["ask", QUESTION, "--policy", "mine"]) == 1
     assert "policy mine.uper: unknown key. Did you mean 'upper'?" in capsys.readouterr().err
 

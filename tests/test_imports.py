@@ -46,10 +46,12 @@ def core(*names: str) -> tuple[str, ...]:
 PURE = core(
     *("types", "records", "errors", "words", "figures", "signals", "split", "policy", "plan", "decide", "loop"),
     *("stability", "refine", "fusion", "expand", "reroute", "corrections", "summary", "trace", "replies", "extraction"),
-    *("query", "answer", "budget", "prompts", "protocols", "waiting", "overall"),
+    *("query", "answer", "budget", "prompts", "protocols", "waiting", "overall", "edits", "opinions", "difference"),
+    *("judges", "language", "claims", "support", "unanswered"),
+    *("labels", "kept", "stage", "story", "story_corpus", "story_web"),
 )
 RUNNING = ("pure", "pipeline")
-ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache")
+ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history")
 RINGS = {
     "pure": Ring(PURE, ("pure",)),
     "tuning": Ring(core("tuning"), ("pure",), ("numpy",)),
@@ -59,15 +61,19 @@ RINGS = {
     "llms": Ring(core("llms"), ("pure", "llms", "llama import"), None, ("streamlit",)),
     "retrieval": Ring(core("retrieval"), ("pure", "retrieval", "llama import"), None, ("streamlit",)),
     "cache": Ring(core("cache"), ("pure", "cache"), None, ("streamlit", "llama_index")),
-    "pipeline": Ring(core("run", "stages", "again", "web_stages", "writing", "pipeline"), RUNNING),
+    "history": Ring(core("history"), ("pure", "history"), None, ("streamlit", "llama_index")),
+    "pipeline": Ring(
+        core("run", "stages", "grading", "again", "web_stages", "writing", "checking", "pipeline"), RUNNING
+    ),
     "observers": Ring(core("audit", "metrics", "logs"), RUNNING, ("prometheus_client",)),
     "config": Ring(core("config"), ("pure",), ("dotenv",)),
     "policies": Ring(core("policies"), ("pure", "config", "policies")),
     "llama": Ring(core("nodes", "postprocessor", "query_engine"), (*RUNNING, "llama"), ("llama_index",)),
+    "report": Ring(core("report"), ("pure", "report"), ("jinja2", "markupsafe")),
     "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", *ADAPTERS)),
-    "command line": Ring(core("__main__"), (*RUNNING, "config", "policies", "build", "observers", "tuning")),
-    "ui": Ring(("ui",), (*RUNNING, "config", "build", "observers", "tuning", "ui"), None, HEAVY),
-    "pages": Ring(("pages", "app"), (*RUNNING, "config", "build", "tuning", "ui"), ("streamlit",)),
+    "command line": Ring(core("__main__"), (*RUNNING, "config", "policies", "build", "observers", "tuning", "report")),
+    "ui": Ring(("ui",), (*RUNNING, "config", "build", "observers", "tuning", "report", "ui"), None, HEAVY),
+    "pages": Ring(("pages", "app"), (*RUNNING, "config", "build", "tuning", "report", "ui"), ("streamlit",)),
 }
 EXCEPTIONS = {
     ("ui.jobs", "crag_core.retrieval.store"): "the types of what indexing reports",

@@ -18,7 +18,7 @@ from crag_core.budget import budget
 from crag_core.build import EVALUATORS, Choice, Workbench, known_card, suit
 from crag_core.config import Config
 from crag_core.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
-from crag_core.policies import find_policy, load_policies
+from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.reroute import Missing, reroute
 from crag_core.trace import Trace
 from crag_core.types import Action, Handling
@@ -31,7 +31,7 @@ from tests.stand_ins.valkey_server import ValkeyServer
 from tests.word_embedder import WordEmbedder
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = ("paper", "agentic", "heuristic", "rank-weighted", "signals", "two-signal", "worst-chunk")
+SHIPPED = ("two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk")
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -83,9 +83,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return use_folder(tmp_path / "policies", monkeypatch)
 
 
-def test_all_shipped_policies_load_and_paper_comes_first() -> None:
+def test_all_shipped_policies_load_and_the_default_comes_first() -> None:
     found, problems = load_policies()
-    assert tuple(found) == SHIPPED
+    assert tuple(found) == SHIPPED and SHIPPED[0] == DEFAULT
     assert problems == ()
     assert all(policy.name == name for name, policy in found.items())
 
@@ -148,13 +148,13 @@ def test_policy_file_that_cannot_be_opened_is_named(folder: Path) -> None:
 
 
 def test_several_broken_files_are_all_named(folder: Path) -> None:
-    for name in ("a", "b", "paper"):
+    for name in ("a", "b", "paper", DEFAULT):
         (folder / f"{name}.toml").write_text("=", "utf-8")
     (folder / "whole.toml").write_text(PAPER, "utf-8")
     (folder / "notes.txt").write_text("=", "utf-8")
     found, problems = load_policies()
     assert list(found) == ["whole"]
-    assert [problem.split("'")[1] for problem in problems] == ["paper", "a", "b"]
+    assert [problem.split("'")[1] for problem in problems] == [DEFAULT, "a", "b", "paper"]
 
 
 def test_asking_for_a_broken_policy_tells_what_is_wrong_with_it(folder: Path) -> None:
@@ -170,7 +170,7 @@ def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
     own = PAPER.replace('"Paper"', '"My own"').replace('"Correct"', '"Good enough"')
     (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
     workbench = Workbench(Config(home=home))
-    assert list(workbench.policies) == ["paper", "mine"] and workbench.problems == ()
+    assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
     trace = workbench.pipeline(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
     assert trace.failure is None and trace.decision is not None
     assert (trace.decision.action, trace.decision.label) == (Action.CORRECT, "Good enough")

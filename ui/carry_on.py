@@ -12,9 +12,10 @@ from crag_core.pipeline import Pipeline, approve, refuse
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import StepState
-from ui import state
+from ui import shown, state
 from ui.offers import offer
-from ui.text import counted, plain
+from ui.shown import View
+from ui.text import plain
 
 
 def begin(make: Callable[[Pipeline], Trace]) -> None:
@@ -25,21 +26,25 @@ def begin(make: Callable[[Pipeline], Trace]) -> None:
         state.report(str(error))
 
 
-def draw_offer(trace: Trace, routed: Reroute) -> None:
-    """What the present choice would do beyond the record, with its cost, behind one button."""
-    offered = offer(trace, routed, state.choice())
-    if not offered.reasons:
-        return
-    calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
-    cost = f"{calls}, 1 web search" if offered.searches else calls
-    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f":material/playlist_add: **Not in this record yet:** {plain('; '.join(offered.reasons))}.")
-        if st.button(f"Carry it out ({cost})", icon=":material/play_arrow:", key="ask_carry_out"):
-            known = replace(trace, web=None) if offered.searches else trace
-            if offered.searches:
-                state.pause().forget()  # this click asks for the search, however short ago the last one was
-            begin(lambda pipeline: pipeline.adopt(known))
-            st.rerun()
+def generate(view: View) -> None:
+    """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
+    offered = offer(view.trace, view.routed, state.choice())
+    known = replace(view.trace, web=None) if offered.searches else view.trace
+    if offered.searches:
+        state.pause().forget()  # this click asks for the search, however short ago the last one was
+    if view.taken.answer is not None and view.is_changed:
+        shown.keep_first()
+    begin(lambda pipeline: pipeline.adopt(known))
+    st.rerun()
+
+
+def ask_opinion(evaluator: str) -> None:
+    """For a callback: let another evaluator grade the passages of the run on the page too."""
+    try:
+        state.start_opinion(evaluator)
+    except CragError as error:
+        state.report(str(error))
+    st.rerun()
 
 
 def draw_approval(trace: Trace, routed: Reroute) -> None:

@@ -71,7 +71,12 @@ def _troubles() -> tuple[Health, ...]:
     workbench = state.workbench()
     cache = workbench.cache.problem if workbench.cache else ""
     audit = workbench.audit.problem if workbench.audit else ""
-    found = (("Grade cache", cache), ("Audit log", audit), ("Metrics", workbench.metrics.problem))
+    found = (
+        ("Grade cache", cache),
+        ("History", workbench.history.problem),
+        ("Audit log", audit),
+        ("Metrics", workbench.metrics.problem),
+    )
     return tuple(Health(name, False, problem) for name, problem in found if problem)
 
 

@@ -56,11 +56,3 @@ def draw_record(trace: Trace) -> None:
         f"answer by {settings.writer} · web {settings.web_mode} · settings {trace.fingerprint}"
     )
     st.caption(plain(told))
-    st.download_button(
-        "Download the record (JSON)",
-        lambda: trace.to_json(),
-        f"crag-run-{trace.id}.json",
-        "application/json",
-        icon=":material/download:",
-        on_click="ignore",
-    )

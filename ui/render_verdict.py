@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.edits import edited
 from crag_core.figures import readable
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
@@ -11,7 +12,7 @@ from crag_core.stability import flips, stability
 from crag_core.trace import Trace
 from crag_core.types import Action, Decision
 from ui.render_signals import ONE_FOR_BOTH, draw_bests, is_one_for_both
-from ui.text import plain
+from ui.text import counted, plain
 
 COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
 ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORRECT: "cancel"}
@@ -25,26 +26,16 @@ MEANINGS = {
 def draw_verdict(trace: Trace, policy: Policy, routed: Reroute) -> None:
     decision = routed.decision
     with st.container(border=True):
-        # Two best scores with their thresholds take a row of their own.
-        is_wide = decision.topical is not None
-        words, numbers = (
-            (st.container(), st.container()) if is_wide else st.columns([5, 4], vertical_alignment="center")
-        )
-        with words:
-            st.header(headline(decision), anchor=False)
-            st.markdown(f"{_meaning(decision)} {plain(_sentence(decision.reason))}")
-            if is_one_for_both(policy, decision):
-                st.caption(f":material/info: {ONE_FOR_BOTH}")
-            _draw_flips(trace, policy, decision)
-            for note in routed.knowledge.notes:
-                st.caption(f":material/info: {plain(note)}")
-        with numbers.container(horizontal=True, horizontal_alignment="distribute"):
-            kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
-            _draw_overall(policy, decision)
-            st.metric("Sentences kept", f"{kept} of {len(routed.knowledge.verdicts)}", width="content")
-            st.metric("Model calls", trace.usage.calls, width="content", help="Really made in this run.")
-            st.metric("Seconds", f"{trace.seconds:.1f}", width="content")
-        _draw_difference(trace, policy, decision)
+        with st.grid(2, min_column_width=330, gap=("xsmall", "small"), vertical_alignment="center") as grid:
+            with grid.cell():
+                st.header(headline(decision), anchor=False)
+                st.markdown(f"{_meaning(decision)} {plain(_sentence(decision.reason))}")
+            with grid.cell().container(horizontal=True, horizontal_alignment="distribute"):
+                kept = sum(verdict.kept for verdict in routed.knowledge.verdicts)
+                _draw_overall(policy, decision)
+                st.metric("Sentences kept", f"{kept} of {len(routed.knowledge.verdicts)}", width="content")
+        # Always two lines where there is room, so that nothing below moves with a threshold.
+        st.caption(f"{_flips(trace, policy, decision)}  \n{_remarks(trace, policy, routed)}")
 
 
 def _draw_overall(policy: Policy, decision: Decision) -> None:
@@ -73,31 +64,36 @@ def _confidence(decision: Decision) -> str:
     return "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
 
 
-def _draw_flips(trace: Trace, policy: Policy, decision: Decision) -> None:
-    stable = stability(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
+def _flips(trace: Trace, policy: Policy, decision: Decision) -> str:
+    seen = edited(trace)
+    stable = stability(policy, seen.passages or (), seen.grades, seen.signals, seen.rounds)
     near = flips(stable, policy)
     if near:
         told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
-        st.caption("  \n".join(f":material/swap_horiz: {line}" for line in told))
-    else:
-        bound = "; each moves only as far as the other" if decision.topical is not None else ""
-        st.caption(f":material/lock: No single threshold can change this decision{bound}.")
+        return " · ".join(f":material/swap_horiz: {line}" for line in told)
+    bound = "; each moves only as far as the other" if decision.topical is not None else ""
+    return f":material/lock: No single threshold can change this decision{bound}."
 
 
-def _draw_difference(trace: Trace, policy: Policy, decision: Decision) -> None:
-    taken, settings = trace.decision, trace.settings
-    if taken is None or policy == settings.policy:
-        return
-    then = settings.policy
-    if then.name != policy.name:
-        what = f"policy {policy.title} instead of {then.title}"
-    else:
-        what = f"{policy.lower:.2f} and {policy.upper:.2f} instead of {then.lower:.2f} and {then.upper:.2f}"
+def _remarks(trace: Trace, policy: Policy, routed: Reroute) -> str:
+    """What the run has cost, the difference to it, and what was noted about decision and evidence."""
+    calls = counted(trace.usage.calls, "model call") if trace.usage.calls else "no model call"
+    told = [f":material/receipt: {calls}, {trace.seconds:.1f} s in this run"]
+    told += [f":material/replay: {line}" for line in _difference(trace, policy, routed.decision)]
+    notes = [ONE_FOR_BOTH] if is_one_for_both(policy, routed.decision) else []
+    told += [f":material/info: {plain(note)}" for note in (*notes, *routed.knowledge.notes)]
+    return " · ".join(told)
+
+
+def _difference(trace: Trace, policy: Policy, decision: Decision) -> list[str]:
+    """Nothing while a run goes on: it is not taken yet."""
+    taken = trace.decision
+    if taken is None:
+        return []
+    if (policy, decision) == (trace.settings.policy, taken):
+        return ["As the run was taken."]
     same = "still" if taken.action is decision.action else f"not {taken.action} but"
-    st.info(
-        f"Decided again from the record, with {plain(what)}: {same} **{decision.action}**. No model was called.",
-        icon=":material/replay:",
-    )
+    return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]
 
 
 def _sentence(reason: str) -> str:

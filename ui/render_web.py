@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
-from crag_core.types import CorrectionKind, WebOutcome, WebSearch
-from ui.render_passages import draw_passage
+from crag_core.types import CorrectionKind, Edits, WebOutcome, WebSearch
+from ui.cards import Cards
+from ui.render_passages import CardActions, draw_card
 from ui.text import plain
 
 _ICONS = {WebOutcome.USED: "public", WebOutcome.OFF: "public_off", WebOutcome.REFUSED: "block"}
 
 
-def draw_web(trace: Trace, routed: Reroute) -> None:
+def draw_web(
+    trace: Trace,
+    routed: Reroute,
+    *,
+    policy: Policy | None = None,
+    was: Reroute | None = None,
+    edits: Edits | None = None,
+    actions: CardActions | None = None,
+) -> None:
+    """Arguments as those of `draw_passages`."""
     web = trace.web
     wanted = routed.decision.wants(CorrectionKind.WEB_SEARCH)
     if web is None or web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
@@ -23,8 +34,10 @@ def draw_web(trace: Trace, routed: Reroute) -> None:
     _draw_attempts(web)
     if web.passages and not wanted:
         st.caption("Recorded, but not used under the present thresholds.")
-    for rank, passage in enumerate(web.passages, start=1):
-        draw_passage(passage, rank, trace, routed)
+    cards = Cards(trace, routed, policy, was, edits or trace.edits)
+    with st.container(gap="xxsmall", key="web_results"):
+        for rank, passage in enumerate(web.passages, start=1):
+            draw_card(cards, passage, rank, actions)
 
 
 def _told(web: WebSearch) -> str:

@@ -7,9 +7,9 @@ import time
 import streamlit as st
 
 from crag_core.reroute import reroute
-from ui import state
+from ui import shown, state
 from ui.jobs import Indexing, Job
-from ui.render_steps import step_line
+from ui.render_path import draw_path
 from ui.render_verdict import draw_verdict
 from ui.text import paragraphs, plain
 
@@ -24,22 +24,23 @@ def draw_running() -> None:
         return
     if not job.is_running:
         state.finish(job)
+        if job.trace.passages is not None:
+            shown.remember(job.trace)
         st.rerun()
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f":shimmer[{plain(_doing(job))}]")
-            st.button(
-                "Stopping…" if job.is_stopping else "Stop",
-                icon=":material/stop_circle:",
-                on_click=job.stop,
-                disabled=job.is_stopping,
-                key="ask_stop",
-            )
-        if job.trace.steps:
-            st.markdown("  \n".join(step_line(step) for step in job.trace.steps))
+    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f":shimmer[{plain(_doing(job))}]")
+        st.button(
+            "Stopping…" if job.is_stopping else "Stop",
+            icon=":material/stop_circle:",
+            on_click=job.stop,
+            disabled=job.is_stopping,
+            key="ask_stop",
+        )
+    policy = job.trace.settings.policy
+    routed = reroute(job.trace, policy)
     if job.trace.decision is not None:
-        policy = job.trace.settings.policy
-        draw_verdict(job.trace, policy, reroute(job.trace, policy))
+        draw_verdict(job.trace, policy, routed)
+    draw_path(job.trace, policy, routed, key="path_running", running=job.step)
     if job.text:
         with st.container(border=True):
             st.subheader("Answer", anchor=False)

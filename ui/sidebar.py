@@ -9,7 +9,7 @@ from crag_core.build import Models
 from crag_core.evaluators import cards
 from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
-from ui import state
+from ui import shown, state
 from ui.health import draw_health
 from ui.text import plain
 
@@ -20,6 +20,7 @@ def draw() -> None:
     models = state.look_for_models(state.settings())
     with st.sidebar:
         _draw_policy(models)
+        shown.mark_drawn(shown.THRESHOLDS)
         _draw_thresholds()
         _draw_writer(models)
         draw_health(models)
@@ -55,7 +56,9 @@ def _draw_policy(models: Models) -> None:
         st.caption("This policy decides by measures of the whole set; the grades are shown beside them.")
 
 
+@st.fragment(key=shown.THRESHOLDS)
 def _draw_thresholds() -> None:
+    """A moved threshold redraws this and what it decides, not the page."""
     start = state.suited(st.session_state["policy"], st.session_state["evaluator"])
     st.slider(
         "Thresholds, lower and upper",
@@ -66,6 +69,7 @@ def _draw_thresholds() -> None:
         format="%.3f",
         key="thresholds",
         bind="query-params",
+        on_change=shown.redraw,
         help="Moving them decides again at once, from what was recorded. No model is called.",
     )
     st.slider(
@@ -76,6 +80,7 @@ def _draw_thresholds() -> None:
         0.01,
         key="strips",
         bind="query-params",
+        on_change=shown.redraw,
         help="Sentences that do not score above it are struck out, where the policy refines.",
     )
     policy = state.policy()
@@ -84,7 +89,17 @@ def _draw_thresholds() -> None:
         if policy.presets:
             _draw_presets(policy)
         if policy.thresholds != start.thresholds:
-            st.button("Back to the defaults", on_click=state.start_thresholds, type="tertiary", icon=":material/undo:")
+            st.button("Back to the defaults", on_click=_start_thresholds, type="tertiary", icon=":material/undo:")
+
+
+def _start_thresholds() -> None:
+    state.start_thresholds()
+    shown.redraw()
+
+
+def _use_preset(name: str) -> None:
+    state.use_preset(name)
+    shown.redraw()
 
 
 def _draw_presets(policy: Policy) -> None:
@@ -93,7 +108,7 @@ def _draw_presets(policy: Policy) -> None:
             st.button(
                 f"{plain(preset.name.replace('-', ' ').capitalize())}: {preset.lower:g} and {preset.upper:g}",
                 key=f"preset_{preset.name}",
-                on_click=state.use_preset,
+                on_click=_use_preset,
                 args=(preset.name,),
             )
             st.caption(plain(preset.note))

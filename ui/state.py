@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from crag_core.build import DATA, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
 from crag_core.errors import BadRecord, CragError
 from crag_core.logs import show_logs
@@ -18,9 +19,13 @@ from crag_core.policy import Policy
 from crag_core.protocols import SearchPause
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
+from crag_core.types import Edits
+from ui import playing
 from ui.jobs import Indexing, Job
 
 SAMPLE_MARKER = "sample-indexed"
+
+CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 
 # Shared by all sessions
 
@@ -70,6 +75,12 @@ def look_for_models(settings: Config) -> Models:
 def suggested_questions() -> list[str]:
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
     return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
+
+
+@st.cache_resource(show_spinner=False)
+def live_jobs() -> dict[str, Job]:
+    """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
+    return {}
 
 
 # This session
@@ -153,7 +164,28 @@ def trace() -> Trace | None:
 
 
 def show(found: Trace | None) -> None:
+    """Put a run on the page, as it was taken."""
     st.session_state["trace"] = found
+    st.session_state["edits"] = found.edits if found else Edits()
+    if found:
+        st.query_params["run"] = found.id
+
+
+def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
+    """Before the sidebar is drawn: put it where a run had it, as far as this installation knows its settings.
+
+    `but` names the widgets that something else has set.
+    """
+    made = found.settings
+    wanted = {
+        "policy": made.policy.name if made.policy.name in policies() else None,
+        "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
+        "thresholds": (made.policy.lower, made.policy.upper),
+        "strips": made.policy.strips.cutoff,
+    }
+    for key, value in wanted.items():
+        if value is not None and key not in but:
+            st.session_state[key] = value
 
 
 def job() -> Job | None:
@@ -165,26 +197,68 @@ def start(begin: Callable[[Pipeline], Trace]) -> None:
 
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
+    _start(begin, Pipeline.resume, choice())
+
+
+def start_opinion(evaluator: str) -> None:
+    """Let another evaluator grade the passages of the run on the page; raises as `start` does."""
+    taken = trace()
+    if taken is not None:
+        _start(lambda pipeline: taken, Pipeline.second_opinion, replace(choice(), evaluator=evaluator))
+
+
+def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice) -> None:
     running = job()
     if running and running.is_running:
         return
-    pipeline = workbench().pipeline(choice(), pause())
-    begun, warming = begin(pipeline), warm_up()
+    pipeline = workbench().pipeline(chosen, pause())
+    begun, warming, history = begin(pipeline), warm_up(), workbench().history
     warming.start()
 
     def work(run: Run) -> Trace:
         # A question asked during the very first start waits for the documents that it is about.
         while warming.is_running and not run.cancel.wait(0.1):
             pass
-        return pipeline.resume(begun, run)
+        done = carry_on(pipeline, begun, run)
+        with suppress(CragError):  # the Settings page tells that nothing can be kept; the run is there all the same
+            history.save(done)
+        return done
 
-    st.session_state["job"] = Job(work, begun)
+    _attach(Job(work, begun))
+
+
+def play(recorded: Trace) -> None:
+    """Show a recorded run as it happened."""
+    running = job()
+    if not (running and running.is_running):
+        _attach(Job(lambda run: playing.play(recorded, run), playing.so_far(recorded, 0)))
+
+
+def _attach(started: Job) -> None:
+    st.session_state["job"] = started
+    st.query_params["run"] = started.trace.id
+    jobs = live_jobs()
+    jobs[started.trace.id] = started
+    for run_id in [run_id for run_id, one in jobs.items() if not one.is_running]:
+        jobs.pop(run_id, None)
+
+
+def rejoin(run_id: str) -> bool:
+    """Follow a run that this or another session has started and that still goes on, as after a reload of the page."""
+    running = live_jobs().get(run_id)
+    if running is None or not running.is_running:
+        return False
+    st.session_state["job"] = running
+    return True
 
 
 def finish(done: Job) -> None:
     """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen."""
     st.session_state["job"] = None
-    show(done.trace)
+    if done.trace.id == (shown.id if (shown := trace()) else None):
+        st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
+    else:
+        show(done.trace)
     if done.bug:
         raise done.bug
 

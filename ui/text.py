@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)(?=:)|\bwww(?=\.)|(?<=\w)(?=@)", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff]")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""What no page should be given: control and direction-changing characters, and halves of pairs."""
 
 
 def plain(text: str) -> str:
@@ -17,7 +18,7 @@ def plain(text: str) -> str:
     or icon survives. Web and mail addresses are linked by the browser's renderer even so; an invisible word joiner in
     them prevents it. Control and direction-changing characters are dropped, so that no text can disguise itself.
     """
-    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(_CONTROL.sub("", text).split()))
+    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(CONTROL.sub("", text).split()))
     return _PUNCTUATION.sub(r"\\\1", unlinked)
 
 

@@ -7,6 +7,7 @@ from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.evaluators.signals import SignalsEvaluator
+from crag_core.evaluators.support import WordSupport
 from crag_core.types import EvaluatorCard
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "LLMEvaluator",
     "LLMListEvaluator",
     "SignalsEvaluator",
+    "WordSupport",
     "cards",
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from crag_core.errors import DocumentRefused, StoreUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.protocols import Embedder
 from crag_core.retrieval.chunking import Source, Tokenize, split_pages
+from crag_core.retrieval.originals import Originals, name_content
 from crag_core.retrieval.readers import Page, load_content, read_document
 from crag_core.retrieval.reports import Ingested, IngestOutcome, OnProgress, Progress
 from crag_core.retrieval.table import PassageTable, explain_faults
@@ -27,8 +27,11 @@ _log = logging.getLogger(__name__)
 class Indexer:
     """Writes documents into one table; see `PassageStore.ingest` for what it promises."""
 
-    def __init__(self, table: PassageTable, embedder: Embedder, tokenize: Tokenize | None) -> None:
+    def __init__(
+        self, table: PassageTable, originals: Originals, embedder: Embedder, tokenize: Tokenize | None
+    ) -> None:
         self._table = table
+        self._originals = originals
         self._embedder = embedder
         self._tokenize = tokenize
 
@@ -49,7 +52,7 @@ class Indexer:
         return tuple(done)
 
     def _ingest_one(self, name: str, content: bytes, progress: Progress, report: OnProgress) -> Ingested:
-        document_id = hashlib.sha256(content).hexdigest()[:32]
+        document_id = name_content(content)
         # Asked first without the lock: re-adding a folder of files should not embed any of them.
         if document_id not in self._table.names():
             pages = read_document(content, name)
@@ -59,7 +62,7 @@ class Indexer:
         else:
             nodes = []
         with self._table.lock():
-            return self._write(document_id, name, nodes)
+            return self._write(document_id, name, content, nodes)
 
     def _embed(self, nodes: list[TextNode], progress: Progress, report: OnProgress) -> list[TextNode]:
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
@@ -71,12 +74,14 @@ class Indexer:
         report(Progress(progress.name, progress.position, progress.total, len(nodes), len(nodes)))
         return nodes
 
-    def _write(self, document_id: str, name: str, nodes: list[TextNode]) -> Ingested:
+    def _write(self, document_id: str, name: str, content: bytes, nodes: list[TextNode]) -> Ingested:
         names = self._table.names()
         older = [id_ for id_, other in names.items() if other == name and id_ != document_id]
         added = document_id not in names
         if added and not nodes:
             raise DocumentRefused(f"{name}: was deleted from the index while it was added.", hint="Add it again.")
+        # Before the passages: a kill between the two leaves a file too many, never a document without its own.
+        self._originals.keep(document_id, content)
         if added:
             import_llama_index()
             from llama_index.vector_stores.lancedb import LanceDBVectorStore
@@ -85,6 +90,7 @@ class Indexer:
             LanceDBVectorStore.from_table(table).add([*nodes])
         for id_ in older:
             self._table.delete(id_)
+            self._originals.drop(id_)
         if added:
             outcome = IngestOutcome.REPLACED if older else IngestOutcome.INDEXED
             return Ingested(name, outcome, document_id, len(nodes), f"{name}: {len(nodes)} passages, {outcome}.")
@@ -98,6 +104,7 @@ class Indexer:
         try:
             with self._table.lock():
                 self._table.tidy()
+                self._originals.tidy(self._table.names())
         except StoreUnavailable as fault:
             _log.warning("the index could not be tidied: %s", fault)
 

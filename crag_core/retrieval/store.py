@@ -13,11 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from crag_core.errors import DocumentMissing
 from crag_core.protocols import Embedder
 from crag_core.retrieval.chunking import Tokenize
 from crag_core.retrieval.indexing import Indexer
 from crag_core.retrieval.joining import join_passages
+from crag_core.retrieval.originals import Originals
 from crag_core.retrieval.reports import Hit, IndexedDocument, Ingested, IngestOutcome, OnProgress, Progress
+from crag_core.retrieval.surroundings import Surroundings, surround
 from crag_core.retrieval.table import DOCUMENT_ID, PassageTable, explain_faults
 from crag_core.types import Passage
 
@@ -53,6 +56,7 @@ class PassageStore:
         self._embedder = embedder
         self._tokenize = tokenize
         self._table = PassageTable(self._folder, embedder.name)
+        self._originals = Originals(self._folder / "originals")
 
     def ingest(
         self, documents: Iterable[tuple[str, bytes | Path]], on_progress: OnProgress | None = None
@@ -60,11 +64,12 @@ class PassageStore:
         """Index (name, content or path) pairs; one outcome each, in order. A refused file never stops the others.
 
         A document's passages go in with one commit, so a kill leaves it whole or absent; a new version goes in before
-        the old one goes out, and indexing the same name again finishes what a kill left between the two. The same
-        content under a second name is already indexed under the first. An exception out of `on_progress` (a user who
-        stops) leaves the current document out. Raises `EmbeddingUnavailable` too.
+        the old one goes out, and indexing the same name again finishes what a kill left between the two. The file
+        itself is kept before its passages go in, also when it was indexed already. The same content under a second
+        name is already indexed under the first. An exception out of `on_progress` (a user who stops) leaves the
+        current document out. Raises `EmbeddingUnavailable` too.
         """
-        return Indexer(self._table, self._embedder, self._tokenize).ingest(
+        return Indexer(self._table, self._originals, self._embedder, self._tokenize).ingest(
             documents, on_progress or (lambda progress: None)
         )
 
@@ -82,13 +87,14 @@ class PassageStore:
         return tuple(sorted(found, key=lambda document: (document.name.casefold(), -document.indexed_at.timestamp())))
 
     def delete(self, document_id: str) -> bool:
-        """True when it was there. Its bytes leave the disk with a later write, an hour on."""
+        """True when it was there. The file kept of it goes at once, its passages leave the disk with a later write."""
         if not DOCUMENT_ID.fullmatch(document_id):
             return False
         with self._table.lock():
             was_there = self._table.count(document_id) > 0
             if was_there:
                 self._table.delete(document_id)
+                self._originals.tidy(self._table.names())
                 self._table.tidy()
             return was_there
 
@@ -104,6 +110,19 @@ class PassageStore:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
         passages = self.passages_of(document_id)
         return join_passages(passages, self._tokenize) if passages else None
+
+    def surround(self, passage: Passage) -> Surroundings | None:
+        """What stands beside a passage in its document; None where it does not stand there, or not any more."""
+        return surround(passage, self.passages_of(passage.document_id), self._tokenize)
+
+    def read_original(self, document_id: str) -> bytes:
+        """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
+        if not DOCUMENT_ID.fullmatch(document_id) or not self._table.count(document_id):
+            raise DocumentMissing(
+                "This document is not in the index, or not any more in this version.",
+                hint="Add it on the Documents page.",
+            )
+        return self._originals.read(document_id)
 
     def count(self) -> int:
         """Passages of all documents."""

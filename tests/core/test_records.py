@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import types
 import typing
 from enum import StrEnum
@@ -22,17 +23,20 @@ from crag_core.types import (
     Answer,
     Correction,
     Decision,
+    Edits,
     EvaluatorCard,
     Excerpt,
     Extraction,
     Grade,
     Knowledge,
+    Opinion,
     Passage,
     Retrieval,
     Round,
     Step,
     Strip,
     StripVerdict,
+    Support,
     Usage,
     WebAttempt,
     WebSearch,
@@ -43,6 +47,7 @@ RECORDS = [
     Answer,
     Correction,
     Decision,
+    Edits,
     EvaluatorCard,
     Excerpt,
     Expansion,
@@ -51,6 +56,7 @@ RECORDS = [
     Grade,
     Knowledge,
     Loop,
+    Opinion,
     Passage,
     Policy,
     Preset,
@@ -62,6 +68,7 @@ RECORDS = [
     Strip,
     StripRules,
     StripVerdict,
+    Support,
     Trace,
     Usage,
     WebAttempt,
@@ -98,6 +105,12 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
     if kind is Round:
         fields["path"] = st.lists(texts, min_size=1, max_size=2).map(tuple)
         fields["retrievals"] = st.lists(records_of(Retrieval), min_size=1, max_size=2).map(tuple)
+    if kind is Support:
+        spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(sorted)
+        rest = {name: values for name, values in fields.items() if name not in ("start", "end")}
+        return spans.flatmap(lambda span: st.builds(Support, start=st.just(span[0]), end=st.just(span[1]), **rest))
+    if kind is Edits:
+        fields["dropped"], fields["pinned"] = (st.sets(texts.map(mark.__add__), max_size=2).map(tuple) for mark in "-+")
     return policies(fields) if kind is Policy else st.builds(kind, **fields)
 
 
@@ -145,6 +158,20 @@ def test_every_record_survives_the_way_to_json_and_back(kind: type, data: st.Dat
     plain = json.loads(json.dumps(to_plain(record)))
     assert from_plain(kind, plain) == record
     assert fingerprint(from_plain(kind, plain)) == fingerprint(record)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "found"),
+    [
+        (Support, {"start": 3, "end": 2, "score": None}, "expected 0 <= start <= end, found 3 and 2"),
+        (Support, {"start": -1, "end": 2, "score": None}, "expected 0 <= start <= end, found -1 and 2"),
+        (Support, {"start": 0, "end": 2, "score": 1.5}, "expected a score in 0..1"),
+        (Edits, {"dropped": ["p1", "p2"], "pinned": ["p2"]}, "either dropped or pinned, found both: p2"),
+    ],
+)
+def test_records_that_contradict_themselves_are_refused(kind: type, data: dict[str, Any], found: str) -> None:
+    with pytest.raises(BadRecord, match=re.escape(found)):
+        from_plain(kind, data)
 
 
 def test_plain_values_are_plain() -> None:

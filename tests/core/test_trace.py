@@ -12,21 +12,36 @@ import pytest
 from crag_core.decide import decide
 from crag_core.errors import BadRecord
 from crag_core.reroute import Missing, reroute
-from crag_core.trace import Trace, context_ids, context_key
+from crag_core.trace import SCHEMA, SECOND_OPINION, Trace, context_ids, context_key
 from crag_core.types import (
     Action,
     Answer,
     Correction,
     CorrectionKind,
+    Edits,
     Excerpt,
     Extraction,
     Grade,
+    Opinion,
     Step,
     StepState,
     Strip,
+    Support,
     Usage,
 )
-from tests.core.builders import answer, even, graded, passage, policy, round_of, searched, strips_of, trace, web_page
+from tests.core.builders import (
+    CARD,
+    answer,
+    even,
+    graded,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
 
 LATER = passage("p3", "Later text.")
 
@@ -49,6 +64,9 @@ def whole_trace() -> Trace:
         web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
         context=("p1#0", "w1"),
         answer=answer("0123456789abcdef"),
+        support=(Support(0, 4, 0.9, ("p1#0", "w1"), (1,)), Support(5, 15, None)),
+        edits=Edits(("p2",), ("w1", "gone"), even(0.25)),
+        opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
         steps=(Step("retrieve", "2 passages", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
     )
 
@@ -85,7 +103,7 @@ def as_written() -> dict[str, Any]:
 def test_a_run_of_version_0_1_0_is_still_read() -> None:
     old = as_written()
     run = Trace.from_dict(old)
-    assert (old["schema"], run.schema) == (1, 2)
+    assert (old["schema"], run.schema) == (1, SCHEMA)
     assert (run.question, run.usage, run.rounds, run.earlier, run.corrections) == (
         "What does the ferry cost?",
         Usage(3, 10, 5),
@@ -136,10 +154,10 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 3}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 4}', '{"schema": "1"}', '{"schema": true}', "NaN"],
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
-    with pytest.raises(BadRecord, match="expected one of 1, 2") as refusal:
+    with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:
         Trace.from_json(text)
     assert "Export it again" in refusal.value.hint
 
@@ -167,7 +185,7 @@ def changed(**fields: Any) -> str:
         ({"question": ["?"]}, "run.question: expected str"),
         ({"seconds": 3}, "run.seconds: unknown key"),
         ({"anwser": None}, "Did you mean 'answer'?"),
-        ({"schema": 1.5}, "expected one of 1, 2"),
+        ({"schema": 1.5}, "expected one of 1, 2, 3"),
         ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a list"),
         ({"rounds": [{"path": ["keyword"], "query_by": ""}]}, "run.rounds[0].retrievals: missing"),
         ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected one of keep"),
@@ -225,8 +243,62 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
             Trace.from_json(text)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"end": 16}, "run.support[1]: expected a sentence between 4 and 15"),
+        ({"start": 3}, "run.support[1]: expected a sentence between 4 and 15, where the answer goes on, found 3 to 15"),
+        ({"start": 10**9, "end": 10**9}, "run.support[1]: expected a sentence"),
+        ({"start": 9, "end": 8}, "run.support[1]: expected 0 <= start <= end"),
+        ({"pieces": ["p1#0", "p9"]}, "run.support[1].pieces: 'p9' is no passage and no strip of the run"),
+        ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
+        ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
+        ({"score": 2}, "run.support[1]: expected a score in 0..1"),
+    ],
+)
+def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[str, Any], message: str) -> None:
+    data = whole_trace().to_dict()
+    data["support"][1] |= change
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(message) and len(refusal.value.message) < 200
+
+
+def test_support_without_an_answer_is_refused() -> None:
+    with pytest.raises(BadRecord, match="between 0 and 0"):
+        Trace.from_json(changed(answer=None))
+    assert Trace.from_json(changed(answer=None, support=[])).support == ()
+
+
+@pytest.mark.parametrize("change", [{"lower": 0.9}, {"upper": 1.5}, {"lower": -1}, {"strip_cutoff": 7}, {"batch": 0}])
+@pytest.mark.parametrize(
+    "where", ["run.settings.evaluator", "run.settings.strip_evaluator", "run.opinions[0].evaluator"]
+)
+def test_an_evaluator_that_no_policy_could_be_suited_to_is_refused(where: str, change: dict[str, Any]) -> None:
+    data = whole_trace().to_dict()
+    card = data["opinions"][0]["evaluator"] if "opinions" in where else data["settings"][where.rpartition(".")[2]]
+    card |= change
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(f"{where}: expected 0 <= lower <= upper <= 1")
+
+
+def test_edits_and_opinions_of_passages_that_are_not_there_come_in_and_count_for_nothing() -> None:
+    known = replace(whole_trace(), edits=Edits(), opinions=())
+    stale = replace(known, edits=Edits(("gone",), ("lost",)), opinions=(Opinion(CARD, "", (Grade("gone", 0.5),)),))
+    run = Trace.from_json(stale.to_json())
+    assert run == stale
+    assert reroute(run, policy("paper")) == reroute(known, policy("paper"))
+
+
+def test_a_second_opinion_that_broke_off_has_not_broken_the_run() -> None:
+    steps = (Step("answer", "written"), Step(SECOND_OPINION, "away", StepState.FAILED))
+    assert trace(policy("paper"), steps=steps).failure is None
+    assert trace(policy("paper"), steps=(*steps, Step("grade", "", StepState.STOPPED))).failure is not None
+
+
 def test_an_imported_run_can_be_routed_again() -> None:
-    run = Trace.from_json(whole_trace().to_json())
+    run = replace(Trace.from_json(whole_trace().to_json()), edits=Edits())
     assert reroute(run, policy("paper")).decision == run.decision
 
 

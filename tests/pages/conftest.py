@@ -11,6 +11,8 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.drawn import parts
+
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
     "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. "
@@ -36,14 +38,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """Starts the app on the shared index; keyword arguments are further environment variables."""
+    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables."""
 
-    def start_app(page: str = "", **environment: str) -> AppTest:
+    def start_app(page: str = "", policy: str = "paper", **environment: str) -> AppTest:
         defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
         defaults |= {"CRAG_CACHE": "off"}  # else one test's judge would grade for the next
         for name, value in {**defaults, **environment}.items():
             monkeypatch.setenv(name, value)
-        app = AppTest.from_file(APP, default_timeout=60).run()
+        app = AppTest.from_file(APP, default_timeout=60)
+        if policy:
+            app.session_state["policy"] = policy
+        app.run()
         return app.switch_page(page).run().run() if page else app
 
     _navigate_as_the_server_does(monkeypatch)
@@ -100,4 +105,5 @@ def shown(app: AppTest) -> str:
     """All text on the page, escapes taken out."""
     kinds = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success", "metric")
     texts = [str(element.value) for kind in kinds for element in getattr(app, kind)]
+    texts += [str(part) for part in parts(app, "answer")]
     return "\n".join(texts).replace("\\", "")

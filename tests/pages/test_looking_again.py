@@ -95,7 +95,7 @@ def test_another_policy_leaves_later_retrievals_in_the_record_and_says_so(start:
 
 def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_again(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging(0.8))) as server:
-        app = ask(choose(start(OLLAMA_HOST=server.url), policy="agentic"), PRICE)
+        app = ask(choose(start(policy="", OLLAMA_HOST=server.url), policy="agentic"), PRICE)
         assert course(app) == [] and heard(server) == {"list": 1, "answer": 1}
         app.slider(key="thresholds").set_value((0.3, 0.9)).run()
         assert "AMBIGUOUS · Refine" in header(app)

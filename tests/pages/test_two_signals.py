@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -51,9 +52,10 @@ def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: f"{metric.value} {metric.delta}".strip() for metric in app.metric}
 
 
-def chart(app: AppTest) -> Any:
-    (found,) = app.get("plotly_chart")
-    return found.proto
+def picture(app: AppTest) -> Any:
+    """What the browser is given to draw of the scores."""
+    (found,) = (part.proto for part in app.get("bidi_component") if part.proto.component_name == "crag_score_line")
+    return json.loads(found.json)
 
 
 def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: Callable[..., None]) -> None:
@@ -76,23 +78,28 @@ def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callab
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2), reason="answering {:.2f}, topical {:.2f}, best of 3 windows")
     for policy in ("two-signal", "paper"):
         app = asked(start, policy)
-        bars = [str(bar.proto.text) for bar in app.get("progress")]
         for answering, topical in ((0.31, 0.6), (0.1, 0.82), (0.05, 0.2)):
-            assert f"**{answering:.2f}** answering: does it hold the answer?" in bars
-            assert f"**{topical:.2f}** topical: is it on the subject?" in bars
-        assert ("**0.46** score" in bars) is (policy == "paper"), "the score where it is what is compared"
+            assert f"**{answering:.2f}** answering: does it hold the answer?" in shown(app)
+            assert f"**{topical:.2f}** topical: is it on the subject?" in shown(app)
+        assert ("**0.46** score" in shown(app)) is (policy == "paper"), "the score where it is what is compared"
         assert shown(app).count("best of 3 windows") == 3
         assert "answering 0.31, topical 0.60" not in shown(app), "said once"
 
 
 def test_the_picture_has_a_line_for_each_signal(start: Start, scoring: Callable[..., None]) -> None:
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
-    drawn = chart(asked(start, "two-signal"))
-    assert "best 0.31, upper 0.50" in drawn.spec and "best 0.82, lower 0.30" in drawn.spec
-    assert "Correct" in drawn.spec and "Incorrect" in drawn.spec and "Ambiguous" in drawn.spec
-    assert "overall" not in drawn.spec
-    alone = chart(asked(start, "paper"))
-    assert "overall 0.46" in alone.spec and "lower 0.30" not in alone.spec
+    lines = picture(asked(start, "two-signal"))["lines"]
+    assert [(line["part"], line["marks"], line["compared_told"]) for line in lines] == [
+        ("answering", ["upper"], "best 0.31"),
+        ("topical", ["lower"], "best 0.82"),
+    ]
+    assert [band["label"] for line in lines for band in line["bands"] if band["action"]] == [
+        "Correct",
+        "Incorrect",
+        "Ambiguous",
+    ]
+    (alone,) = picture(asked(start, "paper"))["lines"]
+    assert (alone["marks"], alone["compared_told"]) == (["lower", "upper"], "overall 0.46, the best")
 
 
 def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
@@ -121,7 +128,7 @@ def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start
     text = shown(app)
     assert "One score for both signals: it is compared with both thresholds, as in Paper." in text
     assert "Overall score" in metrics(app) and "answering: does it hold" not in text
-    assert "overall" in chart(app).spec
+    assert "overall" in picture(app)["lines"][0]["compared_told"]
 
 
 def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:

@@ -55,7 +55,7 @@ def test_searxng_answers_alone(start: Start, searxng: SearXNGServer) -> None:
     ask(app, CHESS)
     assert "1 results from SearXNG. Query: **won chess championship** (the question's keywords)." in shown(app)
     assert "SearXNG answers" in shown(app)
-    assert "[Chess in 1972](https://example.org/chess)" in shown(app)
+    assert "(https://example.org/chess)" in shown(app)
     assert "Bobby Fischer won the chess championship of 1972." in shown(app)
 
 
@@ -102,7 +102,7 @@ def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, 
     ask(app, CHESS)
     assert "could not be asked (HTTP 500: search error)" in shown(app)
     searxng.mishaps.clear()
-    press(app, "Carry it out (no model call, 1 web search)")
+    press(app, "Generate this answer (no model call, 1 web search)")
     assert attempts(app) == [("SearXNG", WebOutcome.USED)]
     assert "Bobby Fischer" in shown(app)
 

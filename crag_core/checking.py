@@ -1,0 +1,38 @@
+"""The stage after the answer: what of the evidence stands behind each of its sentences."""
+
+from __future__ import annotations
+
+from crag_core.claims import cited_in, sentences
+from crag_core.edits import edited
+from crag_core.errors import CragError
+from crag_core.reroute import reroute
+from crag_core.run import Parts, Result, Run
+from crag_core.support import pieces_of, summed_up
+from crag_core.trace import Trace
+from crag_core.types import AnswerState, StepState, Support
+
+CHECK = "check answer"
+
+
+def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Measure a finished answer against what it was written from; no language model is asked.
+
+    An answer that cannot be measured is an answer all the same: the step is skipped then, and says why.
+    """
+    answer = trace.answer
+    if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
+        return None
+    spans = sentences(answer.text)
+    known = edited(trace)
+    strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
+    pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, strips)
+    said = [answer.text[start:end] for start, end in spans]
+    try:
+        found = parts.support.measure(said, pieces)
+    except CragError as error:
+        return Result({}, f"not measured: {error.message}", state=StepState.SKIPPED, hint=error.hint)
+    support = tuple(
+        Support(start, end, backing.score, backing.pieces, cited_in(sentence))
+        for (start, end), sentence, backing in zip(spans, said, found, strict=True)
+    )
+    return Result({"support": support}, summed_up(support))

@@ -1,0 +1,43 @@
+"""Whose grades are whose: what tells one evaluator from another, in settings and in the steps of a record. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from crag_core.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+from crag_core.types import EvaluatorCard, Step
+
+_SIGNED = re.compile(r"\b(graded by .+?)(?:, \d+ (?:from the cache|not graded))*$")
+_LONGEST = 200
+
+
+def made_by(card: EvaluatorCard) -> tuple[str, str]:
+    return card.name, card.version
+
+
+def judge_of(settings: RunSettings) -> tuple[str, ...]:
+    """Who graded: grades by a model hold for that model and its prompt only."""
+    made = made_by(settings.evaluator)
+    return (*made, settings.writer, settings.prompts) if settings.evaluator.calls_model else made
+
+
+def graded_by(card: EvaluatorCard) -> str:
+    """What the summary of a step says of who graded."""
+    return f"graded by {card.title.lower()}"
+
+
+def retold(trace: Trace, judge: EvaluatorCard | None) -> tuple[Step, ...]:
+    """The steps as `judge` now decides: his are those of grading, those of the evaluator before a second opinion.
+
+    None: nobody decides.
+    """
+    names = {(GRADE, graded_by(trace.settings.evaluator)): SECOND_OPINION}
+    if judge:
+        names[SECOND_OPINION, graded_by(judge)] = GRADE
+    return tuple(replace(step, name=names.get((step.name, _signature(step)), step.name)) for step in trace.steps)
+
+
+def _signature(step: Step) -> str:
+    found = _SIGNED.search(step.summary[-_LONGEST:])
+    return found.group(1) if found else ""

@@ -1,0 +1,47 @@
+"""A recorded run from a file or a pipe, and its report into one."""
+
+from __future__ import annotations
+
+import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from pathlib import Path
+
+from crag_core.errors import BadRecord
+from crag_core.trace import Trace
+
+STREAM = "-"
+"""In place of a file's name: standard input, or output."""
+
+_RECORDING = 'Make one with: python -m crag_core ask "…" --json > run.json'
+
+
+def read_run(name: str) -> Trace:
+    """`BadRecord` says what was found instead of a run. PowerShell writes UTF-16 into a file, everything else UTF-8."""
+    try:
+        data = sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
+        return Trace.from_json(data.decode("utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"))
+    except OSError as error:
+        raise BadRecord(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
+    except UnicodeDecodeError as error:
+        raise BadRecord(f"{name}: expected a recorded run (JSON), found no text.", hint=_RECORDING) from error
+    except BadRecord as error:
+        raise BadRecord(f"{name}: {error.message}", hint=error.hint or _RECORDING) from error
+
+
+def page_beside(run: str) -> str:
+    """The name of the report of a run."""
+    return STREAM if run == STREAM else str(Path(run).with_suffix(".html"))
+
+
+def write_page(page: str, name: str, run: str) -> int:
+    """Write the report of `run`, and give its size in bytes; `BadRecord` if it cannot be, or would replace the run."""
+    data = page.encode()
+    if name == STREAM:
+        return sys.stdout.buffer.write(data)
+    if Path(name).resolve() == Path(run).resolve():
+        raise BadRecord(f"{name}: the report would replace the run.", hint="Name another file with --output.")
+    try:
+        return Path(name).write_bytes(data)
+    except OSError as error:
+        hint = "Name another file with --output."
+        raise BadRecord(f"{name}: the report cannot be written there: {error.strerror}.", hint=hint) from error

@@ -1,0 +1,64 @@
+"""Other people's text in a report, which must not disguise itself; and numbers and dates as people read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
+_NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
+
+
+def clean(text: str) -> str:
+    """The text without control and direction-changing characters; what is no character at all shows as �.
+
+    Half a surrogate pair, as JSON can hold it, would make the whole report unwritable.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _NO_CHARACTER.sub("\ufffd", _CONTROL.sub("", lines))
+
+
+def web_address(url: str | None) -> str | None:
+    """The address, if it is one of the web (http or https, with a host); None for anything else, which stays text."""
+    if not url or url != clean(url) or any(character.isspace() for character in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as an unclosed bracket
+        return None
+    return url if parts.scheme in ("http", "https") and parts.hostname else None
+
+
+def shortened(text: str, length: int) -> str:
+    """The beginning of a text, on one line and without Markdown's marks of headings."""
+    line = " ".join(_HEADING_MARK.sub("", clean(text)).split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 passage", "2 passages"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 0.0005:
+        return "under 1 ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def moment(created: str) -> str:
+    """A time of day in UTC; what is no time shows as it is."""
+    try:
+        found = datetime.fromisoformat(created)
+        zone = " UTC" if found.tzinfo else ""
+        found = found.astimezone(UTC) if found.tzinfo else found
+    except (ValueError, OverflowError):  # no time, or one before the first year
+        return created
+    return f"{found.day} {found:%B %Y, %H:%M}{zone}"
+
+
+def sentence(reason: str) -> str:
+    """A reason with a capital and a full stop."""
+    return f"{reason[:1].upper()}{reason[1:]}." if reason else ""

@@ -1,0 +1,81 @@
+"""The files that were indexed, kept byte for byte beside the table, so that their pages can be shown again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Container
+from pathlib import Path
+
+from crag_core.errors import DocumentMissing
+from crag_core.retrieval.table import DOCUMENT_ID, explain_faults
+
+_UNFINISHED = ".new-"
+_AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
+
+
+class Originals:
+    """One file a document, named by its id and by nothing that a user wrote; nobody else can read it.
+
+    Call `keep`, `drop` and `tidy` inside the table's lock. All methods raise `StoreUnavailable`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, document_id: str, content: bytes) -> None:
+        """Write the file, whole or not at all; one that is there and sound is left as it is."""
+        with explain_faults(self._folder):
+            if self._load(document_id) is not None:
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(name, self._path(document_id))
+            finally:
+                Path(name).unlink(missing_ok=True)
+
+    def read(self, document_id: str) -> bytes:
+        """Raises `DocumentMissing` where it was never kept, or is not the file any more that was indexed."""
+        with explain_faults(self._folder):
+            content = self._load(document_id)
+            is_there = self._path(document_id).exists()
+        if content is not None:
+            return content
+        reason = "is damaged" if is_there else "is not here: it was indexed before originals were kept"
+        raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
+
+    def drop(self, document_id: str) -> None:
+        with explain_faults(self._folder):
+            self._path(document_id).unlink(missing_ok=True)
+
+    def tidy(self, known: Container[str]) -> None:
+        """Remove what a killed run left: files half written, and those of documents that are not `known`."""
+        with explain_faults(self._folder):
+            for path in list(self._folder.iterdir()) if self._folder.is_dir() else ():
+                is_ours = path.name.startswith(_UNFINISHED) or DOCUMENT_ID.fullmatch(path.name)
+                if is_ours and path.name not in known:
+                    path.unlink(missing_ok=True)
+
+    def _load(self, document_id: str) -> bytes | None:
+        """None unless the file has the bytes that the id was made from."""
+        try:
+            content = self._path(document_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        return content if name_content(content) == document_id else None
+
+    def _path(self, document_id: str) -> Path:
+        if not DOCUMENT_ID.fullmatch(document_id):
+            raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
+        return self._folder / document_id
+
+
+def name_content(content: bytes) -> str:
+    """The id of a document: the beginning of the SHA-256 of its bytes."""
+    return hashlib.sha256(content).hexdigest()[:32]

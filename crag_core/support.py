@@ -1,0 +1,205 @@
+"""What of the evidence stands behind each sentence of an answer, as far as its words can tell. Pure.
+
+A score says how much of a sentence stands in the evidence; it proves nothing. Other words for the same thing, words put
+in another order and a fact of somebody else are beyond it; `benchmarks/support.py` measures how often each fools it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from crag_core.claims import bare_word, claim_of, denies, facts_of, spoken, terms_of
+from crag_core.language import language_of, script_of
+from crag_core.protocols import Piece
+from crag_core.refine import decompose
+from crag_core.types import Excerpt, Strip, Support
+from crag_core.words import words
+
+SUPPORTED, WEAK = 0.55, 0.35
+"""From here on a sentence counts as supported; nothing in the evidence supports one that scores less than `WEAK`.
+
+Chosen so that of true sentences of written answers about 85 in 100 count as supported, and 3 or 4 by nothing.
+"""
+
+LACKING = 0.5
+"""The most that a sentence scores with a number, a name or a "not" that its evidence lacks: weakly supported."""
+
+TOGETHER = 3
+"""Pieces of evidence that may stand behind one sentence together."""
+
+_GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
+_AS_GOOD = 0.1
+
+
+class Standing(StrEnum):
+    """How a sentence stands to the evidence; the value is said to people as it stands."""
+
+    SUPPORTED = "supported"
+    WEAK = "weakly supported"
+    NONE = "nothing in the evidence supports this"
+    UNCHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Match:
+    """How much of a claim's weight stands in the pieces at `places` (best first): in the best one, and in all of them.
+
+    `lacking` holds the numbers and names that stand nowhere in the evidence.
+    """
+
+    places: tuple[int, ...] = ()
+    best: float = 0.0
+    together: float = 0.0
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        return (self.best + self.together) / 2
+
+
+@dataclass(frozen=True)
+class Held:
+    """The evidence, made ready to look claims up in."""
+
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def terms(self) -> tuple[frozenset[str], ...]:
+        return tuple(terms_of(piece.text) for piece in self.pieces)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        return tuple(spoken(piece.text) for piece in self.pieces)
+
+    @cached_property
+    def written_in(self) -> tuple[tuple[str, str], ...]:
+        """Script and language of each piece, in the language of them all where it does not tell its own.
+
+        Rows of a table tell none, so "" stands for what is in no known language too.
+        """
+        whole = language_of(" ".join(piece.text for piece in self.pieces))
+        found = ((script_of(piece.text), language_of(piece.text).strip("?") or whole) for piece in self.pieces)
+        return tuple((script, language.strip("?")) for script, language in found)
+
+    @cached_property
+    def _words(self) -> list[str]:
+        found = {bare_word(word) for piece in self.pieces for word in words(piece.text)}
+        return sorted(found | {part for word in found if "-" in word for part in word.split("-")})
+
+    def has(self, fact: str) -> bool:
+        """Whether a number stands in it, or a name, be it with another ending."""
+        if fact.isdigit():
+            return any(fact in terms for terms in self.terms)
+        return all(self._has_word(part) for part in fact.split("-") if part)
+
+    def _has_word(self, word: str) -> bool:
+        """ "Berlin" in "Berliner" and the other way round."""
+        at = bisect_left(self._words, word)
+        near = self._words[at] if at < len(self._words) else ""
+        if near.startswith(word) and len(near) <= len(word) + 3:
+            return True
+        return len(word) > 5 and any(self._is_word(word[:-cut]) for cut in (1, 2))
+
+    def _is_word(self, word: str) -> bool:
+        at = bisect_left(self._words, word)
+        return at < len(self._words) and self._words[at] == word
+
+
+def standing(score: float | None) -> Standing:
+    if score is None:
+        return Standing.UNCHECKED
+    return Standing.SUPPORTED if score >= SUPPORTED else Standing.WEAK if score >= WEAK else Standing.NONE
+
+
+def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Piece, ...]:
+    """What an answer was given, sentence by sentence; `strips` are those of the record, of corpus and web."""
+    recorded = {strip.id: strip for strip in strips}
+    own: dict[str, list[str]] = {}
+    for strip in recorded.values():
+        own.setdefault(strip.passage_id, []).append(strip.id)
+    found: list[Piece] = []
+    for number, excerpt in enumerate(excerpts, start=1):
+        ids = excerpt.strip_ids or own.get(excerpt.passage.id, ())
+        found += [Piece(id_, recorded[id_].text, number) for id_ in ids]
+        if not ids:
+            found += [Piece(excerpt.passage.id, strip.text, number) for strip in decompose(excerpt.passage)]
+    return tuple(found)
+
+
+def match(
+    weights: Mapping[str, float],
+    facts: Collection[str],
+    held: Held,
+    places: Sequence[int],
+    cited: Collection[int] = (),
+) -> Match:
+    """Look a claim up in the pieces at `places`; `weights` has the weight of each of its terms.
+
+    Where the `cited` excerpts hold about as much as others, they are what stands behind it.
+    """
+    found = _gather(weights, held, places)
+    there = _gather(weights, held, [at for at in places if held.pieces[at].excerpt in cited])
+    if there.places and there.score >= found.score - _AS_GOOD:
+        found = replace(found, places=there.places)
+    return replace(found, lacking=tuple(sorted(fact for fact in facts if not held.has(fact))))
+
+
+def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> Match:
+    """The piece that holds most of the claim, then those that add most to it."""
+    total = math.fsum(weights.values())
+    hits = {at: weights.keys() & held.terms[at] for at in places}
+    left, chosen, shares = dict(weights), list[int](), list[float]()
+    while hits and total > 0 and len(chosen) < TOGETHER:
+        gains = {at: math.fsum(left[term] for term in terms if term in left) for at, terms in hits.items()}
+        at = max(gains, key=lambda one: gains[one])
+        if gains[at] / total <= (_GAIN if chosen else 0.0):
+            break
+        chosen.append(at)
+        shares.append(gains[at] / total)
+        left = {term: weight for term, weight in left.items() if term not in hits[at]}
+    return Match(tuple(chosen), shares[0], min(math.fsum(shares), 1.0)) if shares else Match()
+
+
+# --- what to say of it ----------------------------------------------------------------------------------------------
+
+
+def summed_up(support: Sequence[Support]) -> str:
+    """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it." """
+    found = [standing(one.score) for one in support]
+    supported, weak, none, unchecked = map(found.count, Standing)
+    checked = len(found) - unchecked
+    if not checked:
+        return "No sentence could be checked against the evidence."
+    if supported == len(found):
+        whole = {1: "The sentence is", 2: "Both sentences are"}.get(checked, f"All {checked} sentences are")
+        return f"{whole} supported by the evidence."
+    told = f"{supported} of {checked} {'sentence is' if checked == 1 else 'sentences are'} supported by the evidence"
+    told += f", {weak} weakly" if weak else ""
+    told += f", {none} by nothing in it" if none else ""
+    return f"{told}; {unchecked} could not be checked." if unchecked else f"{told}."
+
+
+def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...]:
+    """The excerpts that support a sentence which cites only others; () where it cites one of them, or none at all."""
+    excerpts: dict[str, set[int]] = {}
+    for piece in pieces:
+        excerpts.setdefault(piece.id, set()).add(piece.excerpt)
+    found = [sorted(excerpts[id_]) for id_ in one.pieces if id_ in excerpts]
+    is_cited = any(set(one.cited) & set(numbers) for numbers in found)
+    return () if not one.cited or is_cited else tuple(dict.fromkeys(numbers[0] for numbers in found))
+
+
+def lacking(sentence: str, held: Held, behind: Collection[str]) -> tuple[str, ...]:
+    """What may keep a sentence at `LACKING`: numbers and names that the evidence lacks, and a "not" that the pieces
+    with the ids in `behind` lack.
+    """
+    claim = claim_of(sentence)
+    facts = facts_of(claim, (), has_names=language_of(claim) != "de")
+    found = tuple(sorted(fact for fact in facts if not held.has(fact)))
+    is_denied = denies(claim) and not any(denies(piece.text) for piece in held.pieces if piece.id in behind)
+    return (*found, "not") if is_denied else found

@@ -1,0 +1,211 @@
+"""The support score: what counts as supported, what does not, what cannot be read, and files that are not there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from crag_core.build import DATA, EVALUATOR_FOLDER
+from crag_core.claims import sentences
+from crag_core.errors import EvaluatorUnavailable
+from crag_core.evaluators import WordSupport
+from crag_core.evaluators.support import MOST
+from crag_core.protocols import Backing, Piece
+from crag_core.support import LACKING, SUPPORTED, WEAK, Standing, standing
+
+STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
+METER = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
+
+ENGLISH = (
+    Piece("p1#0", "# Timetable\n\nThe ferry to Vennick leaves at nine in the morning from pier 3.", 1),
+    Piece("p1#1", "Dogs travel free of charge if they are kept on a leash.", 1),
+    Piece("p2#0", "A yacht of up to ten metres pays 14 pounds a night.", 2),
+    Piece("p2#1", "Dr. Ames keeps the harbour office on weekdays.", 2),
+)
+GERMAN = (
+    Piece("d1#0", "Hunde fahren kostenlos mit, wenn sie an der Leine geführt werden.", 1),
+    Piece("d1#1", "Katzen müssen in einer Transportbox reisen.", 1),
+)
+JAPANESE = (Piece("j1#0", "フェリーは午前9時にヴェニックに向けて出発します。", 1),)
+ARABIC = (Piece("a1#0", "تسافر الكلاب مجانا إذا كانت مقيدة بالحبل", 1),)
+
+
+def measured(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Backing:
+    (found,) = METER.measure([sentence], pieces)
+    return found
+
+
+def stands(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Standing:
+    return standing(measured(sentence, pieces).score)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "piece"),
+    [
+        ("“Dogs travel free of charge if they are kept on a leash.” [1]", "p1#1"),
+        ("“Timetable”", "p1#0"),
+        ("dogs travel **free of charge**", "p1#1"),
+        ("The ferry to Vennick leaves at nine", "p1#0"),
+    ],
+)
+def test_a_quotation_scores_one(sentence: str, piece: str) -> None:
+    assert measured(sentence) == Backing(1.0, (piece,))
+
+
+def test_a_quotation_is_that_of_the_cited_excerpt_where_two_hold_it() -> None:
+    twice = (*ENGLISH, Piece("p9#4", ENGLISH[1].text, 3))
+    assert measured("Dogs travel free of charge [1].", twice).pieces == ("p1#1",)
+    assert measured("Dogs travel free of charge [3].", twice).pieces == ("p9#4",)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pieces"),
+    [
+        ("The ferry leaves for Vennick at 9 in the morning [1].", ("p1#0",)),
+        ("On a leash, a dog travels free [1].", ("p1#1",)),
+        ("- A 10-metre yacht pays £14 a night [2]", ("p2#0",)),
+        ("Dogs travel free on a leash, and yachts pay 14 pounds a night.", ("p1#1", "p2#0")),
+        ("Pier 3.", ("p1#0",)),
+        ("| Dogs | free of charge |", ("p1#1",)),
+    ],
+)
+def test_what_the_evidence_says_in_other_words_is_supported_best_piece_first(
+    sentence: str, pieces: tuple[str, ...]
+) -> None:
+    found = measured(sentence)
+    assert found.score is not None and found.score >= SUPPORTED
+    assert set(found.pieces) == set(pieces) and len(found.pieces) == len(pieces)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A yacht of ten metres pays 99 pounds a night [2].",
+        "The ferry to Bergen leaves at nine in the morning from pier 3 [1].",
+        "Dogs do not travel free of charge when they are kept on a leash [1].",
+        "A yacht of ten metres never pays 14 pounds a night [2].",
+    ],
+)
+def test_a_number_a_name_or_a_not_that_the_evidence_lacks_keeps_it_weak(sentence: str) -> None:
+    found = measured(sentence)
+    assert found.score == LACKING and found.pieces and standing(found.score) is Standing.WEAK
+
+
+def test_a_not_that_the_evidence_has_is_no_fault() -> None:
+    pieces = (Piece("p", "Dogs may not enter the engine room of the ferry.", 1),)
+    assert stands("Dogs can't enter the ferry's engine room.", pieces) is Standing.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The captain was born in 1812 in Bergen and loved herring [1].",
+        "Bicycles need a ticket of their own.",
+        "Scottish.",
+        "<script>alert('x')</script>",
+    ],
+)
+def test_what_stands_nowhere_is_supported_by_nothing(sentence: str) -> None:
+    found = measured(sentence)
+    assert found.score is not None and found.score < WEAK and found.pieces == ()
+
+
+def test_the_limits_of_comparing_words_are_what_the_page_says() -> None:
+    """Words in another order have another meaning; nobody should take the score for more than it is."""
+    pieces = (Piece("p", "The office pays the yacht owner a fine, and Ames pays Baker.", 1),)
+    assert stands("The yacht owner pays the office a fine, and Baker pays Ames.", pieces) is Standing.SUPPORTED
+
+
+# --- what cannot be read ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pieces"),
+    [
+        ("Hunde reisen kostenlos, wenn sie an der Leine sind [1].", ENGLISH),
+        ("Hunde reisen kostenlos [1].", ENGLISH),
+        ("Les chiens voyagent gratuitement s'ils sont tenus en laisse [1].", ENGLISH),
+        ("フェリーは9時に出発します。[1]", ENGLISH),
+        ("フェリーは9時に出発します。[1]", JAPANESE),
+        ("تسافر الكلاب مجانا [1].", ENGLISH),
+        ("Dogs travel free of charge on a leash, which they are kept on.", GERMAN),
+        ("Dogs travel free.", ARABIC),
+        ("```python\nprint('herring')\n```", ENGLISH),
+        ("| fare | price |\n|---|---|", ENGLISH),
+        ("According to the documents:", ENGLISH),
+        ("Yes.", ENGLISH),
+        ("## Herring", ENGLISH),
+        ("[1]", ENGLISH),
+        ("---", ENGLISH),
+        ("", ENGLISH),
+    ],
+)
+def test_what_cannot_be_compared_gets_no_score(sentence: str, pieces: tuple[Piece, ...]) -> None:
+    assert measured(sentence, pieces) == Backing(None)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pieces", "expected"),
+    [
+        ("Hunde fahren kostenlos, wenn sie an der Leine sind [1].", GERMAN, Standing.SUPPORTED),
+        ("Katzen reisen in einer Transportbox.", GERMAN, Standing.SUPPORTED),
+        ("Für Pferde ist das Fahren auf der Autobahn verboten.", GERMAN, Standing.NONE),
+        ("تسافر الكلاب مجانا بالحبل", ARABIC, Standing.SUPPORTED),
+        ("フェリーは午前9時にヴェニックに向けて出発します。[1]", JAPANESE, Standing.SUPPORTED),
+    ],
+)
+def test_an_answer_in_the_language_of_its_evidence_is_measured(
+    sentence: str, pieces: tuple[Piece, ...], expected: Standing
+) -> None:
+    assert stands(sentence, pieces) is expected
+
+
+def test_a_short_sentence_is_in_the_language_of_the_answer() -> None:
+    both = ["Hunde fahren mit, wenn sie an der Leine geführt werden, und zwar auf dem Deck.", "Katzen per Transport."]
+    assert METER.measure(both, ENGLISH)[1] == Backing(None)
+
+
+def test_one_german_piece_among_english_ones_does_not_hide_what_is_unsupported() -> None:
+    mixed = (*ENGLISH, Piece("d1#0", GERMAN[0].text, 3))
+    assert stands("The captain was born in Bergen and loved the herring.", mixed) is Standing.NONE
+    assert stands("The captain was born in Bergen and loved the herring [3].", mixed) is Standing.UNCHECKED, "cites it"
+
+
+def test_without_evidence_nothing_is_supported() -> None:
+    assert measured("Dogs travel free.", ()) == Backing(0.0)
+    assert METER.measure([], ENGLISH) == ()
+
+
+# --- size, and files --------------------------------------------------------------------------------------------------
+
+
+def test_of_a_very_long_answer_the_first_sentences_are_measured() -> None:
+    text = "The ferry to Vennick leaves at nine in the morning. " * 2000
+    said = [text[start:end] for start, end in sentences(text)]
+    start = time.process_time()
+    found = METER.measure(said, ENGLISH * 10)
+    assert time.process_time() - start < 5
+    assert [one.score for one in found] == [1.0] * MOST + [None] * (2000 - MOST)
+
+
+def test_a_hostile_answer_takes_no_longer() -> None:
+    for sign in ("[1] ", "x", "not ", "É" * 50 + " ", "1.2.3-"):
+        text = sign * (100_000 // len(sign))
+        said = [text[start:end] for start, end in sentences(text)]
+        start = time.process_time()
+        METER.measure(said, ENGLISH)
+        assert time.process_time() - start < 5
+
+
+def test_missing_and_broken_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(EvaluatorUnavailable, match=r"expected its file rarity\.json"):
+        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH)
+    (tmp_path / "rarity.json").write_text("[]")
+    with pytest.raises(EvaluatorUnavailable, match="expected a number of documents"):
+        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH)
+
+
+def test_building_reads_nothing(tmp_path: Path) -> None:
+    WordSupport(tmp_path / "absent", STOP_WORDS)

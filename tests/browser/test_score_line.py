@@ -1,0 +1,163 @@
+"""The picture of the scores in a real browser: a mark moved by hand and by keys, and a point that leads to its card."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import ROOT, find_port
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = """
+import time
+from dataclasses import replace
+import streamlit as st
+from crag_core.reroute import reroute
+from tests.core.builders import graded, policy, trace
+from ui.render_scores import draw_scores
+
+found, grades = graded(0.83, 0.52, None, 0.1)
+found = (replace(found[0], source="<img src=x onerror=alert(1)>.md", page=7), *found[1:])
+run = trace(policy("paper"), passages=found, grades=grades)
+log = st.session_state.setdefault("log", [])
+
+def move(lower, upper, done):
+    st.session_state["at"] = (lower, upper)
+    log.append((lower, upper, done))
+
+@st.fragment
+def draw():
+    time.sleep(float(st.query_params.get("slow", 0)))
+    of = policy("paper").with_thresholds(*st.session_state.get("at", (0.4, 0.6)))
+    draw_scores(run, of, reroute(run, of), move, lambda passage: log.append(passage))
+    st.write(f"Told {len(log)} times, last {log[-1] if log else None}")
+
+draw()
+for rank, passage in enumerate(found, start=1):
+    st.header(f"Card {rank}", anchor=f"passage-{rank}")
+    st.write("Text. " * 600)
+"""
+
+
+@pytest.fixture(scope="module")
+def picture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder, port = tmp_path_factory.mktemp("picture"), find_port()
+    script = folder / "picture.py"
+    script.write_text(SCRIPT, "utf-8")
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += ["--server.port", str(port), "--server.headless", "true"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            yield _started(f"http://localhost:{port}", process, folder / "log")
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _started(url: str, process: subprocess.Popen[bytes], log: Path) -> str:
+    import threading
+
+    pause = threading.Event()
+    for _ in range(600):
+        assert process.poll() is None, log.read_text()
+        try:
+            with urlopen(f"{url}/_stcore/health", timeout=2):
+                return url
+        except (URLError, OSError):
+            pause.wait(0.1)
+    raise TimeoutError("the picture's page did not start within a minute")
+
+
+def mark(page: Page, name: str) -> Locator:
+    return page.get_by_role("slider", name=f"{name} threshold")
+
+
+def drag(page: Page, name: str, by: int, steps: int = 20) -> None:
+    """Take a mark and move it by so many pixels; the hand stays on it."""
+    box = mark(page, name).bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by, y, steps=steps)
+
+
+def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_url: str) -> None:
+    page.goto(picture_url)
+    words = page.locator("p.words")
+    expect(words).to_contain_text("CORRECT: best score 0.83 is above upper 0.60. Passage 1 decides.")
+    drag(page, "upper", 330)
+    expect(words).to_contain_text("AMBIGUOUS")  # while the hand is on it
+    expect(page.get_by_text("stays AMBIGUOUS while upper is above 0.83; from there down CORRECT")).to_be_visible()
+    drawn = float(mark(page, "upper").get_attribute("aria-valuenow") or 0)
+    assert drawn > 0.85
+    page.mouse.up()
+    expect(page.get_by_text(f"last (0.4, {drawn}, True)")).to_be_visible()
+    assert mark(page, "upper").get_attribute("aria-valuetext") == f"upper {drawn:.3f}".rstrip("0").ljust(10, "0")
+
+
+def test_a_mark_never_jumps_back_to_where_a_slow_page_believes_it_is(page: Page, picture_url: str) -> None:
+    page.goto(f"{picture_url}/?slow=0.4")
+    expect(mark(page, "upper")).to_be_visible()
+    mark(page, "upper").evaluate(
+        """flag => { window.seen = []; new MutationObserver(() => window.seen.push(Number(flag.ariaValueNow)))
+        .observe(flag, {attributes: true, attributeFilter: ["aria-valuenow"]}); }"""
+    )
+    drag(page, "upper", 100)
+    page.wait_for_timeout(300)
+    page.mouse.move(10_000, 0, steps=8)
+    page.mouse.up()
+    expect(page.get_by_text("last (0.4, 1.0, True)")).to_be_visible()
+    seen = page.evaluate("window.seen")
+    assert seen == sorted(seen) and seen[-1] == 1.0
+    told = int(page.get_by_text("Told").inner_text().split()[1])
+    assert told <= len(set(seen)), "not one message a pixel"
+
+
+def test_keys_move_a_mark_and_no_mark_passes_the_other(page: Page, picture_url: str) -> None:
+    page.goto(picture_url)
+    presses = (("ArrowRight", "0.605"), ("ArrowUp", "0.61"), ("ArrowLeft", "0.605"), ("PageUp", "0.655"))
+    for key, value in (*presses, ("End", "1"), ("Home", "0.4"), ("ArrowLeft", "0.4")):
+        mark(page, "upper").press(key)
+        expect(mark(page, "upper")).to_have_attribute("aria-valuenow", value)
+    expect(page.get_by_text("last (0.4, 0.4, True)")).to_be_visible()
+    mark(page, "lower").press("End")
+    mark(page, "lower").press("PageDown")
+    expect(page.get_by_text("last (0.35, 0.4, True)")).to_be_visible()
+    expect(mark(page, "lower")).to_have_attribute("aria-valuemax", "0.4")
+    expect(mark(page, "lower")).to_be_focused()
+
+
+def test_a_point_says_what_it_is_and_leads_to_its_card(page: Page, picture_url: str) -> None:
+    page.goto(picture_url)
+    point = page.get_by_role("button", name="Passage 1,")
+    point.hover()
+    tip = page.locator(".tip")
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text("Passage 1, <img src=x onerror=alert(1)>.md, page 7")
+    expect(tip).to_contain_text("score 0.83")
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    point.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    third = page.get_by_role("button", name="Passage 3, p3.txt. not graded. the reply holds no score")
+    expect(third).to_be_focused()
+    expect(tip).to_contain_text("the reply holds no score")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("last p3")).to_have_count(1)
+    expect(page.get_by_role("heading", name="Card 3")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Card 3")).to_be_focused()
+    expect(page.locator("table.unseen tbody tr")).to_have_count(4)

@@ -1,0 +1,193 @@
+"""An answer cut into what it claims: sentences, citations, quotations, numbers and names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.claims import (
+    cited_in,
+    claim_of,
+    content_of,
+    denies,
+    facts_of,
+    is_prose,
+    is_quotation,
+    sentences,
+    spoken,
+    stands_in,
+    terms_of,
+)
+from crag_core.language import language_of, script_of
+
+
+def cut(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It leaves at nine [1]. Dogs travel free [2].", ["It leaves at nine [1].", "Dogs travel free [2]."]),
+        ("It leaves at nine. [1] Dogs travel free. [2]", ["It leaves at nine. [1]", "Dogs travel free. [2]"]),
+        ("“Dogs travel free.” [1]\n\n“Cats pay.” [2, 3]", ["“Dogs travel free.” [1]", "“Cats pay.” [2, 3]"]),
+        ("It leaves at nine.[1][2] Dogs travel free.", ["It leaves at nine.[1][2]", "Dogs travel free."]),
+        ("They travel free (see [1]).\n[2]", ["They travel free (see [1]).\n[2]"]),
+        ("[1] It leaves at nine.", ["[1] It leaves at nine."]),
+        ("It leaves at nine.\n[1] Dogs travel free.", ["It leaves at nine.", "[1] Dogs travel free."]),
+        ("Fares:\n\n- Adults pay [1].\n- Dogs: half", ["Fares:", "- Adults pay [1].", "- Dogs: half"]),
+        ("犬は無料です。[1] 猫は箱に入れます。[2]", ["犬は無料です。[1]", "猫は箱に入れます。[2]"]),
+        ("[1]", ["[1]"]),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_a_citation_belongs_to_the_sentence_before_it(text: str, expected: list[str]) -> None:
+    assert cut(text) == expected
+
+
+@given(st.text(alphabet='aZ1 .[],;\n"“”-*#|`。', max_size=80))
+def test_sentences_stand_in_order_and_hold_every_visible_sign(text: str) -> None:
+    spans = sentences(text)
+    ends = [0, *(end for _, end in spans)]
+    assert all(before <= start < end for before, (start, end) in zip(ends, spans, strict=False))
+    gaps = [text[before:start] for before, (start, _) in zip(ends, spans, strict=False)]
+    assert not "".join([*gaps, text[ends[-1] :]]).strip()
+
+
+def test_cited_numbers_are_told_once_even_where_there_is_no_such_excerpt() -> None:
+    assert cited_in("It leaves [2], [7; 2] at nine [1,3].") == (2, 7, 1, 3)
+    assert cited_in("In [2024] and a[1234]") == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claim"),
+    [
+        ("- **Dogs** travel `free` [1].", "Dogs travel free ."),
+        ("3. Pay nine euros [2]", "Pay nine euros"),
+        ("# Pets\n\n## On board\nDogs travel free.", "Dogs travel free."),
+        ("| Dogs | free |", "Dogs free"),
+        ("## Only a heading", ""),
+        ("A snake_case name stays", "A snake_case name stays"),
+        ("[1]", ""),
+    ],
+)
+def test_a_claim_is_bare_of_marks(sentence: str, claim: str) -> None:
+    assert claim_of(sentence) == claim
+
+
+def test_code_and_the_header_of_a_table_claim_nothing() -> None:
+    assert not is_prose("```python\nprint(1)\n```") and not is_prose("| fare | price |\n|---|---|")
+    assert is_prose("| Dogs | free |") and is_prose("Dogs travel free.")
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "stands"),
+    [
+        ("Dogs travel free of charge.", "Today, dogs travel **free** of charge!", True),
+        ("dogs travel free", "Dogs travel free of charge.", False),  # three words may stand anywhere by chance
+        ("Dogs travel free at night.", "Dogs travel free of charge at night.", False),
+        ("travel free of charge", "Hot dogs travel free of chargers.", False),
+        ("フェリーは9時に出発します。", "フェリーは9時に出発します。犬は無料です。", True),
+    ],
+)
+def test_what_stands_word_for_word_is_found(claim: str, text: str, stands: bool) -> None:
+    assert stands_in(claim, spoken(text)) is stands
+
+
+def test_a_quotation_says_that_it_is_one() -> None:
+    assert is_quotation("“Dogs pay.” ") and is_quotation("„Hunde“.") and is_quotation('"Dogs"')
+    assert not is_quotation("He said “Dogs pay.” and left.") and not is_quotation("Dogs pay.")
+    assert stands_in("“Dogs pay.”", spoken("Dogs pay."), at_least=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("nine euros", "9 EUROS"),
+        ("9.50", "9,50"),
+        ("at 09:05", "at 9:05"),
+        ("5pm", "5 pm"),
+        ("the ferry's", "the ferry"),
+        ("Céloron's travels", "Celoron travelled"),
+        ("neun Hunde", "9 Hunden"),
+        ("a 10-metre yacht", "10 metre yachts a"),
+    ],
+)
+def test_words_are_compared_in_a_common_form(one: str, other: str) -> None:
+    assert terms_of(one) == terms_of(other)
+
+
+def test_different_numbers_are_different() -> None:
+    assert terms_of("14 pounds") != terms_of("41 pounds")
+    assert "2006" in terms_of("in 2006") and "2006" not in terms_of("in 2007")
+
+
+def test_what_says_nothing_by_itself_has_no_content() -> None:
+    stop = frozenset({"to", "the", "it", "is"})
+    assert content_of("According to the documents:", stop) == content_of("Yes.", stop) == content_of("—", stop) == {}
+    assert content_of("Yes, it is free", stop) == {"free": "free"}
+
+
+def test_facts_are_numbers_and_names_inside_the_sentence() -> None:
+    stop = frozenset({"the"})
+    assert facts_of("Ferries of The Northern Line leave for Vennick's pier at 9:30.", stop) == {
+        "northern",
+        "line",
+        "vennick",
+        "9",
+        "30",
+    }
+    assert facts_of("Hunde zahlen an Bord 5 Euro.", stop, has_names=False) == {"5"}
+
+
+@pytest.mark.parametrize("text", ["Dogs do not pay.", "It isn't free.", "Es ist kein Hund.", "Il n'est pas là."])
+def test_a_not_is_seen(text: str) -> None:
+    assert denies(text)
+    assert not denies("Dogs pay nothing to note.")
+
+
+@pytest.mark.parametrize("sign", ["[1] ", "a. [1] ", "- ", "**_` |", "x", "# \n", "| a |\n", "“", "1. ", "[1]"])
+def test_a_hundred_kilobytes_are_cut_in_a_moment(sign: str) -> None:
+    text = sign * (100_000 // len(sign))
+    start = time.process_time()
+    said = [text[begin:end] for begin, end in sentences(text)]
+    for one in said:
+        claim = claim_of(one)
+        facts_of(claim, ()), is_quotation(claim), cited_in(one), is_prose(one), denies(claim), content_of(claim, ())
+    assert time.process_time() - start < 5, "linear in the length; quadratic took a minute"
+
+
+# --- language ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The ferry is white and it leaves at nine.", "en"),
+        ("Die Fähre ist weiß und fährt um neun Uhr ab.", "de"),
+        ("Les chiens voyagent gratuitement dans la cabine et sur le pont.", "fr"),
+        ("Los perros viajan gratis en la cabina y por el puente.", "es"),
+        ("Köpekler için bir bilet gerekir ve bu çok ucuz.", "tr"),
+        ("Dogs.", ""),
+        ("Hetfield, Ulrich, Hammett, Trujillo", ""),
+        ("Chó được đi miễn phí nếu được giữ bằng dây xích trên tàu phà", "?"),
+        ("", ""),
+    ],
+)
+def test_a_language_is_told_by_its_little_words(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+def test_a_script_is_told_by_most_of_the_letters() -> None:
+    assert [script_of(text) for text in ("Dogs 狗", "狗は犬です", "كلاب", "собаки", "12 %", "")] == [
+        "LATIN",
+        "HIRAGANA",
+        "ARABIC",
+        "CYRILLIC",
+        "",
+        "",
+    ]

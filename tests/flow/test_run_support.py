@@ -1,0 +1,198 @@
+"""The stage "check answer" in a run: what it records, when it is left out, and that it never spoils an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from crag_core.checking import CHECK, check
+from crag_core.errors import EvaluatorUnavailable, ModelUnavailable
+from crag_core.protocols import Backing, Piece
+from crag_core.query_engine import CRAGQueryEngine
+from crag_core.run import Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import AnswerState, Edits, Step, StepState, Support
+from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel
+
+
+class FakeMeter:
+    """Finds every sentence half supported by the first piece; `asked` holds what each call was given."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.fails = fails
+        self.asked: list[tuple[list[str], tuple[Piece, ...]]] = []
+
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece]) -> tuple[Backing, ...]:
+        self.asked.append((list(sentences), tuple(pieces)))
+        if self.fails:
+            raise self.fails
+        return tuple(Backing(0.5, (pieces[0].id,)) for _ in sentences)
+
+
+def benched(meter: FakeMeter | None, **fields: object) -> Bench:
+    bench = Bench(**{"model": FakeModel()} | fields)  # type: ignore[arg-type]
+    bench.pipeline.parts = replace(bench.pipeline.parts, support=meter)
+    return bench
+
+
+def names(trace: Trace) -> list[str]:
+    return [step.name for step in trace.steps]
+
+
+def test_each_sentence_of_an_answer_is_measured_against_what_it_was_given() -> None:
+    meter = FakeMeter()
+    bench = benched(meter, model=FakeModel(answer="It leaves at nine [1]. [2] Bring a coat. [7]\n\n- Enjoy it."))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None
+    (said, pieces) = meter.asked[0]
+    assert said == ["It leaves at nine [1]. [2]", "Bring a coat. [7]", "- Enjoy it."]
+    assert [(piece.id, piece.text, piece.excerpt) for piece in pieces] == [("p1#0", USEFUL, 1)], "repetitions are out"
+    assert trace.support == (
+        Support(0, 26, 0.5, ("p1#0",), (1, 2)),
+        Support(27, 44, 0.5, ("p1#0",), (7,)),
+        Support(46, 57, 0.5, ("p1#0",)),
+    )
+    assert [trace.answer.text[one.start : one.end] for one in trace.support] == said
+    assert names(trace)[-2:] == ["answer", CHECK]
+    assert trace.steps[-1].summary == "0 of 3 sentences are supported by the evidence, 3 weakly."
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_it_costs_no_model_call() -> None:
+    with_it, without = benched(FakeMeter()).pipeline.run(QUESTION), benched(None).pipeline.run(QUESTION)
+    assert with_it.usage == without.usage and with_it.usage.calls == 1
+    assert names(with_it) == [*names(without), CHECK]
+    assert without.support is None
+
+
+def test_quotations_are_measured_too() -> None:
+    trace = benched(FakeMeter(), model=None).pipeline.run(QUESTION)
+    assert trace.support is not None and len(trace.support) == 1 and trace.support[0].cited == (1,)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EvaluatorUnavailable("rarity.json is gone.", hint="Restore it."), ModelUnavailable("away")],
+)
+def test_an_answer_that_cannot_be_measured_is_an_answer_all_the_same(error: Exception) -> None:
+    bench = benched(meter := FakeMeter(error))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert trace.support is None and trace.failure is None
+    step = trace.steps[-1]
+    assert (step.name, step.state, step.error) == (CHECK, StepState.SKIPPED, "")
+    assert step.summary == f"not measured: {error.message}" and step.hint == error.hint  # type: ignore[attr-defined]
+    meter.fails = None
+    again = bench.pipeline.resume(trace)
+    assert again.support is not None, "once it can be measured, it is"
+
+
+def test_a_bug_in_it_shows() -> None:
+    with pytest.raises(ZeroDivisionError):
+        benched(FakeMeter(ZeroDivisionError())).pipeline.run(QUESTION)
+
+
+@pytest.mark.parametrize("reply", ["CANNOT ANSWER", ""])
+def test_what_is_no_answer_is_not_measured(reply: str) -> None:
+    trace = benched(meter := FakeMeter(), model=FakeModel(answer=reply)).pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert (meter.asked, trace.support, CHECK in names(trace)) == ([], None, False)
+
+
+def test_no_evidence_no_measure() -> None:
+    trace = benched(meter := FakeMeter(), found=(), web=WebMode.OFF).pipeline.run(QUESTION)
+    assert trace.answer is not None and (meter.asked, trace.support) == ([], None)
+
+
+def test_a_stopped_or_broken_answer_is_not_measured_until_it_is_whole() -> None:
+    meter = FakeMeter()
+    bench = benched(meter, model=(model := FakeModel(answer=ModelUnavailable("away"))))
+    broken = bench.pipeline.run(QUESTION)
+    assert broken.failure is not None and (broken.support, meter.asked) == (None, [])
+    model.replies["answer"] = ANSWER
+    whole = bench.pipeline.resume(broken)
+    assert whole.support is not None and whole.failure is None and len(meter.asked) == 1
+
+
+def test_a_measured_answer_is_not_measured_again() -> None:
+    bench = benched(meter := FakeMeter())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.pipeline.resume(trace) == trace and len(meter.asked) == 1
+
+
+def test_a_new_answer_loses_what_stood_behind_the_old_one() -> None:
+    bench = benched(meter := FakeMeter())
+    adopted = bench.pipeline.adopt(bench.pipeline.run(QUESTION))
+    assert adopted.support is None and CHECK not in names(adopted)
+    again = bench.pipeline.resume(adopted)
+    assert again.support is not None and len(meter.asked) == 2
+    meter.fails = EvaluatorUnavailable("gone")
+    assert again.answer is not None
+    stale = replace(again, answer=replace(again.answer, context_key="another", text="Old."))
+    rewritten = bench.pipeline.resume(stale)
+    assert rewritten.answer is not None and rewritten.answer.text == ANSWER and rewritten.support is None
+
+
+def test_stopping_after_the_answer_does_not_break_the_run() -> None:
+    cancel = Event()
+    trace = benched(FakeMeter()).pipeline.run(QUESTION, Run(Diary(answer=cancel.set), cancel))
+    assert trace.failure is None and trace.support is not None
+
+
+def test_listener_and_observers_hear_of_it() -> None:
+    diary, observer = Diary(), Diary()
+    bench = benched(FakeMeter(), observers=(observer,))
+    trace = bench.pipeline.run(QUESTION, Run(diary))
+    assert diary.begun[-1] == CHECK and tuple(diary.done) == tuple(observer.done) == trace.steps
+
+
+def test_edits_count_as_in_the_answer() -> None:
+    bench = benched(meter := FakeMeter())
+    trace = replace(bench.pipeline.begin(QUESTION), edits=Edits(dropped=("p1",)))
+    bench.pipeline.resume(trace)
+    assert [piece.id for piece in meter.asked[0][1]] == ["p2#0"]
+
+
+# --- other ways in ----------------------------------------------------------------------------------------------------
+
+
+def test_a_streamed_answer_is_measured_when_its_stream_has_ended() -> None:
+    observer = Diary()
+    bench = benched(meter := FakeMeter(), observers=(observer,))
+    corrected = bench.pipeline.correct(bench.pipeline.begin(QUESTION))
+    assert meter.asked == [] and corrected.support is None
+    *pieces, trace = bench.pipeline.stream_answer(corrected)
+    assert "".join(map(str, pieces)).strip() == ANSWER and isinstance(trace, Trace)
+    assert trace.support is not None and names(trace)[-2:] == ["answer", CHECK]
+    assert tuple(observer.done) == trace.steps
+    assert list(bench.pipeline.stream_answer(trace)) == []
+
+
+def test_a_stream_that_breaks_off_is_not_measured() -> None:
+    bench = benched(meter := FakeMeter(), model=FakeModel(answer=ModelUnavailable("away")))
+    *_, trace = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
+    assert isinstance(trace, Trace) and trace.failure is not None and meter.asked == []
+
+
+def test_the_query_engine_gives_it_away_in_its_record() -> None:
+    for streaming in (False, True):
+        reply = CRAGQueryEngine(benched(FakeMeter()).pipeline, streaming=streaming).query(QUESTION)
+        text = "".join(getattr(reply, "response_gen", None) or [getattr(reply, "response", "")])
+        assert text.strip() == ANSWER
+        assert Trace.from_dict((reply.metadata or {})["crag"]).support is not None
+
+
+def test_a_corrected_run_without_an_answer_has_nothing_to_measure() -> None:
+    bench = benched(meter := FakeMeter())
+    corrected = bench.pipeline.correct(bench.pipeline.begin(QUESTION))
+    assert check(corrected, bench.pipeline.parts, Run()) is None and meter.asked == []
+
+
+def test_a_skipped_check_is_told_once() -> None:
+    bench = benched(FakeMeter(EvaluatorUnavailable("gone")))
+    trace = bench.pipeline.resume(bench.pipeline.run(QUESTION))
+    checks: list[Step] = [step for step in trace.steps if step.name == CHECK]
+    assert len(checks) == 1

@@ -1,0 +1,233 @@
+"""The path as it is drawn: plain text only, the right lines, and a component that behaves in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from streamlit.testing.v1 import AppTest
+
+from crag_core.reroute import reroute
+from crag_core.run import WebMode
+from crag_core.story import story
+from crag_core.trace import Trace
+from tests.browser.conftest import browser, page
+from tests.fakes import QUESTION, Bench, FakeModel, passages
+from ui.render_path import path_data
+
+__all__ = ["browser", "page"]
+
+Draw = Callable[[Any], None]
+
+PARTS = Path(__file__).parents[2] / "ui" / "parts"
+HOSTILE = "<img src=x onerror=alert(1)> **bold** [link](javascript:alert(1)) \u202etxt.exe\u0000\n# heading"
+
+
+def asked(**bench: Any) -> Trace:
+    return Bench(**bench).pipeline.run(QUESTION)
+
+
+def data_of(trace: Trace, lower: float | None = None, upper: float | None = None, **more: Any) -> dict[str, Any]:
+    policy = trace.settings.policy.with_thresholds(lower, upper)
+    return path_data(story(trace, reroute(trace, policy)), policy, **more)
+
+
+def lines(data: dict[str, Any]) -> dict[str, str]:
+    return {f"{line['from']} {line['to']}": line["how"] for line in data["lines"]}
+
+
+def texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in texts(one)]
+    return [text for one in value for text in texts(one)] if isinstance(value, list) else [value]
+
+
+# --- what the component is given ------------------------------------------------------------------------------------
+
+
+def test_hostile_text_stays_plain_text_on_one_line() -> None:
+    trace = asked(best=0.5, model=FakeModel(), found=passages(3))
+    assert trace.web is not None
+    data = data_of(replace(trace, web=replace(trace.web, query=HOSTILE * 20, provider=HOSTILE)))
+    told = {stage["id"]: stage for stage in data["stages"]}
+    assert told["rewrite"]["headline"].startswith("“<img src=x onerror=alert(1)> **bold** [link]")
+    assert "<img src=x" in told["search"]["headline"]
+    for text in texts(data):
+        assert isinstance(text, str | bool)
+        assert isinstance(text, bool) or (len(text) <= 500 and not {"\u202e", "\u0000", "\n"} & set(text))
+    assert json.loads(json.dumps(data)) == data
+
+
+def test_component_never_reads_text_as_markup() -> None:
+    source = (PARTS / "path.js").read_text("utf-8")
+    for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "DOMParser"):
+        assert way not in source
+
+
+@pytest.mark.parametrize(
+    ("best", "on", "off"),
+    [
+        (0.9, {"route refine", "refine assemble"}, {"route rewrite", "grade_web assemble", "route again"}),
+        (0.5, {"route refine", "refine assemble", "route rewrite", "grade_web assemble"}, {"again retrieve"}),
+        (0.1, {"route refine", "route rewrite", "grade_web assemble"}, {"refine assemble", "route again"}),
+    ],
+)
+def test_lines_follow_the_way_of_the_decision(best: float, on: set[str], off: set[str]) -> None:
+    how = lines(data_of(asked(best=best, model=FakeModel())))
+    assert {name: how[name] for name in on} == dict.fromkeys(on, "on")
+    assert {name: how[name] for name in off} == dict.fromkeys(off, "off")
+    assert how["retrieve grade"] == how["grade route"] == how["assemble answer"] == "on"
+
+
+def test_lines_to_what_the_record_lacks_are_neither_taken_nor_absent() -> None:
+    how = lines(data_of(asked(best=0.9), 0.95, 0.99))
+    assert {how[name] for name in ("route rewrite", "rewrite search", "grade_web assemble", "assemble answer")} == {
+        "would"
+    }
+
+
+def test_grading_that_a_rule_spares_is_passed() -> None:
+    how = lines(data_of(asked(policy="agentic", found=passages(2))))
+    assert (how["retrieve grade"], how["grade route"]) == ("on", "on")
+
+
+def test_every_state_has_a_word_and_a_shape_besides_its_colour() -> None:
+    waiting = {stage["id"]: stage for stage in data_of(asked(best=0.5, web=WebMode.ASK))["stages"]}
+    assert (waiting["search"]["state"], waiting["search"]["icon"]) == ("waiting", "wait")
+    assert waiting["search"]["tip"] == "Search web, waiting: waits for your approval"
+    correct = {stage["id"]: stage for stage in data_of(asked(best=0.9))["stages"]}
+    assert correct["search"]["tip"] == "Search web, not taken: not needed: CORRECT"
+    assert (correct["route"]["shown"], correct["route"]["tone"]) == ("CORRECT", "green")
+    assert correct["route"]["tip"] == "Route: CORRECT, overall 0.90. best score 0.90 is above upper 0.60"
+
+
+def test_page_mounts_it_once_with_this_data() -> None:
+    def script() -> None:
+        from crag_core.reroute import reroute
+        from tests.fakes import QUESTION, Bench
+        from ui.render_path import draw_path
+
+        trace = Bench(best=0.9).pipeline.run(QUESTION)
+        draw_path(trace, trace.settings.policy, reroute(trace, trace.settings.policy), on_open=print)
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    (drawn,) = [element.proto for element in app.main if getattr(element, "key", "") == "path"]
+    data = json.loads(drawn.json)
+    assert (drawn.component_name, data["sends"]) == ("crag_path", True)
+    assert data == data_of(asked(best=0.9), sends=True)
+    assert data["label"] == "The path of this run under policy Paper"
+
+
+# --- the component in a browser -------------------------------------------------------------------------------------
+
+HARNESS = """async ([source, css, html]) => {
+  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+  const host = document.body.appendChild(document.createElement("div"));
+  const root = host.attachShadow({ mode: "open" });
+  root.innerHTML = `<style>${css}</style>${html}`;
+  const below = document.body.appendChild(document.createElement("h2"));
+  Object.assign(below, { id: "scores", textContent: "Scores" });
+  below.style.marginTop = "3000px";
+  window.sent = [];
+  const setTriggerValue = (...one) => window.sent.push(one);
+  window.draw = (data) => { window.leave = module.default({ data, parentElement: root, setTriggerValue }); };
+  window.path = root.querySelector(".path");
+}"""
+HTML = '<div class="frame"><nav class="path"><ol role="list"></ol></nav></div>'
+
+
+@pytest.fixture
+def draw(page: Page) -> Draw:
+    """Draws data with the component, in a shadow root as Streamlit does."""
+    page.set_viewport_size({"width": 1000, "height": 700})
+    sources = [(PARTS / f"path.{kind}").read_text("utf-8") for kind in ("js", "css")]
+    page.evaluate(HARNESS, [*sources, HTML])
+    return lambda data: page.evaluate("data => window.draw(data)", data)
+
+
+@pytest.mark.browser
+def test_drawing_twice_changes_nothing_and_moves_nobody(page: Page, draw: Draw) -> None:
+    data = data_of(asked(best=0.5, model=FakeModel()))
+    draw(data)
+    page.get_by_role("button", name="Refine").focus()
+    before = page.evaluate("window.path.innerHTML")
+    draw(data)
+    assert page.evaluate("window.path.innerHTML") == before
+    draw(data_of(asked(best=0.5, model=FakeModel()), 0.95, 0.99))
+    assert page.evaluate("window.path.getRootNode().activeElement.textContent").startswith("Discard")
+    assert page.get_by_role("listitem").count() == 10
+    assert page.get_by_role("button", name="Search web, 2 results from Fake search").count() == 1
+
+
+@pytest.mark.browser
+def test_absent_stages_say_so_to_everybody(page: Page, draw: Draw) -> None:
+    draw(data_of(asked(best=0.9)))
+    rewrite = page.get_by_role("button", name="Rewrite, not taken: not needed: CORRECT", exact=True)
+    assert rewrite.get_attribute("title") == "Rewrite, not taken: not needed: CORRECT"
+    assert page.get_by_role("button", name="Route: CORRECT, overall 0.90").count() == 1
+
+
+@pytest.mark.browser
+def test_hostile_text_is_shown_and_runs_nowhere(page: Page, draw: Draw) -> None:
+    trace = asked(best=0.5)
+    assert trace.web is not None
+    data = data_of(replace(trace, web=replace(trace.web, query=HOSTILE, provider=HOSTILE)))
+    data["stages"][0]["icon"] = data["lines"][0]["how"] = data["lines"][0]["tone"] = '"><script>alert(1)</script>'
+    draw(data)
+    assert page.get_by_role("button", name="Rewrite, “<img src=x onerror=alert(1)> **bold**").count() == 1
+    assert page.evaluate("window.path.querySelectorAll('img, script, a, strong').length") == 0
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "odd",
+    [None, {}, [], "x", {"stages": 5}, {"stages": [None, 3, {}, {"id": None}, {"id": 1, "title": [2]}], "lines": "no"}],
+)
+def test_odd_data_never_throws(page: Page, draw: Draw, odd: Any) -> None:
+    data = data_of(asked(best=0.9))
+    draw(odd)
+    draw(data)
+    draw(odd)
+    draw({**data, "lines": [{"from": "nowhere", "to": "route", "how": "on"}, None, {}]})
+    assert page.get_by_role("listitem").count() == 10
+
+
+@pytest.mark.browser
+def test_a_click_leads_to_the_evidence_and_tells_which(page: Page, draw: Draw) -> None:
+    draw(data_of(asked(best=0.9), sends=True))
+    page.get_by_role("button", name="Grade, 3 graded").press("Enter")
+    page.wait_for_function("window.scrollY > 1000")
+    assert page.evaluate("document.activeElement.id") == "scores"
+    assert page.evaluate("window.sent") == [["opened", "grade"]]
+    draw(data_of(asked(best=0.9), sends=False))
+    page.get_by_role("button", name="Answer, quoted").click()
+    assert len(page.evaluate("window.sent")) == 1, "without a listener nothing is run again"
+
+
+@pytest.mark.browser
+def test_it_is_low_where_there_is_room_and_never_wider_than_its_place(page: Page, draw: Draw) -> None:
+    data = data_of(asked(best=0.5, model=FakeModel()))
+    draw(data)
+    assert page.evaluate("window.path.getBoundingClientRect().height") <= 150
+    for width in (860, 640, 400, 320):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.wait_for_function("window.path.querySelectorAll('.line').length === 11")
+
+
+@pytest.mark.browser
+def test_leaving_takes_everything_away_and_it_can_come_back(page: Page, draw: Draw) -> None:
+    data = data_of(asked(best=0.9))
+    draw(data)
+    page.evaluate("window.leave()")
+    assert page.evaluate("window.path.textContent") == ""
+    draw(data)
+    assert page.evaluate(
+        "[window.path.querySelectorAll('svg.lines').length, window.path.querySelectorAll('li').length]"
+    ) == [1, 10]

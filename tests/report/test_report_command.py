@@ -1,0 +1,134 @@
+"""`python -m crag_core report`: from the record of a run to a file that can be sent, or to words on what is wrong."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from crag_core.__main__ import main
+from tests.report.pages import Page, recorded
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json"
+    path.write_text(recorded().to_json(), "utf-8")
+    return path
+
+
+def page_in(path: Path) -> Page:
+    return Page(path.read_text("utf-8"))
+
+
+def test_the_report_lies_beside_the_run_unless_another_name_is_given(run_file: Path, capsys: Output) -> None:
+    assert main(["report", str(run_file)]) == 0
+    beside = run_file.with_suffix(".html")
+    assert page_in(beside).told("#verdict h2") == "CORRECT"
+    assert capsys.readouterr().out.startswith(f"{beside}: {beside.stat().st_size / 1000:.0f} kB")
+
+    other = run_file.with_name("other.htm")
+    assert main(["report", str(run_file), "-o", str(other)]) == 0
+    assert other.read_bytes() == beside.read_bytes()
+
+
+def test_a_run_from_a_pipe_goes_to_standard_output(
+    run_file: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(run_file.read_bytes())))
+    assert main(["report", "-"]) == 0
+    sys.stdout.flush()
+    shown = capfdbinary.readouterr().out
+    assert shown.startswith(b"<!doctype html>") and shown.endswith(b"</html>")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_run_that_another_shell_has_written_is_read(run_file: Path, encoding: str) -> None:
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+    run_file.write_bytes(mark + recorded(question="Was kostet die Fähre?").to_json().encode(encoding))
+    assert main(["report", str(run_file)]) == 0
+    assert page_in(run_file.with_suffix(".html")).told("h1") == "Was kostet die Fähre?"
+
+
+def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:
+    html = run_file.with_suffix(".html")
+    assert main(["report", str(run_file), "--upper", "0.95", "--cutoff", "0.85"]) == 0
+    told = page_in(html).all_told(".changed li")
+    assert told[:2] == ["Upper is 0.95 instead of 0.60.", "The cut-off for sentences is 0.85 instead of 0.30."]
+
+    assert main(["report", str(run_file), "--policy", "worst-chunk", "--preset", "conservative"]) == 0
+    told = page_in(html).all_told(".changed li")
+    assert told[0] == "The policy is Worst chunk instead of Paper." and "Upper is 0.80 instead of 0.60." in told
+
+    assert main(["report", str(run_file), "--policy", "worst-chunk"]) == 0
+    told = page_in(html).all_told(".changed li")
+    assert "Lower is 0.20 instead of 0.40." in told, "the thresholds that the evaluator of the run brings with it"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--policy", "papre"], "Unknown policy 'papre'. Did you mean 'paper'?"),
+        (["--policy", "worst-chunk", "--preset", "bold"], "Unknown preset of policy 'worst-chunk' 'bold'."),
+        (["-o", "no/such/folder/x.html"], "no/such/folder/x.html: the report cannot be written there: No such file"),
+    ],
+)
+def test_what_cannot_be_done_is_named_with_exit_code_1(
+    run_file: Path, capsys: Output, arguments: list[str], words: str
+) -> None:
+    assert main(["report", str(run_file), *arguments]) == 1
+    assert words in capsys.readouterr().err
+    assert list(run_file.parent.glob("*.html")) == []
+
+
+@pytest.mark.parametrize("arguments", [["--lower", "0.8", "--upper", "0.6"], ["--lower", "0.9"]])
+def test_thresholds_the_wrong_way_round_are_wrong_use(run_file: Path, capsys: Output, arguments: list[str]) -> None:
+    assert main(["report", str(run_file), *arguments]) == 2
+    assert "lower must not exceed upper" in capsys.readouterr().err
+
+
+def test_a_report_never_replaces_its_run(tmp_path: Path, capsys: Output) -> None:
+    path = tmp_path / "run.html"
+    path.write_text(recorded().to_json(), "utf-8")
+    assert main(["report", str(path)]) == 1
+    assert "the report would replace the run. Name another file with --output." in capsys.readouterr().err
+    assert path.read_text("utf-8") == recorded().to_json()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not valid JSON"),
+        (b"# README\n", "not valid JSON"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "expected a recorded run (JSON), found no text."),
+        (b"\xff\xfe\x00", "expected a recorded run (JSON), found no text."),
+        (b"[]", "This run has schema None"),
+        (b'{"schema": 99}', "This run has schema 99, expected one of"),
+        (b'{"schema": 2, "id": 7}', "run.id: expected str, found int 7."),
+    ],
+)
+def test_what_is_no_run_is_said_with_what_to_do(tmp_path: Path, capsys: Output, content: bytes, words: str) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    assert main(["report", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {path}: ") and words in told
+    assert "Export it again" in told or "python -m crag_core ask" in told
+
+
+@pytest.mark.parametrize(("name", "words"), [("gone.json", "No such file"), (".", "Is a directory")])
+def test_a_run_that_is_not_there_is_said_with_what_to_do(tmp_path: Path, capsys: Output, name: str, words: str) -> None:
+    assert main(["report", str(tmp_path / name)]) == 1
+    told = capsys.readouterr().err
+    assert f"expected a recorded run, found: {words}" in told and 'python -m crag_core ask "…" --json' in told
+
+
+@pytest.mark.parametrize("arguments", [[], ["run.json", "--upper", "2"], ["run.json", "--bogus"]])
+def test_wrong_use_is_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *arguments])
+    assert ended.value.code == 2

@@ -1,0 +1,212 @@
+"""Documents, questions, web pages and models are other people's: in a report all of it is text, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.report.text import clean, moment, shortened, web_address
+from crag_core.trace import Trace
+from crag_core.types import (
+    Answer,
+    AnswerState,
+    Correction,
+    CorrectionKind,
+    Grade,
+    Opinion,
+    Passage,
+    Step,
+    StepState,
+    Usage,
+    WebAttempt,
+    WebOutcome,
+    WebSearch,
+)
+from tests.core.builders import policy, strips_of, trace, web_page
+from tests.core.made_up import JUDGE
+from tests.report.pages import Page, answered, page_of, recorded, said
+
+EVIL = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)>\"'><svg/onload=alert(3)> {{ 7 * 7 }} {% raw %} "
+    "</style></title></textarea><!-- ]]> &lt;b&gt; [x](javascript:alert(4)) https://evil.example"
+)
+SHOWN = " ".join(EVIL.split())
+DISGUISED = "\x00a\x07b\x1b[31mc\u202egpj.exe\u202c\u2066d\u2069\x85\ufeff\ud800"
+
+TAGS = """
+html head meta title style body header nav main section footer h1 h2 h3 p a span b em s small q br bdi ul ol li dl dt dd
+div details summary code pre figure figcaption table caption thead tbody tfoot tr th td svg path rect circle line text
+"""
+ATTRIBUTES = """
+lang dir charset http-equiv content name class id href rel title role tabindex open scope aria-label aria-labelledby
+aria-hidden viewbox d x y x1 x2 y1 y2 r cx cy rx width height overflow
+"""
+"""Every kind of element and attribute that a report is made of."""
+
+
+def evil_run(text: str = EVIL) -> Trace:
+    """A run in which everything that comes from outside is `text`."""
+    first = Passage("p1", f"{text} One more sentence.", text, page=3, found_by=(text,), scores=((text, 0.5),))
+    second = Passage('"><b>', "مرحبا بالعالم.", "ملف.pdf", page=2)
+    web = replace(web_page("w", text), source=text, url=text)
+    grades = (
+        Grade("p1", 0.5, text, parts=((text, 0.4),), raw=text),
+        Grade('"><b>', None, cause=text, raw=text),
+    )
+    search = WebSearch(
+        *(WebOutcome.USED, text, text, text, text, (web,)), attempts=(WebAttempt(text, WebOutcome.FAILED, text),)
+    )
+    of = policy("paper")
+    of = replace(of, title=text, summary=text, source=text, ambiguous=replace(of.ambiguous, label=text))
+    run = trace(
+        of,
+        id=text,
+        created=text,
+        question=text,
+        passages=(first, second),
+        grades=grades,
+        strips=strips_of(first, (text, 0.7), ("One more sentence.", None)),
+        web=search,
+        opinions=(Opinion(replace(JUDGE, title=text), text, grades),),
+        corrections=(Correction(CorrectionKind.REFINE, text, '"><b>', text),),
+        steps=(Step(text, text, StepState.FAILED, 1.5, Usage(2, 3, 4), text, text),),
+    )
+    made = run.settings
+    card = replace(made.evaluator, title=text, scale=text, version=text)
+    made = replace(made, evaluator=card, embedding=text, writer=text, web_mode=text, prompts=text, version=text)
+    return answered(replace(run, settings=made), f"{text} [1] [99]")
+
+
+@pytest.fixture(scope="module")
+def evil() -> Page:
+    return page_of(evil_run())
+
+
+def test_nothing_but_our_own_kinds_of_elements_and_attributes_comes_out(evil: Page) -> None:
+    tags = evil.soup.find_all(True)
+    assert {tag.name for tag in tags} <= set(TAGS.split())
+    assert {name.lower() for tag in tags for name in tag.attrs} <= set(ATTRIBUTES.split())
+
+
+def test_all_of_it_is_there_as_text(evil: Page) -> None:
+    assert SHOWN in evil.head("1") and SHOWN in evil.head("w1")
+    for place in ("h1", "head title", "#passage-1 .text", "#passage-1 pre", ".answer", "#web"):
+        assert SHOWN in evil.told(place), place
+    assert evil.told("body").count(SHOWN) >= 30
+
+
+def test_links_lead_into_the_page_or_to_the_web(evil: Page) -> None:
+    web = replace(web_page("w", "x"), url='https://ok.example/?q="><script>alert(1)</script>')
+    page = page_of(recorded("paper", 0.5, 0.5, 0.1, web=WebSearch(WebOutcome.USED, "q", "me", passages=(web,))))
+    (link,) = page.soup.select("#passage-w1 .address a")
+    assert link["href"] == web.url and not page.soup.find("script")
+    for found in (page, evil):
+        assert all(a["href"].startswith(("#", "https://")) for a in found.soup.select("a"))
+        assert len(found.soup.select('a[href^="https:"]')) == len(found.soup.select('a[rel~="noreferrer"]'))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//evil.example/x"),
+        *("http://[::1", "https://", "https:///x", "ftp://a.example/", "mailto:a@b.example", "https://a b.example", ""),
+        *(
+            "\njavascript:alert(1)",
+            "java\tscript:alert(1)",
+            "https://a.example/\u202egpj",
+            "https://a.example/\x00",
+            None,
+        ),
+    ],
+)
+def test_what_is_no_address_of_the_web_is_no_link(url: str | None) -> None:
+    assert web_address(url) is None
+    web = replace(web_page("w", "x"), url=url)
+    page = page_of(recorded("paper", 0.5, 0.5, 0.1, web=WebSearch(WebOutcome.USED, "q", "me", passages=(web,))))
+    assert not page.soup.select("#passage-w1 .address a")
+
+
+@pytest.mark.parametrize("url", ["https://a.example/x?y=1#z", "http://127.0.0.1:8080/", "https://münchen.example/ä"])
+def test_an_address_of_the_web_is_a_link(url: str) -> None:
+    assert web_address(url) == url
+
+
+def test_the_page_forbids_everything_but_its_own_style_sheet(evil: Page) -> None:
+    (said,) = evil.soup.select('meta[http-equiv="Content-Security-Policy"]')
+    (sheet,) = evil.soup.select("style")
+    key = base64.b64encode(hashlib.sha256(sheet.get_text().encode()).digest()).decode()
+    assert said["content"] == f"default-src 'none'; style-src 'sha256-{key}'; base-uri 'none'; form-action 'none'"
+    assert not re.search(r"url\(|@import|expression", sheet.get_text())
+    assert not evil.soup.select("[style], [src], [srcset], link, base, form, script, iframe")
+
+
+def test_no_text_can_disguise_itself_or_break_the_file() -> None:
+    page = page_of(evil_run(DISGUISED))
+    page.html.encode()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", page.html)
+    assert "ab[31mcgpj.exed\ufffd" in page.told("h1")
+
+
+def test_other_peoples_text_has_a_direction_and_a_language_of_its_own(evil: Page) -> None:
+    for place in ("h1", "#passage-2 .text", "#passage-1 pre", ".answer"):
+        assert (evil.part(place)["dir"], evil.part(place)["lang"]) == ("auto", ""), place
+    name = evil.card("2").select("summary bdi")[0]
+    assert (name["dir"], said(name)) == ("auto", "ملف.pdf"), "the page number stands outside of the name"
+
+
+def test_ids_of_a_record_are_never_names_in_the_page(evil: Page) -> None:
+    assert all(re.fullmatch(r"[a-z0-9-]+", tag["id"]) for tag in evil.soup.select("[id]"))
+
+
+def test_markup_of_the_template_language_is_not_read(evil: Page) -> None:
+    assert "{{ 7 * 7 }} {% raw %}" in evil.told("h1") and "49" not in evil.told("h1")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text", ["# " + " " * 200_000 + "x", "#" * 200_000, "[1, " * 50_000, "\n" * 200_000, "W" * 200_000]
+)
+def test_long_strange_texts_do_not_hang(text: str) -> None:
+    run: dict[str, Any] = {
+        "passages": (Passage("p1", text, "long.txt"),),
+        "grades": (Grade("p1", 0.9),),
+        "strips": None,
+    }
+    page_of(answered(recorded(**run), text))
+
+
+def test_line_ends_of_all_systems_are_kept_as_lines() -> None:
+    assert clean("a\r\nb\rc\nd") == "a\nb\nc\nd"
+
+
+@pytest.mark.parametrize(
+    ("created", "told"),
+    [
+        ("2026-11-22T08:04:18+00:00", "22 November 2026, 08:04 UTC"),
+        ("2026-11-22T08:04:18+05:30", "22 November 2026, 02:34 UTC"),
+        ("2026-11-22T08:04:18", "22 November 2026, 08:04"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+        ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+05:00"),
+    ],
+)
+def test_a_time_is_told_in_words_and_anything_else_as_it_is(created: str, told: str) -> None:
+    assert moment(created) == told
+
+
+def test_a_beginning_is_one_line_without_marks_of_headings() -> None:
+    assert shortened("## Fares\n\nNine  euros", 80) == "Fares Nine euros"
+    assert shortened("abcdefgh", 5) == "abcd…"
+
+
+def test_an_answer_of_spaces_is_no_crash() -> None:
+    run = recorded()
+    assert run.answer is not None
+    for text in ("", " \n "):
+        blank = Answer(text, AnswerState.COMPLETE, "model-7", run.answer.context_key)
+        assert page_of(replace(run, answer=blank)).told("#answer h2") == "Answer"

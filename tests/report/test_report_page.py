@@ -1,0 +1,505 @@
+"""What a report tells: every number and every sentence of the run, and plainly what it does not hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crag_core.opinions import judged_by
+from crag_core.reroute import reroute
+from crag_core.trace import Trace
+from crag_core.types import (
+    ANSWERING,
+    TOPICAL,
+    AnswerState,
+    Edits,
+    Engine,
+    Grade,
+    Opinion,
+    Passage,
+    Retrieval,
+    Round,
+    StepState,
+    Support,
+    WebAttempt,
+    WebOutcome,
+)
+from tests.core.builders import CARD, POLICIES, even, policy, strips_of, twice
+from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
+from tests.fakes import WEB_QUERY
+from tests.report.pages import (
+    FIRST,
+    SECOND,
+    Page,
+    answered,
+    asked,
+    broken_at,
+    documents,
+    found_online,
+    page_of,
+    recorded,
+    said,
+    two_pages,
+)
+
+# --- any run --------------------------------------------------------------------------------------------------------
+
+
+def assert_whole(page: Page, run: Trace) -> None:
+    """Every passage is there with all its words, every link leads somewhere, and the headings form a tree."""
+    web = run.web.passages if run.web else ()
+    cards = page.soup.select("details.card")
+    assert len(cards) == len(run.all_passages) + len(web)
+    for card, passage in zip(cards, (*run.all_passages, *web), strict=True):
+        for mark in card.select(".n"):
+            mark.extract()
+        shown = card.select_one(".text")
+        assert shown is not None and said(shown) == " ".join(passage.text.replace("# ", "").split())
+    ids = [tag["id"] for tag in page.soup.select("[id]")]
+    assert len(ids) == len(set(ids))
+    assert {a["href"] for a in page.soup.select('a[href^="#"]')} <= {f"#{id_}" for id_ in ids}
+    levels = [int(tag.name[1]) for tag in page.soup.select("h1, h2, h3, h4")]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1, None])
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_and_every_route_can_be_reported(name: str, best: float | None) -> None:
+    run = asked(policy=name, best=best)
+    page = page_of(run)
+    assert run.decision is not None
+    assert page.told("#verdict h2").split()[0] == run.decision.action
+    assert run.decision.reason.lower() in page.told("#verdict").lower()
+    assert_whole(page, run)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_run_with_any_edits_can_be_reported_under_any_policy(data: st.DataObject) -> None:
+    made = data.draw(facts())
+    run = replace(made.record(), edits=data.draw(edits_of(made.ids)))
+    under = policy(data.draw(st.sampled_from(POLICIES)))
+    page = page_of(run, under)
+    assert_whole(page, run)
+    assert page.soup.select(f"#verdict.{reroute(run, under).decision.action.lower()}, #verdict.open")
+
+
+def test_a_report_says_what_it_is_and_when_the_run_was() -> None:
+    page = page_of(recorded())
+    assert page.told("h1") == "What does the ferry cost?"
+    assert page.told("head title") == "CORRECT: What does the ferry cost?"
+    assert "Recorded CRAG Explorer · run of 1 January 2025, 00:00 UTC" in page.told("header")
+    assert "Corrective RAG (CRAG) grades the evidence" in page.told("header")
+    assert page.part("html")["lang"] == "en"
+    assert len(page.soup.select("#reading dt")) >= 5
+
+
+def test_twenty_passages_of_a_dozen_sentences_stay_small() -> None:
+    sentences = [f"Sentence {n} of this passage says something about the ferry and its fares." for n in range(12)]
+    found = tuple(replace(documents()[0], id=f"p{n}", text=" ".join(sentences)) for n in range(20))
+    strips = tuple(s for one in found for s in strips_of(one, *((text, 0.2) for text in sentences)))
+    grades = tuple(Grade(one.id, 0.5, "a reason of the usual length", raw='{"score": 0.5}') for one in found)
+    page = page_of(answered(replace(recorded(), passages=found, grades=grades, strips=strips)))
+    assert len(page.html.encode()) < 300_000
+    assert len(page.soup.select(".text s")) == 240
+
+
+# --- verdict --------------------------------------------------------------------------------------------------------
+
+
+def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> None:
+    page = page_of(recorded("paper", 0.9, 0.5, 0.1))
+    told = page.told("#verdict")
+    assert "CORRECT" in told and "Best score 0.90 is above upper 0.60." in told
+    assert "lower 0.40, upper 0.60" in told
+    assert "2 of 5" in told and "in 2 excerpts" in told
+    assert "120 tokens" in told and "1.3 s" in told
+    assert "AMBIGUOUS if upper moves from 0.60 above 0.90 (0.30 away)" in told
+    assert not page.soup.select(".changed")
+
+
+def test_a_policy_that_has_a_name_of_its_own_for_the_action_keeps_it() -> None:
+    run = asked(policy="heuristic", best=0.9)
+    assert run.decision is not None
+    assert page_of(run).told("#verdict h2 .label") == run.decision.label != run.decision.action
+
+
+def test_notes_on_the_evidence_are_told() -> None:
+    run = recorded("paper", 0.9, 0.5, 0.1)
+    page = page_of(run, run.settings.policy.with_thresholds(cutoff=0.95))
+    assert "No sentence is kept at the cut-off 0.95: the best scores 0.90" in page.told("#verdict")
+
+
+def test_two_signals_have_two_numbers_and_two_lines() -> None:
+    found, grades = twice((0.7, 0.9), (0.2, 0.95))
+    page = page_of(replace(recorded("two-signal"), passages=found, grades=grades, strips=None))
+    assert "0.70 best answering score above upper 0.60" in _figures(page)
+    assert "0.95 best topical score above lower 0.40" in _figures(page)
+    captions = page.all_told("figcaption")
+    assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
+    assert "the first line has settled it" in captions[1]
+    assert page.all_told("#scores thead th")[1:4] == ["Score", "Answering", "Topical"]
+
+
+def _figures(page: Page) -> list[str]:
+    """Each number, its name, and what it is held against."""
+    return [f"{said(one.b)} {said(one.dt)} {said(one.span)}" for one in page.soup.select(".figures > div")]
+
+
+# --- path -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> None:
+    stations = {said(one.a): one for one in page_of(recorded("paper", 0.9, 0.5, 0.1)).soup.select(".station")}
+    assert list(stations) == [
+        *("Retrieve", "Grade", "Route", "Look again", "Refine"),
+        *("Rewrite", "Search web", "Grade web", "Assemble", "Answer"),
+    ]
+    assert "84 ms" in said(stations["Retrieve"]) and "1.2 s, 3 model calls" in said(stations["Grade"])
+    assert "correct" in stations["Route"]["class"]
+    assert "faint" in stations["Search web"]["class"] and "not taken" in said(stations["Search web"])
+
+
+def test_every_look_at_the_evidence_is_told() -> None:
+    first, *later = documents()
+    more = Round(("keyword",), (Retrieval("ferry dogs", Engine.KEYWORD, tuple(later)),), "keywords of the question")
+    run = replace(recorded("agentic", 0.1, 0.8, 0.9), passages=(first,), rounds=(more,))
+    # Description 001 lets two passages through ungraded; here they are to be graded.
+    graded = replace(run.settings.policy, fast_path=replace(run.settings.policy.fast_path, few_context=None))
+    looks = page_of(run, graded).all_told(".looks li")
+    assert looks[0].startswith("first retrieval: 1 passage; INCORRECT (Re-retrieve):")
+    assert looks[1].startswith("keyword, “ferry dogs”: 2 passages; CORRECT (Generate):")
+
+
+# --- scores ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_grade_is_a_point_and_a_row_and_what_was_not_graded_is_no_point() -> None:
+    page = page_of(recorded("paper", 0.9, None, 0.1))
+    for layout in ("wide", "narrow"):
+        points = page.soup.select(f".line.{layout} .point")
+        assert [(said(point.find_all("text")[0]), point["x"]) for point in points] == [("1", "90.0%"), ("3", "10.0%")]
+        assert ["decides" in point["class"] for point in points] == [True, False]
+    assert page.rows("#scores tbody tr") == [
+        "1 fares.pdf, page 3 | 0.90 | Correct | yes",
+        "2 cats.txt | not graded | – | –",
+        "3 bread.md | 0.10 | Incorrect | –",
+    ]
+
+
+def test_thresholds_and_bands_are_named_and_lie_where_they_belong() -> None:
+    page = page_of(recorded())
+    bands = page.soup.select(".line.wide .band")
+    assert [(band["class"][1], band["x"], band["width"]) for band in bands] == [
+        ("incorrect", "0.0%", "40.0%"),
+        ("ambiguous", "40.0%", "20.0%"),
+        ("correct", "60.0%", "40.0%"),
+    ]
+    assert page.all_told(".line.wide .band-name") == ["Incorrect", "Ambiguous", "Correct"]
+    assert page.all_told(".line.wide .mark") == ["lower 0.40", "upper 0.60", "overall 0.90"]
+    rooms = [(room["x1"], room["x2"]) for room in page.soup.select(".line.wide .room")]
+    assert rooms == [("0.0%", "60.0%"), ("40.0%", "90.0%")]
+
+
+def test_points_of_one_score_stand_above_each_other() -> None:
+    page = page_of(recorded("paper", 0.5, 0.5, 0.5))
+    heights = [point["y"] for point in page.soup.select(".line.narrow .point")]
+    assert len(set(heights)) == 3
+
+
+def test_a_weighted_sum_shows_what_it_is_made_of() -> None:
+    page = page_of(replace(recorded("heuristic"), signals=even(0.6)[:3]))
+    rows = page.rows("#scores tbody tr")
+    assert rows[0] == "keyword overlap | 0.60 | 0.30" and rows[3] == "diversity | not measured | 0.15"
+    assert "Alone it would be" not in page.told("#scores")
+
+
+# --- answer ---------------------------------------------------------------------------------------------------------
+
+
+def test_citations_lead_to_their_passages_and_a_number_that_cites_nothing_stays_text() -> None:
+    page = page_of(answered(recorded(), "Nine euros [1, 2]. More is unknown [7]."))
+    assert page.told(".answer") == "Nine euros [1] [2]. More is unknown [7]."
+    assert [a["href"] for a in page.soup.select(".answer .cite")] == ["#passage-1", "#passage-2"]
+    assert "Written by the language model model-7" in page.told("#answer")
+    assert "was not measured in this run" in page.told("#answer")
+
+
+def test_each_sentence_shows_what_supports_it() -> None:
+    text = "A dog pays nine euros [1]. Cats are free [2].\nBread is dear. "
+    support = (Support(0, 26, 0.92, ("p1#0", "p2"), (1,)), Support(27, 45, 0.4, ("p2#0",)), Support(46, 60, 0.02))
+    page = page_of(answered(recorded(support=support), text))
+    assert page.told(".answer").replace("✓", "").startswith("A dog pays nine euros [1].Sentence 1, supported (0.92)")
+    assert page.rows("#answer tbody tr") == [
+        "1 A dog pays nine euros [1]. | supported (0.92) | passage 1, sentence 1; passage 2",
+        "2 Cats are free [2]. | weakly supported (0.40) | passage 2, sentence 1",
+        "3 Bread is dear. | nothing in the evidence supports this (0.02) | none",
+    ]
+    for mark in page.soup.select(".answer .support"):
+        mark.extract()
+    assert page.part(".answer").get_text() == text, "with the space between the sentences"
+    links = [a["href"] for a in page.soup.select("#support-1 a")]
+    assert links == ["#passage-1-0", "#passage-2"]
+    assert page.part("#passage-1-0").get_text().startswith("Dogs pay nine euros.")
+
+
+def test_what_cannot_be_answered_says_why_and_shows_no_answer() -> None:
+    run = asked(best=0.1)
+    assert run.answer is not None
+    silent = replace(run, answer=replace(run.answer, text="", state=AnswerState.CANNOT_ANSWER, message="Nothing held."))
+    page = page_of(silent)
+    assert page.told(".no-answer") == "Nothing held."
+    assert not page.soup.select(".answer")
+
+
+def test_an_answer_that_broke_off_is_said_to_be_half() -> None:
+    run = recorded()
+    assert run.answer is not None
+    half = replace(run.answer, text="A dog pays", state=AnswerState.FAILED, message="The server went away.")
+    page = page_of(replace(run, answer=half))
+    assert "The answer broke off here" in page.told("#answer") and "The server went away." in page.told("#answer")
+    assert "This answer cites nothing." in page.told("#answer")
+
+
+def test_no_answer_is_said_to_be_none() -> None:
+    page = page_of(replace(recorded(), answer=None))
+    assert page.told(".no-answer") == "No answer was written."
+    assert "There is no answer to this decision." in page.told("#record")
+
+
+# --- passages -------------------------------------------------------------------------------------------------------
+
+
+def test_kept_sentences_stand_plain_and_struck_ones_struck_with_score_and_reason() -> None:
+    page = page_of(recorded("paper", 0.9, 0.5, 0.1))
+    assert page.all_told("#passage-1 .kept") == ["Dogs pay nine euros.0.90"]
+    assert page.all_told("#passage-1 .text s") == ["They stay on a lead."]
+    assert page.all_told("#passage-1 .text > .n") == ["struck out, 0.10"]
+    assert "Struck out: score is not above the cut-off 0.30 (1)." in page.told("#passage-1")
+    assert page.part("#passage-1 .text s")["title"] == "score 0.10 is not above the cut-off 0.30"
+    assert page.all_told("#passage-3 .text > .n") == ["struck out, 0.05a", "struck out, –b"]
+    assert "a score is not above the cut-off 0.30 (1); b not graded (1)." in page.told("#passage-3")
+    assert page.told("#passage-3 .text b") == "Bread"
+
+
+def test_a_passage_tells_where_it_is_from_what_it_scored_and_why() -> None:
+    page = page_of(recorded("paper", 0.9, None, 0.1))
+    assert page.head("1") == "1 fares.pdf, page 3 Score 0.90 decides used, 1 of 2 sentences, as [1]"
+    assert "tells the price" in page.told("#passage-1")
+    assert "Retrieval: cosine 0.71 · found by dense" in page.told("#passage-1")
+    assert "Could not be graded: no score in the reply" in page.told("#passage-2")
+    assert page.card("1").has_attr("open") and not page.card("3").has_attr("open")
+
+
+def test_the_evaluators_reply_is_kept_word_for_word() -> None:
+    run = recorded()
+    grades = (replace(run.grades[0], raw="Yes.\n  Sure!"), *run.grades[1:]) if run.grades else ()
+    assert page_of(replace(run, grades=grades)).part("#passage-1 pre").get_text() == "Yes.\n  Sure!"
+
+
+def test_strips_that_overlap_in_a_strange_record_show_every_word_once() -> None:
+    first = documents()[0]
+    strips = (*strips_of(first, (FIRST, 0.9)), replace(strips_of(first, (FIRST[5:20], 0.1))[0], index=1))
+    page = page_of(answered(recorded(strips=strips)))
+    assert page.told("#passage-1 .text") == f"{FIRST}0.90"
+
+
+def test_a_run_without_strips_shows_passages_whole() -> None:
+    page = page_of(answered(recorded(strips=None)))
+    assert page.told("#passage-2 .text") == SECOND
+    assert "No sentence was scored" in page.told("#record")
+
+
+# --- web ------------------------------------------------------------------------------------------------------------
+
+
+def test_web_results_come_with_query_provider_and_link() -> None:
+    attempts = (WebAttempt("DuckDuckGo", WebOutcome.RATE_LIMITED, "too many"), WebAttempt("SearXNG", WebOutcome.USED))
+    page = page_of(recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages(), attempts=attempts)))
+    told = page.told("#web")
+    assert "SearXNG answered with 2 results." in told and "dog fare (rewritten by model-7)" in told
+    assert "DuckDuckGo: rate-limited (too many)" in told
+    link = page.part("#passage-w1 .address a")
+    assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
+    assert page.told("#passage-w2 .text").startswith("Tickets are sold at the pier.")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (WebOutcome.OFF, "web search was off"),
+        (WebOutcome.REFUSED, "refused by the person who asked"),
+        (WebOutcome.PENDING, "waits for approval"),
+        (WebOutcome.EMPTY, "brought nothing (empty)"),
+        (WebOutcome.TIMED_OUT, "brought nothing (timed out). Too slow."),
+    ],
+)
+def test_a_search_without_results_says_what_came_of_it(outcome: WebOutcome, words: str) -> None:
+    run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(outcome=outcome, message="Too slow."))
+    assert words in page_of(run).told("#web")
+
+
+def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused() -> None:
+    run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages()))
+    page = page_of(run, run.settings.policy.with_thresholds(0.1, 0.4))
+    assert "They are in the record; this decision does not use them." in page.told("#web")
+    assert "not used" in page.head("w1")
+
+
+def test_no_search_is_said_to_be_none_and_whether_one_was_wanted() -> None:
+    assert "this route asks for none" in page_of(recorded("paper", 0.9, 0.5, 0.1)).told("#web")
+    assert "though this route asks for one" in page_of(recorded("paper", 0.5, 0.5, 0.1)).told("#web")
+
+
+# --- another policy, edits, another evaluator -----------------------------------------------------------------------
+
+
+def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_shown() -> None:
+    run = recorded("paper", 0.9, 0.5, 0.1)
+    page = page_of(run, run.settings.policy.with_thresholds(0.5, 0.95))
+    assert page.told("#verdict h2") == "AMBIGUOUS"
+    told = page.all_told(".changed li")
+    assert told[:2] == ["Lower is 0.50 instead of 0.40.", "Upper is 0.95 instead of 0.60."]
+    assert told[2] == "The run as taken was CORRECT: best score 0.90 is above upper 0.60."
+    assert "the same evidence; AMBIGUOUS instead of CORRECT" in told[3]
+    assert "it would not be the answer to this decision" in page.told(".no-answer")
+    assert "nine euros [1]" not in page.told("#answer")
+    assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]
+
+
+def test_another_policy_is_named() -> None:
+    told = page_of(recorded("paper"), policy("worst-chunk")).all_told(".changed li")
+    assert told[0] == "The policy is Worst chunk instead of Paper."
+
+
+def test_dropped_and_pinned_passages_are_said_so() -> None:
+    run = recorded("paper", 0.9, 0.5, 0.1)
+    page = page_of(replace(run, edits=Edits(dropped=("p1",), pinned=("p3",))))
+    told = page.all_told(".changed li")
+    assert told[0] == "1 passage dropped by hand, as if never found: 1 (fares.pdf, page 3)."
+    assert told[1] == "1 passage pinned by hand, as if graded 1.00: 3 (bread.md)."
+    assert "The run as taken was CORRECT: best score 0.90" in told[2]
+    assert "dropped by hand: counts as never found" in page.head("1")
+    assert "0.90" in page.head("1"), "the fact stays"
+    assert page.told("#passage-1 .text") == FIRST and not page.soup.select("#passage-1 .text s")
+    assert "pinned by hand" in page.head("3")
+    assert [said(row)[0] for row in page.soup.select("#scores tbody tr")] == ["2", "3"], "numbers stay, too"
+
+
+def test_edits_of_passages_that_are_not_there_are_not_told() -> None:
+    assert not page_of(replace(recorded(), edits=Edits(dropped=("gone",)))).soup.select(".changed")
+
+
+def second_opinion() -> Trace:
+    grades = (Grade("p1", 0.2, "off the point"), Grade("p2", 0.5), Grade("p3", None, cause="no number"))
+    return recorded("paper", 0.9, 0.5, 0.1, opinions=(Opinion(JUDGE, "ollama/llama", grades),))
+
+
+def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
+    page = page_of(second_opinion())
+    rows = page.rows("#opinions tbody tr")
+    assert rows[0] == (
+        "1 fares.pdf, page 3 | 0.90 Correct tells the price | 0.20 Incorrect off the point | 0.70 other bands"
+    )
+    assert rows[2].endswith("| not graded no number | –")
+    assert "different bands" in page.told("#opinions")
+    assert page.all_told("#opinions thead th")[2] == "Language model, ollama/llama lower 0.30, upper 0.70"
+    assert page.all_told("#opinions tfoot b") == ["CORRECT", "AMBIGUOUS"]
+
+
+def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> None:
+    swapped = judged_by(second_opinion(), "llm")
+    assert swapped is not None
+    told = page_of(swapped).all_told(".changed li")
+    assert told[0] == f"The grades are those of {JUDGE.title} instead of {CARD.title}."
+    assert told[1].startswith("The run as taken was CORRECT: best score 0.90")
+
+
+def test_one_evaluator_is_said_to_be_alone() -> None:
+    assert page_of(recorded()).told("#opinions") == "Second opinions No second evaluator was asked."
+
+
+# --- runs that did not come far -------------------------------------------------------------------------------------
+
+
+def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> None:
+    page = page_of(broken_at("retrieve"))
+    assert page.told("#verdict h2") == "NOT DECIDED"
+    assert "The run ended at the step “retrieve” before anything was retrieved." in page.told("#verdict")
+    assert "The store is away. Start it." in page.told(".no-answer")
+    assert "The store is away. Start it." in page.told("#record tbody")
+    assert "The run ended before anything was retrieved." in page.told("#passages")
+    assert not page.soup.select("svg .point")
+
+
+def test_a_run_that_failed_before_grading_shows_its_passages_undecided() -> None:
+    page = page_of(broken_at("grade", passages=documents()))
+    assert page.told("#verdict h2") == "NOT DECIDED"
+    assert "before the passages were graded" in page.told("#verdict")
+    assert page.told("#passage-2 .text") == SECOND
+    assert "No passage was graded." in page.told("#record")
+    assert "decides" not in page.told("#passages")
+
+
+def test_a_run_that_found_nothing_is_incorrect_and_says_so() -> None:
+    page = page_of(answered(recorded(passages=(), grades=(), strips=())))
+    assert page.told("#verdict h2") == "INCORRECT" and "Nothing was retrieved." in page.told("#verdict")
+    assert "Nothing was retrieved from the documents." in page.told("#passages")
+
+
+def test_a_run_that_waits_for_approval_says_for_what() -> None:
+    web = found_online(outcome=WebOutcome.PENDING)
+    page = page_of(replace(recorded("paper", 0.5, 0.5, 0.1, web=web), answer=None))
+    assert "the web search for “dog fare” waits for approval" in page.told(".no-answer")
+    assert "waiting" in page.told("#path")
+
+
+def test_a_stopped_run_of_the_pipeline_can_be_reported() -> None:
+    run = asked(best=0.5)
+    stopped = replace(run, answer=None, steps=(*run.steps[:-1], replace(run.steps[-1], state=StepState.STOPPED)))
+    assert "No answer was written: the run ended at the step “answer”." in page_of(stopped).told(".no-answer")
+
+
+# --- the run itself -------------------------------------------------------------------------------------------------
+
+
+def test_steps_corrections_and_settings_are_all_told() -> None:
+    run = asked(best=0.5)
+    told = page_of(run).told("#record")
+    for step in run.steps:
+        assert step.name in told and step.summary in told
+    assert f"rewrite: a search query of at most 3 words; rewritten by fake-model, with {WEB_QUERY}" in told
+    for value in (
+        run.fingerprint,
+        run.id,
+        "Fake (fake)",
+        "lower 0.400, upper 0.600",
+        "prompts test",
+        "record schema 3",
+    ):
+        assert value in told
+
+
+def test_an_opinion_of_another_kind_changes_nothing_but_its_own_part() -> None:
+    plain = recorded()
+    other = replace(plain, opinions=(Opinion(HEURISTIC, "extractive", ()),))
+    for part in ("#verdict", "#path", "#answer", "#passages"):
+        assert page_of(plain).told(part) == page_of(other).told(part)
+
+
+def test_unused_parts_of_a_grade_are_shown_once() -> None:
+    grade = Grade("p1", 0.5, parts=((ANSWERING, 0.4), (TOPICAL, 0.6), ("keyword_overlap", 0.3)))
+    page = page_of(replace(recorded(), grades=(grade,)))
+    assert page.all_told("#passage-1 .bar-name") == ["score", "answering", "topical"]
+    assert "The score is made of: keyword overlap 0.30" in page.told("#passage-1")
+
+
+def test_the_words_of_a_passage_survive_a_file_read_whole() -> None:
+    whole = Passage("p1", "Line one.\n\n\tLine two.", "whole.txt", found_by=("read_file",))
+    page = page_of(answered(recorded(passages=(whole,), grades=None, strips=None)))
+    assert page.part("#passage-1 .text").get_text() == whole.text

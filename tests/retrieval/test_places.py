@@ -1,0 +1,513 @@
+"""Real pages, real boxes: what is marked is what the passage says, and where PDFium itself says that it stands."""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image, ImageChops
+
+from crag_core.errors import DocumentMissing, DocumentRefused
+from crag_core.retrieval.aligning import align, letters_of
+from crag_core.retrieval.boxes import Box, join_letters
+from crag_core.retrieval.chunking import Source, split_pages
+from crag_core.retrieval.places import PagePicture, Places, page_picture
+from crag_core.retrieval.readers import read_document
+from crag_core.retrieval.store import PassageStore
+from crag_core.split import split
+from crag_core.types import Passage
+from tests.retrieval.fakes import WordEmbedder, write_prose
+from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_columns, print_pages
+
+WIDTH = 1000
+Letters = list[tuple[float, float, float, float]]
+
+
+def spans_of(text: str, *kept: bool) -> list[tuple[int, int, bool]]:
+    """The strips of a text; every other one is kept unless told otherwise."""
+    return [(start, end, kept[at] if kept else at % 2 == 0) for at, (start, end) in enumerate(split(text))]
+
+
+def read_page(original: bytes, page: int = 1) -> str:
+    return next(one.text for one in read_document(original, "made.pdf") if one.number == page)
+
+
+def look(original: bytes, page: int = 1, text: str = "", kept: tuple[bool, ...] = ()) -> PagePicture:
+    text = text or read_page(original, page)
+    return page_picture(original, page, text, spans_of(text, *kept), WIDTH)
+
+
+def holds(box: Box, letter: tuple[float, float, float, float]) -> bool:
+    left, top, right, bottom = letter
+    return box.left - 1 <= left <= right <= box.right + 1 and box.top - 1 <= top <= bottom <= box.bottom + 1
+
+
+def spans_at(picture: PagePicture, letters: Letters) -> set[int | None]:
+    """The spans of the boxes around these letters; every letter has exactly one."""
+    found = set()
+    for letter in letters:
+        (box,) = {box.span: box for box in picture.boxes if holds(box, letter)}.values()
+        found.add(box.span)
+    return found
+
+
+def pixels(picture: PagePicture) -> Image.Image:
+    return Image.open(io.BytesIO(picture.png)).convert("RGB")
+
+
+# --- the right words ------------------------------------------------------------------------------------------------
+
+
+def test_every_word_is_in_a_box_of_its_own_sentence() -> None:
+    original = print_pages(TEXT, width=70)
+    picture = look(original)
+    assert picture.found_share == 1.0 and (picture.page, picture.pages, picture.width) == (1, 1, WIDTH)
+    for at, sentence in enumerate(SENTENCES):
+        for word in sentence.split():
+            if TEXT.count(word) == 1:
+                assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {at}
+    assert {box.kept for box in picture.boxes if box.span == 1} == {False}
+    assert {box.kept for box in picture.boxes if box.span != 1} == {True}
+
+
+def test_words_of_others_are_in_no_box() -> None:
+    original = print_pages(f"Before all else. {TEXT} Whatever follows here.", width=70)
+    picture = look(original, text=TEXT)
+    assert picture.found_share == 1.0
+    for word in ("Before", "else", "Whatever", "here"):
+        letters = find_word(original, 1, word, WIDTH)
+        assert not any(holds(box, letter) for box in picture.boxes for letter in letters)
+
+
+def test_lines_have_a_box_each_and_words_of_a_line_share_it() -> None:
+    picture = look(print_pages(SENTENCES[0], width=40))
+    assert len(picture.boxes) == 3
+    assert all(above.bottom <= below.top + 5 for above, below in pairwise(picture.boxes))
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_turned_pages(degrees: int) -> None:
+    original = change(print_pages(TEXT, width=70), lambda page: page.set_rotation(degrees))
+    text = read_page(original)  # PDFium may read the lines of a turned page from the last one up
+    picture = look(original)
+    assert picture.found_share == 1.0
+    assert (picture.width > picture.height) == (degrees != 180)
+    for word in ("harbour", "Bicycles", "euros"):
+        (span,) = (at for at, (start, end) in enumerate(split(text)) if word in text[start:end])
+        assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {span}
+
+
+def test_cropped_pages_and_pages_whose_corner_is_elsewhere() -> None:
+    original = change(print_pages(TEXT, width=70), lambda page: page.set_cropbox(20, 500, 320, 842))
+    picture = look(original)
+    assert picture.found_share == 1.0
+    assert spans_at(picture, find_word(original, 1, "Bicycles", WIDTH)) == {1}
+
+
+def test_what_is_cut_off_is_not_said_to_be_found() -> None:
+    original = change(print_pages(TEXT, width=70), lambda page: page.set_cropbox(0, 0, 595, 600))
+    assert look(original, text=TEXT).found_share == 0.0
+
+
+def test_text_that_runs_up_and_down_the_page() -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.set_font("helvetica", size=12)
+    pdf.add_page()
+    for angle, x in ((90, 60), (-90, 120), (180, 180), (30, 60)):
+        with pdf.rotation(angle, x=x, y=200):
+            pdf.text(x, 200, f"Turned by {angle} for a reason")
+    original = bytes(pdf.output())
+    for angle in (90, -90, 180, 30):
+        picture = look(original, text=f"Turned by {angle} for a reason")
+        assert picture.found_share == 1.0
+        if angle in (90, -90):
+            (box,) = picture.boxes
+            assert box.height > 5 * box.width
+        # One box around all of a slanting line would cover half of the page.
+        assert sum(box.width * box.height for box in picture.boxes) < 40_000
+
+
+def test_columns_are_boxed_apart_and_a_passage_over_both_is_found_whole() -> None:
+    left, right = write_prose("the harbour", 12).decode(), write_prose("the tides", 12).decode()
+    original = print_columns(left, right)
+    text = read_page(original)
+    picture = look(original, text=text)
+    assert picture.found_share == 1.0
+    middle = picture.width / 2
+    assert all(box.right < middle or box.left > middle for box in picture.boxes)
+
+
+def test_broken_words_are_marked_with_their_hyphens() -> None:
+    pdf_text = "an extra\u00adordinarily long and re\u00admarkable undertaking of considerable importance"
+    original = print_pages(pdf_text, size=16, width=45)
+    text = read_page(original)
+    assert "extraordinarily" in text or "extra-ordinarily" in text
+    picture = page_picture(original, 1, text, [], WIDTH)
+    assert picture.found_share == 1.0 and {box.kept for box in picture.boxes} == {None}
+    hyphens = find_word(original, 1, "extra", WIDTH)[-1]
+    line = next(box for box in picture.boxes if holds(box, hyphens))
+    assert line.right > hyphens[2] + 4, "the hyphen after it too"
+
+
+@pytest.mark.parametrize(
+    "letters",
+    [
+        "שלום עולם וברוכים",
+        "مرحبا بالعالم",
+        "港の料金は一泊十四",
+        "ﬁne ﬂow of oﬃce",
+        "Ⅷ½ ①②",
+        "กรุงเทพมหานคร",
+        "नमस्ते दुनिया",
+        "x\u0301y\u0308z",
+        "𝐀𝐁😀c",
+    ],
+)
+def test_any_script(letters: str) -> None:
+    distinct = "".join(dict.fromkeys(letters))
+    original = print_as(distinct)
+    picture = look(original)
+    assert picture.found_share == 1.0
+    assert sum(box.width for box in picture.boxes) > 80 and all(box.height > 5 for box in picture.boxes)
+
+
+def test_ligatures_of_the_page_are_the_letters_of_the_passage() -> None:
+    picture = page_picture(print_as("oﬃce ﬁx"), 1, "office fix", [], WIDTH)
+    assert picture.found_share == 1.0
+
+
+# --- what is not quite there ----------------------------------------------------------------------------------------
+
+
+def test_a_text_that_reads_a_little_otherwise_is_found_where_it_is_the_same() -> None:
+    other = TEXT.replace("nine in the morning", "eight in the evening").replace("two euros", "3 pounds")
+    picture = look(print_pages(TEXT, width=70), text=other)
+    assert 0.7 < picture.found_share < 1.0
+    assert {box.span for box in picture.boxes} == {0, 1, 2}
+
+
+def test_a_text_from_elsewhere_is_not_found_and_nothing_is_marked() -> None:
+    picture = look(print_pages(TEXT), text="Penguins breed in colonies upon the southern ice.")
+    assert (picture.found_share, picture.boxes) == (0.0, ())
+
+
+def test_a_page_without_a_passage_is_only_drawn() -> None:
+    picture = page_picture(print_pages(TEXT), 1, "", [], WIDTH)
+    assert (picture.boxes, picture.found_share) == ((), 1.0)
+
+
+def test_a_text_over_two_pages_has_its_part_on_each() -> None:
+    one, other = write_prose("the harbour", 6).decode(), write_prose("the tides", 6).decode()
+    original = print_pages(one, other)
+    text = f"{read_page(original, 1)}\n\n{read_page(original, 2)}"
+    shares = [look(original, page, text) for page in (1, 2)]
+    assert sum(picture.found_share for picture in shares) == pytest.approx(1.0)
+    assert {box.span for box in shares[0].boxes}.isdisjoint(box.span for box in shares[1].boxes)
+
+
+def test_spans_that_do_not_fit_the_text_are_cut_to_it() -> None:
+    spans = [(-5, 3, True), (40, 10_000, False), (9_000, 9_001, True), (8, 4, True)]
+    picture = page_picture(print_pages(TEXT), 1, TEXT, spans, WIDTH)
+    assert picture.found_share == 1.0 and {box.span for box in picture.boxes} == {0, 1, None}
+
+
+@pytest.mark.parametrize(("wanted", "there"), [("", "abc"), ("abc", ""), ("", "")])
+def test_nothing_is_aligned_with_nothing(wanted: str, there: str) -> None:
+    assert align(wanted, there) == [None] * len(wanted)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abcd", min_size=11, max_size=40), st.booleans(), st.text("xyz", max_size=5)), max_size=8
+    )
+)
+def test_aligned_letters_are_equal_and_in_order(pieces: list[tuple[str, bool, str]]) -> None:
+    wanted = "".join(same + ("" if both else extra) for same, both, extra in pieces)
+    there = "".join(same + extra for same, _, extra in pieces)
+    found = align(wanted, there)
+    assert len(found) == len(wanted)
+    told = [(letter, at) for letter, at in zip(wanted, found, strict=True) if at is not None]
+    assert all(there[at] == letter for letter, at in told)
+    assert all(one < other for (_, one), (_, other) in pairwise(told))
+    if wanted in there:
+        assert None not in found
+
+
+def test_letters_remember_where_they_came_from() -> None:
+    letters = letters_of("A-ﬁ \u00adé\n\x02Ω")
+    assert (letters.text, letters.places) == ("AfieΩ", (0, 2, 2, 5, 8))
+
+
+def test_letters_apart_are_not_joined() -> None:
+    def at(left: float, top: float, span: int | None = None) -> Box:
+        return Box(left, top, left + 8, top + 12, span=span)
+
+    row = [at(0, 0), at(8, 0), at(22, 0)]
+    assert len(join_letters(row)) == 1
+    assert len(join_letters([*row, at(60, 0)])) == 2, "the next cell of a table"
+    assert len(join_letters([*row, at(0, 14)])) == 2, "the next line"
+    assert len(join_letters([at(0, 0, 1), at(8, 0, 2)])) == 2, "the next sentence"
+    assert len(join_letters([at(30, 0), at(22, 0), at(14, 0)])) == 1, "from right to left"
+    assert len(join_letters([at(0, 0), at(0, 12), at(0, 24), at(8, 24)])) == 2, "down the page, then along"
+    assert join_letters([]) == []
+
+
+# --- the picture ----------------------------------------------------------------------------------------------------
+
+
+def test_marks_are_drawn_around_the_letters_and_nowhere_else() -> None:
+    original = print_pages(TEXT, width=70)
+    bare, picture = page_picture(original, 1, "", [], WIDTH), look(original)
+    changed = ImageChops.difference(pixels(bare), pixels(picture)).convert("L").point(lambda level: 255 * (level > 0))
+    for box in picture.boxes:
+        changed.paste(0, (int(box.left) - 5, int(box.top) - 1, int(box.right) + 6, int(box.bottom) + 4))
+    assert changed.getbbox() is None
+    for box in picture.boxes:
+        corner = (int(box.left) + 1, int((box.top * 3 + box.bottom) / 4))
+        assert pixels(bare).getpixel(corner) != pixels(picture).getpixel(corner)
+
+
+def dark_share(picture: PagePicture, box: Box, height: float) -> float:
+    """How much of a row of a box, so far down, is darker than any fill."""
+    row = pixels(picture).convert("L")
+    at = round(box.top + height * box.height)
+    columns = range(int(box.left) + 1, int(box.right))
+    return sum(row.getpixel((x, at)) < 180 for x in columns) / len(columns)
+
+
+def test_kept_and_struck_differ_without_colour() -> None:
+    picture = look(print_pages("Nnnn nnnn nnnn. Nnnn nnnn nnnn.", size=20), kept=(True, False))
+    kept, struck = (next(box for box in picture.boxes if box.kept is how) for how in (True, False))
+    assert dark_share(picture, kept, 1.0) > 0.9 > 0.1 > dark_share(picture, struck, 1.0), "a line below what is kept"
+    assert dark_share(picture, struck, 0.5) > 0.9 > dark_share(picture, kept, 0.5), "a line through what is struck"
+
+
+def test_letters_stay_black_where_kept_and_readable_where_struck() -> None:
+    picture = look(print_pages("Nnnn nnnn nnnn. Nnnn nnnn nnnn.", size=30), kept=(True, False))
+    for box in picture.boxes:
+        piece = pixels(picture).convert("L").crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
+        darkest, ground = piece.getextrema()
+        assert (darkest < 5 if box.kept else 60 < darkest < 125) and ground > 190, "black, or faded"
+
+
+def test_white_letters_on_a_dark_ground_are_marked_too() -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("helvetica", size=20)
+    pdf.set_fill_color(60, 40, 20)
+    pdf.set_text_color(255)
+    pdf.cell(100, 20, "Item and value", fill=True)
+    original = bytes(pdf.output())
+    bare, picture = page_picture(original, 1, "", [], WIDTH), look(original)
+    (box,) = picture.boxes
+    spot = (int(box.left) + 2, int(box.top) + 2)
+    before, after = pixels(bare).getpixel(spot), pixels(picture).getpixel(spot)
+    assert after[1] - before[1] > 20, "greener"
+    assert pixels(picture).convert("L").getextrema()[1] == 255
+
+
+def test_colours_are_those_of_the_page() -> None:
+    picture = pixels(page_picture(draw(b"1 0.5 0 rg 0 0 612 792 re f"), 1, "", [], 100))
+    red, green, blue = picture.getpixel((50, 50))
+    assert red > 250 and 120 < green < 135 and blue < 5
+
+
+@pytest.mark.parametrize(
+    ("size", "wide"), [((1, 14_400), False), ((14_400, 1), True), ((14_400, 14_400), True), ((0.001, 0.001), True)]
+)
+def test_pages_of_any_shape_give_pictures_of_bounded_size(size: tuple[float, float], wide: bool) -> None:
+    picture = page_picture(draw(b"0 0 1 1 re f", *size), 1, "words", [], 1400)
+    assert 1 <= picture.width <= 1400 and 1 <= picture.height <= 8_000
+    assert picture.width * picture.height <= 6_100_000 and (picture.width == 1400) == wide
+
+
+# --- what cannot be shown -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [0, -1, 2, 10**9])
+def test_a_page_that_is_not_there(page: int) -> None:
+    with pytest.raises(DocumentMissing, match="from 1 to 1") as missing:
+        look(print_pages(TEXT), page, TEXT)
+    assert missing.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.7 broken", b"\x89PNG", print_pages(TEXT)[:300]])
+def test_a_file_that_is_no_sound_pdf_is_refused_with_advice(content: bytes) -> None:
+    with pytest.raises(DocumentRefused, match="cannot be drawn") as refusal:
+        page_picture(content, 1, TEXT, [], WIDTH)
+    assert refusal.value.hint
+
+
+def test_a_page_that_takes_too_long_to_draw_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    curves = b"".join(b"%d %d m 0 700 600 0 %d 700 c S\n" % (n % 600, n % 700, n % 500) for n in range(5_000))
+    monkeypatch.setattr("crag_core.retrieval.sheets._DRAWING_SECONDS", 0.0)
+    with pytest.raises(DocumentRefused, match="takes longer") as refusal:
+        page_picture(draw(b"9 w\n" + curves), 1, "", [], WIDTH)
+    assert refusal.value.hint
+    monkeypatch.undo()
+    assert look(print_pages(TEXT)).found_share == 1.0, "and the next one is drawn"
+
+
+def test_drawing_and_reading_in_many_threads(tmp_path: Path) -> None:
+    original = print_pages(TEXT, width=70)
+
+    def work(turn: int) -> float:
+        return look(original, text=TEXT).found_share if turn % 2 else float(len(read_document(original, "made.pdf")))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(work, range(12))) == {1.0}
+
+
+def test_hostile_documents_give_a_picture_or_an_error_of_ours(shared_documents: Path) -> None:
+    for path in sorted((shared_documents / "hostile").glob("*.pdf")):
+        try:
+            picture = page_picture(path.read_bytes(), 1, TEXT, spans_of(TEXT), 300)
+        except DocumentRefused as refusal:
+            assert refusal.hint
+        else:
+            assert pixels(picture).size == (picture.width, picture.height)
+
+
+def test_passages_of_the_shared_documents_are_found(shared_documents: Path) -> None:
+    paths = sorted((shared_documents / "ok").glob("*.pdf"))
+    assert paths
+    for path in paths:
+        original = path.read_bytes()
+        nodes = split_pages(read_document(original, path.name), Source("0" * 32, path.name, 1, 1, ""))
+        # Of a long document six from all over it: all of them would take a minute.
+        for node in nodes[:: len(nodes) // 6 + 1]:
+            picture = page_picture(original, int(node.metadata["page_label"]), node.text, spans_of(node.text), 400)
+            assert picture.found_share > 0.99, (path.name, node.text[:80])
+
+
+# --- documents of the index -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def places(store: PassageStore) -> Places:
+    return Places(store)
+
+
+def index(store: PassageStore, name: str, content: bytes) -> tuple[Passage, ...]:
+    (done,) = store.ingest([(name, content)])
+    return store.passages_of(done.document_id)
+
+
+def test_a_passage_is_shown_on_its_page_and_nowhere_else(store: PassageStore, places: Places) -> None:
+    _, passage = index(store, "two.pdf", print_pages("Something else.", TEXT))
+    assert places.has_pages(passage)
+    spans = spans_of(passage.text)
+    own, other = places.picture(passage, spans), places.picture(passage, spans, page=1)
+    assert (own.page, own.pages, own.found_share) == (2, 2, 1.0) and {box.span for box in own.boxes} == {0, 1, 2}
+    assert (other.page, other.boxes) == (1, ())
+
+
+def test_a_file_read_whole_is_marked_on_all_of_its_pages(store: PassageStore, places: Places) -> None:
+    from crag_core.retrieval.hybrid import HybridRetriever
+
+    first, _ = index(store, "two.pdf", print_pages(TEXT, "The tides turn twice a day. Mind the gap between them."))
+    (whole,) = HybridRetriever(store, WordEmbedder()).read_files([first.document_id])
+    pictures = [places.picture(whole, spans_of(whole.text), page) for page in (1, 2)]
+    assert [{box.span for box in picture.boxes} for picture in pictures] == [{0, 1, 2}, {3, 4}]
+    assert places.picture(whole, ()).page == 1
+    around = places.surroundings(whole)
+    assert around is not None and (around.before, around.after, around.starts, around.ends) == ("", "", True, True)
+
+
+def test_a_page_is_drawn_once_for_the_same_marks(
+    store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[int] = []
+
+    def draw_and_note(*arguments: object) -> PagePicture:
+        drawn.append(1)
+        return page_picture(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("crag_core.retrieval.places.page_picture", draw_and_note)
+    passage, _ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
+    spans = spans_of(passage.text)
+    assert places.picture(passage, spans) is places.picture(passage, spans)
+    assert len(drawn) == 1
+    places.picture(passage, spans_of(passage.text, False, False, False))
+    places.picture(passage, spans, page=2)
+    places.picture(passage, (), page=2)
+    assert len(drawn) == 3, "other marks are another picture; a page without any is the same one"
+
+
+def test_what_is_remembered_is_bounded(store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    passage, *_ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
+    size = len(places.picture(passage, ()).png)
+    monkeypatch.setattr("crag_core.retrieval.places._MOST_KEPT", size + 10)
+    first = places.picture(passage, ())
+    places.picture(passage, spans_of(passage.text))
+    assert places.picture(passage, ()) is not first
+
+
+def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places: Places) -> None:
+    (passage,) = index(store, "one.pdf", print_pages(TEXT))
+    places.picture(passage, ())
+    store.delete(passage.document_id)
+    with pytest.raises(DocumentMissing, match="not in the index"):
+        places.picture(passage, ())
+    assert places.surroundings(passage) is None
+
+
+def test_a_document_of_earlier_days_says_so(store: PassageStore, places: Places, tmp_path: Path) -> None:
+    (passage,) = index(store, "one.pdf", print_pages(TEXT))
+    (tmp_path / "index" / "originals" / passage.document_id).unlink()
+    with pytest.raises(DocumentMissing, match="before originals were kept"):
+        places.picture(passage, ())
+    assert places.surroundings(passage) is not None, "its text is there all the same"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.pdf.txt", "a.docx"])
+def test_formats_without_pages(places: Places, name: str) -> None:
+    assert not places.has_pages(Passage("0-0", TEXT, name, document_id="0" * 32))
+
+
+def test_surroundings_are_the_document_around_the_passage(store: PassageStore, places: Places) -> None:
+    content = write_prose("the harbour and everything that happens in it", 90)
+    document = " ".join(content.decode().split())
+    passages = index(store, "long.txt", content)
+    assert len(passages) > 5
+    for passage in passages:
+        around = places.surroundings(passage)
+        assert around is not None
+        whole = " ".join(f"{around.before}{passage.text}{around.after}".split())
+        assert whole in document, "what neighbours repeat is shown once, and nothing is left out"
+        assert (around.starts, around.ends) == (document.startswith(whole), document.endswith(whole))
+        assert around.starts or 1_400 < len(around.before) <= 1_500
+        assert around.ends or 1_400 < len(around.after) <= 1_500
+        assert around.starts or around.before[:1].isspace(), "no word is cut"
+        assert around.ends or document[document.index(whole) + len(whole)].isspace()
+
+
+@pytest.mark.parametrize("size", [0, 1_499, 1_500, 1_501, 5_000])
+def test_a_text_without_gaps_is_cut_where_it_is(store: PassageStore, size: int) -> None:
+    from crag_core.retrieval.surroundings import surround
+
+    before, passage, after = (
+        Passage(f"d-{at}", text, "a.txt", ordinal=at) for at, text in enumerate(("x" * size, "Here.", "y" * size))
+    )
+    document = tuple(one for one in (before, passage, after) if one.text)
+    around = surround(passage, document, list)
+    assert around is not None
+    assert len(around.before) <= 1_500 and len(around.after) <= 1_500
+    assert (around.starts, around.ends) == ((size < 1_500,) * 2)
+
+
+def test_a_passage_that_reads_otherwise_now_has_no_surroundings(store: PassageStore, places: Places) -> None:
+    passage, *_ = index(store, "a.txt", write_prose("ropes"))
+    assert places.surroundings(passage) is not None
+    assert places.surroundings(replace(passage, text="Other words.")) is None
+    assert places.surroundings(replace(passage, document_id="not an id")) is None

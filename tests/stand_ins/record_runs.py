@@ -1,0 +1,87 @@
+"""Records the runs of data/runs over the sample documents: `python -m tests.stand_ins.record_runs`.
+
+The decisions are the application's own. Web pages come from a practice server on this machine, since a recording must
+not hold other people's texts; they are written below.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+from crag_core.build import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.config import Config
+from crag_core.pipeline import Pipeline
+from crag_core.run import Run, WebMode
+from crag_core.trace import Trace
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.searxng_server import SearXNGServer
+
+FOLDER = DATA / "runs"
+PAGES = {
+    "paternity": [
+        WebResult(
+            "Paternity leave in the United Kingdom, in short",
+            "https://practice.example/paternity-leave",
+            "Statutory paternity leave in the United Kingdom is one or two weeks. Statutory pay is a flat weekly rate "
+            "or 90 per cent of average earnings, whichever is lower. Many employers pay these weeks in full.",
+        ),
+        WebResult(
+            "How ferry companies compare: leave for new parents",
+            "https://practice.example/ferry-crews-and-leave",
+            "Of nine ferry companies asked, four pay two weeks of paternity leave in full, and two pay four weeks. The "
+            "others pay the statutory rate.",
+        ),
+    ],
+    "blight": [
+        WebResult(
+            "Late blight on tomatoes",
+            "https://practice.example/late-blight",
+            "Late blight spreads on wet leaves. Protect tomato plants from late blight with a roof against rain, water "
+            "them at the root, and take off the lowest leaves. Remove plants that are ill at once.",
+        ),
+        WebResult(
+            "Tomatoes on the balcony",
+            "https://practice.example/balcony-tomatoes",
+            "A pot of ten litres is enough for one tomato plant. It wants six hours of sun a day.",
+        ),
+    ],
+}
+
+
+def main() -> None:
+    listed = tomllib.loads((FOLDER / "runs.toml").read_text("utf-8"))["run"]
+    with tempfile.TemporaryDirectory() as home:
+        sample = [(path.name, path.read_bytes()) for path in sorted((DATA / "sample").iterdir())]
+        Workbench(Config(home=Path(home))).store.ingest(sample)
+        for one in listed:
+            trace = record(one, Path(home))
+            text = json.dumps(trace.to_dict(), ensure_ascii=False, indent=0)
+            (FOLDER / one["file"]).write_text(text + "\n", "utf-8")
+            print(f"{one['file']}: {trace.decision and trace.decision.action}, {len(text) // 1000} kB")
+
+
+def record(one: dict[str, str], home: Path) -> Trace:
+    with SearXNGServer(PAGES.get(one.get("pages", ""), [])) as server:
+        settings = Config(home=home, web_providers="searxng", searxng_url=server.url, cache="off", audit="off")
+        workbench = Workbench(settings)
+        pipeline = _pipeline(workbench, one, one.get("evaluator"))
+        # The name tells from a link that this run is a recorded one.
+        trace = pipeline.resume(replace(pipeline.begin(one["question"]), id=f"demo-{Path(one['file']).stem}"))
+        if one.get("second"):
+            trace = _pipeline(workbench, one, one["second"]).second_opinion(trace, Run())
+    return trace
+
+
+def _pipeline(workbench: Workbench, one: dict[str, str], evaluator: str | None) -> Pipeline:
+    policy = workbench.policies[one["policy"]]
+    judge = evaluator or default_evaluator(policy, "extractive")
+    web = WebMode.AUTO if one.get("pages") else WebMode.OFF
+    return workbench.pipeline(Choice(suit(policy, judge), judge, web=web))
+
+
+if __name__ == "__main__":
+    main()
