@@ -53,7 +53,7 @@ def _draw_story() -> None:
     with st.container(key="answer"):
         _draw_answers(view)
     st.subheader("Scores against thresholds", anchor="scores")
-    draw_scores(trace, policy, routed, on_move=_move)
+    draw_scores(trace, policy, routed, on_move=shown.move)
 
 
 def _asks_for_approval(view: View) -> bool:
@@ -127,11 +127,6 @@ def _feedback_of(view: View) -> Callable[[Passage], None] | None:
         draw_passage_feedback(passage.id, label.mark if label else None, labelling.label_passage)
 
     return draw
-
-
-def _move(lower: float, upper: float, done: bool) -> None:
-    shown.move(lower, upper)
-    shown.redraw()
 
 
 def _drop(passage_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -70,9 +70,14 @@ def undo() -> None:
         state.use_settings_of(taken)
 
 
-def redraw() -> None:
-    """For a callback: redraw what depends on thresholds and evidence; on the Ask page nothing else."""
-    drawn = [key for key in (STORY, THRESHOLDS, EVIDENCE) if key in st.session_state.get("fragments", ())]
+def redraw(but: Collection[str] = ()) -> None:
+    """For a callback: redraw what depends on thresholds and evidence; on the Ask page nothing else.
+
+    A slider that was not moved by hand takes up what a callback has set only when the whole page is redrawn.
+    """
+    drawn = [
+        key for key in (STORY, THRESHOLDS, EVIDENCE) if key not in but and key in st.session_state.get("fragments", ())
+    ]
     st.rerun(drawn if STORY in drawn else "app")
 
 
@@ -86,9 +91,16 @@ def forget_drawn() -> None:
     st.session_state["fragments"] = []
 
 
-def move(lower: float, upper: float) -> None:
-    """Put the thresholds elsewhere; for a callback."""
-    st.session_state["thresholds"] = (lower, upper)
+def move(lower: float, upper: float, done: bool) -> None:
+    """For a callback: put the thresholds elsewhere, with `done` in the sidebar too, which takes the whole page.
+
+    Until then they are held apart: a slider that learns of a value without showing it sends back its old one.
+    """
+    st.session_state["moving"] = None if done else (lower, upper)
+    if done:
+        st.session_state["thresholds"] = (lower, upper)
+        st.rerun()
+    redraw(but=(THRESHOLDS,))
 
 
 def decide_by(evaluator: str) -> None:

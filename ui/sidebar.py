@@ -94,12 +94,12 @@ def _draw_thresholds() -> None:
 
 def _start_thresholds() -> None:
     state.start_thresholds()
-    shown.redraw()
+    st.rerun()
 
 
 def _use_preset(name: str) -> None:
     state.use_preset(name)
-    shown.redraw()
+    st.rerun()
 
 
 def _draw_presets(policy: Policy) -> None:

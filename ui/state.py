@@ -104,7 +104,7 @@ def change_settings(**changes: Any) -> None:
 
 def policy() -> Policy:
     """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
-    lower, upper = sorted(st.session_state["thresholds"])
+    lower, upper = sorted(st.session_state.get("moving") or st.session_state["thresholds"])
     chosen = policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
