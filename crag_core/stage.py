@@ -54,9 +54,9 @@ PLACES = {
     "rewrite": ("Rewrite", "web", ("rewrite",)),
     "search": ("Search web", "web", ("search",)),
     "grade_web": ("Grade web", "web", ("grade web",)),
-    "assemble": ("Assemble", "answer", ("assemble",)),
-    "answer": ("Answer", "answer", ("answer",)),
-    "check": ("Check", "answer", ("check",)),
+    "assemble": ("Assemble", "answers", ("assemble",)),
+    "answer": ("Answer", "answers", ("answer",)),
+    "check": ("Check", "answers", ("check",)),
 }
 """Of every stage by its id, in order: title, anchor, and the steps of the record that carry it out."""
 

@@ -47,7 +47,8 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
     scores = [grade.score for grade in grades if grade.score is not None]
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
-    best = f", best {readable(max(scores))[0]}" if scores else ""
+    # Where two signals decide, the combined score is none of the numbers that the route tells.
+    best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
     return stage("grade", StageState.TAKEN, f"{count} graded{best}", f"by {trace.settings.evaluator.title}")
 
 

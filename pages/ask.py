@@ -27,7 +27,7 @@ def suggest(question: str) -> None:
     ask(question)
 
 
-def draw_question(busy: bool) -> None:
+def draw_question(busy: bool, has_examples: bool) -> None:
     with st.form("ask_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Your question",
@@ -41,7 +41,7 @@ def draw_question(busy: bool) -> None:
             st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         draw_pins(busy)
-        if busy or view is not None:
+        if has_examples:
             with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
                 draw_suggestions()
         draw_earlier(busy)
@@ -73,9 +73,10 @@ def draw_welcome() -> None:
 router.enter("pages/ask.py")
 job = state.job()
 view = shown.view() if job is None else None
-if view is None and job is None:
+is_welcome = view is None and job is None
+if is_welcome:
     st.title("What does the evidence say?", anchor=False)
-draw_question(busy=job is not None)
+draw_question(busy=job is not None, has_examples=not is_welcome)
 draw_warming()
 if problem := state.take_report():
     st.error(plain(problem), icon=":material/error:")

@@ -27,8 +27,7 @@ from crag_core.support import (
 from crag_core.trace import Trace
 from crag_core.types import Answer, Excerpt, Origin, Support
 from ui.render_passages import anchor
-from ui.render_sentences import clean
-from ui.text import shortened
+from ui.text import clean, shortened
 
 SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✕", Standing.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence

@@ -11,9 +11,9 @@ from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import ANSWERING, TOPICAL, Edits, Grade, Origin, Passage, Scores, StripVerdict
 from ui.render_heads import Head
-from ui.render_sentences import clean, deciding_cutoff
+from ui.render_sentences import deciding_cutoff
 from ui.render_signals import QUESTIONS, told_deciding
-from ui.text import counted, link, plain
+from ui.text import clean, counted, link, plain
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
 

@@ -67,6 +67,7 @@ def _keep(view: View, label: Label | None, *, is_kept: bool) -> None:
         history.add_label(label)
     except CragError as error:
         state.report(str(error))
+        st.rerun()  # the whole page, which has the place for it
 
 
 def _now() -> str:

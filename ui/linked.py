@@ -43,16 +43,19 @@ def follow() -> None:
         _open(found, asked)
 
 
+@st.fragment(key=shown.SHARING)
 def draw_sharing(busy: bool) -> None:
-    """The buttons that send a run and open one that was sent."""
+    """The buttons that send what is on the page, also after a threshold was moved, and open what was sent."""
+    shown.mark_drawn(shown.SHARING)
     view = shown.view()
-    if view is not None and not busy:
-        history = state.workbench().history
-        is_kept = history.is_on and not history.problem
-        no_link = "" if is_kept or demo_of(view.taken.id) else history.problem or "runs are not kept (CRAG_HISTORY)"
-        draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link, report.render)
-    with st.popover("Open a record", icon=":material/file_open:", type="tertiary", disabled=busy):
-        draw_import(_take, f"record_{st.session_state.setdefault('records', 0)}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        if view is not None and not busy:
+            history = state.workbench().history
+            is_kept = history.is_on and not history.problem
+            no_link = "" if is_kept or demo_of(view.taken.id) else history.problem or "runs are not kept (CRAG_HISTORY)"
+            draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link, report.render)
+        with st.popover("Open a record", icon=":material/file_open:", type="tertiary", disabled=busy):
+            draw_import(_take, f"record_{st.session_state.setdefault('records', 0)}")
 
 
 def _take(found: Trace) -> None:

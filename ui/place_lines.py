@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crag_core.types import StripVerdict
-from ui.render_sentences import clean
+from ui.text import clean
 
 AROUND, PASSAGE, KEPT, STRUCK, GAP = "around", "passage", "kept", "struck", "gap"
 _SAID = {AROUND: "", PASSAGE: "", KEPT: "kept", STRUCK: "struck out"}

@@ -16,7 +16,6 @@ _MADE_BY: Mapping[str, tuple[str, ...]] = {
     "retrieve again": ("rounds",),
     "score strips": ("strips",),
     "extract": ("extractions",),
-    "rewrite": ("web",),
     "search": ("web",),
     "assemble": ("context", "corrections"),
     "answer": ("answer",),

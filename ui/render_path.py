@@ -14,7 +14,7 @@ from crag_core.story import Stage, StageState, Story, story
 from crag_core.trace import Trace
 from crag_core.types import Handling
 from ui.render_verdict import COLOURS
-from ui.text import CONTROL, counted, shortened
+from ui.text import clean, counted, shortened
 
 _LONGEST = 240  # characters
 _PARTS = Path(__file__).parent / "parts"
@@ -144,4 +144,4 @@ def _total(told: Story) -> str:
 
 def _clean(text: str) -> str:
     """On one line, at most as long as a tooltip, without marks that turn the direction of what follows."""
-    return shortened(" ".join(CONTROL.sub("", text).split()), _LONGEST)
+    return shortened(clean(text), _LONGEST)

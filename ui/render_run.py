@@ -50,8 +50,8 @@ def _draw_story() -> None:
     draw_verdict(trace, policy, routed)
     draw_path(trace, policy, routed)
     draw_course(trace, routed)
-    with st.container(key="answer"):
-        _draw_answers(view)
+    st.html('<span id="answers"></span>')
+    _draw_answers(view)
     st.subheader("Scores against thresholds", anchor="scores")
     draw_scores(trace, policy, routed, on_move=shown.move)
 
@@ -109,8 +109,8 @@ def _draw_evidence() -> None:
         suited=lambda card: state.suited(policy.name, card.name),
         has_model=st.session_state["model"] != EXTRACTIVE,
     )
+    st.html('<span id="record"></span>')
     with st.expander("How this run went, and its record", icon=":material/receipt_long:"):
-        st.html('<span id="record"></span>')
         draw_record(trace)
     if passage := shown.take_place():
         verdicts = [one for one in routed.knowledge.verdicts if one.strip.passage_id == passage.id]

@@ -13,7 +13,7 @@ from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import Handling, Origin, Passage, StripVerdict
-from ui.text import CONTROL
+from ui.text import clean
 
 _PARTS = Path(__file__).parent / "parts"
 _HEADING = re.compile(r"#{1,6}\s+\S")
@@ -70,11 +70,6 @@ def deciding_cutoff(trace: Trace, policy: Policy, routed: Reroute, origin: Origi
     else:
         is_refined = handling is Handling.REFINE or (handling is Handling.EXTRACT and trace.extractions is None)
     return policy.strips.cutoff if is_refined else None
-
-
-def clean(text: str) -> str:
-    """One line, without control and direction-changing characters: no text can disguise itself."""
-    return " ".join(CONTROL.sub("", text).split())
 
 
 def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> dict[str, Any]:

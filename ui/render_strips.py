@@ -13,8 +13,8 @@ from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import Origin, Passage, StripVerdict
-from ui.render_sentences import clean, deciding_cutoff
-from ui.text import counted, plain, shortened
+from ui.render_sentences import deciding_cutoff
+from ui.text import clean, counted, plain, shortened
 
 _ROW = 34  # pixels
 _SPREAD = 0.32

@@ -13,7 +13,8 @@ from crag_core.trace import Trace
 from crag_core.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from ui import score_remarks
 from ui.score_remarks import NOT_GRADED, evaluators, name
-from ui.score_words import Mark, clean, sentences, tell_marks, told
+from ui.score_words import Mark, sentences, tell_marks, told
+from ui.text import clean
 
 Anchor = Callable[[Passage, int], str]
 """Where on the page the card of a passage of this rank is."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from crag_core.policy import Policy
 from crag_core.trace import Trace
 from crag_core.types import ANSWERING, TOPICAL, Decision, EvaluatorCard, Grade, Origin, Passage
-from ui.score_words import clean
-from ui.text import shortened
+from ui.text import clean, shortened
 
 NOT_GRADED = "not graded"
 _LONGEST = 200  # characters of a grader's reason

@@ -9,12 +9,12 @@ from crag_core.figures import readable
 from crag_core.policy import Aggregation, Policy
 from crag_core.stability import Interval, Stability
 from crag_core.types import Action, Decision
+from ui.text import clean
 
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
 
 _MOST_NAMED = 6  # passages in a sentence
-_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,6 @@ class Mark:
     below: Action | None
     above: Action | None
     told: str
-
-
-def clean(text: str) -> str:
-    """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself."""
-    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in _JOINERS)
 
 
 def told(value: float, *limits: float) -> str:

@@ -15,8 +15,8 @@ from crag_core.trace import Trace
 from crag_core.types import Edits, Passage
 from ui import state
 
-STORY, THRESHOLDS, EVIDENCE = "story", "thresholds", "evidence"
-"""Keys of the fragments that a moved threshold redraws, in the order in which they are drawn."""
+STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
+"""Keys of the fragments that a moved threshold redraws, what is looked at first."""
 _MOST_EARLIER = 30
 
 
@@ -75,20 +75,26 @@ def redraw(but: Collection[str] = ()) -> None:
 
     A slider that was not moved by hand takes up what a callback has set only when the whole page is redrawn.
     """
-    drawn = [
-        key for key in (STORY, THRESHOLDS, EVIDENCE) if key not in but and key in st.session_state.get("fragments", ())
-    ]
+    there = st.session_state.get("fragments", set()) - set(but)
+    drawn = [key for key in (STORY, THRESHOLDS, EVIDENCE, SHARING) if key in there]
     st.rerun(drawn if STORY in drawn else "app")
+
+
+def slide() -> None:
+    """For the sliders of the sidebar, moved by hand: they decide, and no longer a mark in the picture."""
+    st.session_state["moving"] = None
+    redraw()
 
 
 def mark_drawn(key: str) -> None:
     """A fragment is on the page since the last full run of the script."""
-    st.session_state.setdefault("fragments", []).append(key)
+    st.session_state.setdefault("fragments", set()).add(key)
 
 
 def forget_drawn() -> None:
-    """For app.py, at the start of a full run."""
-    st.session_state["fragments"] = []
+    """For app.py, at the start of a full run; a mark that was never let go falls back to the sidebar's thresholds."""
+    st.session_state["fragments"] = set()
+    st.session_state["moving"] = None
 
 
 def move(lower: float, upper: float, done: bool) -> None:

@@ -69,7 +69,7 @@ def _draw_thresholds() -> None:
         format="%.3f",
         key="thresholds",
         bind="query-params",
-        on_change=shown.redraw,
+        on_change=shown.slide,
         help="Moving them decides again at once, from what was recorded. No model is called.",
     )
     st.slider(
@@ -80,7 +80,7 @@ def _draw_thresholds() -> None:
         0.01,
         key="strips",
         bind="query-params",
-        on_change=shown.redraw,
+        on_change=shown.slide,
         help="Sentences that do not score above it are struck out, where the policy refines.",
     )
     policy = state.policy()

@@ -220,7 +220,7 @@ def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice
         while warming.is_running and not run.cancel.wait(0.1):
             pass
         done = carry_on(pipeline, begun, run)
-        with suppress(CragError):  # the Settings page tells that nothing can be kept; the run is there all the same
+        with suppress(CragError):  # the health box tells; the run is there all the same
             history.save(done)
         return done
 

@@ -7,8 +7,17 @@ from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)(?=:)|\bwww(?=\.)|(?<=\w)(?=@)", re.IGNORECASE)
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """What no page should be given: control and direction-changing characters, and halves of pairs."""
+_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
+
+
+def clean(text: str) -> str:
+    """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself.
+
+    For what goes to a component as text; `plain` is for Markdown.
+    """
+    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in _JOINERS)
 
 
 def plain(text: str) -> str:
@@ -18,7 +27,7 @@ def plain(text: str) -> str:
     or icon survives. Web and mail addresses are linked by the browser's renderer even so; an invisible word joiner in
     them prevents it. Control and direction-changing characters are dropped, so that no text can disguise itself.
     """
-    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(CONTROL.sub("", text).split()))
+    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(_CONTROL.sub("", text).split()))
     return _PUNCTUATION.sub(r"\\\1", unlinked)
 
 

@@ -209,4 +209,4 @@ def test_an_answer_of_spaces_is_no_crash() -> None:
     assert run.answer is not None
     for text in ("", " \n "):
         blank = Answer(text, AnswerState.COMPLETE, "model-7", run.answer.context_key)
-        assert page_of(replace(run, answer=blank)).told("#answer h2") == "Answer"
+        assert page_of(replace(run, answer=blank)).told("#answers h2") == "Answer"

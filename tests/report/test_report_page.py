@@ -226,8 +226,8 @@ def test_citations_lead_to_their_passages_and_a_number_that_cites_nothing_stays_
     page = page_of(answered(recorded(), "Nine euros [1, 2]. More is unknown [7]."))
     assert page.told(".answer") == "Nine euros [1] [2]. More is unknown [7]."
     assert [a["href"] for a in page.soup.select(".answer .cite")] == ["#passage-1", "#passage-2"]
-    assert "Written by the language model model-7" in page.told("#answer")
-    assert "was not measured in this run" in page.told("#answer")
+    assert "Written by the language model model-7" in page.told("#answers")
+    assert "was not measured in this run" in page.told("#answers")
 
 
 def test_each_sentence_shows_what_supports_it() -> None:
@@ -235,7 +235,7 @@ def test_each_sentence_shows_what_supports_it() -> None:
     support = (Support(0, 26, 0.92, ("p1#0", "p2"), (1,)), Support(27, 45, 0.4, ("p2#0",)), Support(46, 60, 0.02))
     page = page_of(answered(recorded(support=support), text))
     assert page.told(".answer").replace("✓", "").startswith("A dog pays nine euros [1].Sentence 1, supported (0.92)")
-    assert page.rows("#answer tbody tr") == [
+    assert page.rows("#answers tbody tr") == [
         "1 A dog pays nine euros [1]. | supported (0.92) | passage 1, sentence 1; passage 2",
         "2 Cats are free [2]. | weakly supported (0.40) | passage 2, sentence 1",
         "3 Bread is dear. | nothing in the evidence supports this (0.02) | none",
@@ -262,8 +262,8 @@ def test_an_answer_that_broke_off_is_said_to_be_half() -> None:
     assert run.answer is not None
     half = replace(run.answer, text="A dog pays", state=AnswerState.FAILED, message="The server went away.")
     page = page_of(replace(run, answer=half))
-    assert "The answer broke off here" in page.told("#answer") and "The server went away." in page.told("#answer")
-    assert "This answer cites nothing." in page.told("#answer")
+    assert "The answer broke off here" in page.told("#answers") and "The server went away." in page.told("#answers")
+    assert "This answer cites nothing." in page.told("#answers")
 
 
 def test_no_answer_is_said_to_be_none() -> None:
@@ -368,7 +368,7 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     assert told[2] == "The run as taken was CORRECT: best score 0.90 is above upper 0.60."
     assert "the same evidence; AMBIGUOUS instead of CORRECT" in told[3]
     assert "it would not be the answer to this decision" in page.told(".no-answer")
-    assert "nine euros [1]" not in page.told("#answer")
+    assert "nine euros [1]" not in page.told("#answers")
     assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]
 
 
@@ -488,7 +488,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
 def test_an_opinion_of_another_kind_changes_nothing_but_its_own_part() -> None:
     plain = recorded()
     other = replace(plain, opinions=(Opinion(HEURISTIC, "extractive", ()),))
-    for part in ("#verdict", "#path", "#answer", "#passages"):
+    for part in ("#verdict", "#path", "#answers", "#passages"):
         assert page_of(plain).told(part) == page_of(other).told(part)
 
 

@@ -1,0 +1,76 @@
+"""axe-core in the real browser finds nothing serious or critical, whatever is open, in both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE, ask, upload
+
+GRAVE = ("serious", "critical")
+SETTLED = """() => new Promise((done) => {
+  let last = performance.now();
+  const watch = new MutationObserver(() => { last = performance.now(); });
+  watch.observe(document.body, { subtree: true, childList: true, attributes: true });
+  const look = () => performance.now() - last > 500 ? (watch.disconnect(), done()) : setTimeout(look, 50);
+  look();
+})"""
+"""Half a second without a change: what fades in or out has done so."""
+
+
+def check(page: Page, where: str) -> None:
+    page.mouse.move(1, 1)
+    page.evaluate(SETTLED)
+    found = Axe().run(page).response["violations"]
+    told = [
+        f"{where}: {one['id']} at {node['target']}: {node['failureSummary']}"
+        for one in found
+        if one["impact"] in GRAVE
+        for node in one["nodes"]
+    ]
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_grave_on_the_ask_page(
+    browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    upload(page, empty_app, lighthouse)
+    check(page, "documents")
+    page.goto(empty_app)
+    expect(page.get_by_label("Your question")).to_be_visible()
+    check(page, "welcome")
+    ask(page, "How high is the tower of the lighthouse?")
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    check(page, "run")
+    page.get_by_role("button", name="Drop").first.click()
+    expect(page.get_by_text("dropped by you").first).to_be_visible()
+    for closed in page.locator("[data-testid=stExpander] summary").all():
+        closed.click()
+    check(page, "changed run, everything open")
+    page.get_by_role("button", name="Share").click()
+    expect(page.get_by_text("A link to this decision")).to_be_visible()
+    check(page, "share")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Show in the document").first.click()
+    expect(page.get_by_role("dialog").get_by_text("lighthouse.pdf").first).to_be_visible()
+    check(page, "document")
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "title"), [("policies", "One set of scores, every policy"), ("settings", "Settings")])
+def test_nothing_grave_on_the_other_pages(browser: Browser, empty_app: str, theme: str, name: str, title: str) -> None:
+    context = browser.new_context(color_scheme=theme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(f"{empty_app}/{name}")
+    expect(page.get_by_role("heading", name=title)).to_be_visible(timeout=PATIENCE)
+    check(page, name)
+    context.close()
