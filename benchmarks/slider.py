@@ -1,0 +1,129 @@
+"""From a pressed key on a threshold slider to the changed verdict on the screen, in a real Chromium at 20 passages.
+
+Beside it the same for the smallest Streamlit page with a slider and a line of text: what the framework itself takes.
+
+Run: python benchmarks/slider.py (needs requirements-dev.txt and a Chromium; a minute)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUESTION = "What did the founders pay for their very first boat?"
+PASSAGES, TIMES = 20, 20
+SMALLEST = """
+import streamlit as st
+st.header(f"At {st.slider('Threshold', 0.0, 1.0, 0.5, 0.005):.3f}")
+"""
+PATIENCE = 120_000  # milliseconds
+
+WATCH = """(told) => {
+  const text = () => document.querySelector(told)?.textContent;
+  const before = text();
+  let start = 0;
+  addEventListener("keydown", () => { start = performance.now(); }, { once: true, capture: true });
+  window.taken = new Promise((done) => {
+    const watch = new MutationObserver(() => {
+      if (!start || text() === before) return;
+      watch.disconnect();
+      requestAnimationFrame(() => done(performance.now() - start));
+    });
+    watch.observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+}"""
+"""Milliseconds from the next key to the frame that draws another text in an element."""
+
+
+@contextmanager
+def serve(script: Path, home: Path, **environment: str) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += ["--server.port", port, "--server.headless", "true"]
+    variables = {**os.environ, "CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", **environment}
+    process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    try:
+        yield f"http://localhost:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def open_page(browser: Browser, url: str) -> Page:
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(PATIENCE)
+    for _ in range(300):
+        try:
+            page.goto(url)
+            return page
+        except Exception:  # the server is not up yet
+            time.sleep(0.2)
+    raise SystemExit(f"Nothing answers at {url}.")
+
+
+def measure(page: Page, slider: Locator, told: str) -> list[float]:
+    """Milliseconds of `TIMES` keys, one way and back; the first two warm up."""
+    slider.focus()
+    taken = []
+    for turn in range(TIMES + 2):
+        page.evaluate(WATCH, told)
+        page.keyboard.press("ArrowLeft" if turn % 4 < 2 else "ArrowRight")
+        taken.append(float(page.evaluate("window.taken")))
+        page.wait_for_timeout(1000)
+    return taken[2:]
+
+
+def measure_smallest(browser: Browser, home: Path) -> list[float]:
+    script = home / "smallest.py"
+    script.write_text(SMALLEST, "utf-8")
+    with serve(script, home) as url:
+        page = open_page(browser, url)
+        return measure(page, page.get_by_role("slider"), "h2")
+
+
+def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
+    with serve(ROOT / "app.py", home, CRAG_TOP_K=str(PASSAGES), CRAG_WEB="off") as url:
+        page = open_page(browser, url)
+        page.get_by_label("Your question").fill(QUESTION)
+        page.get_by_role("button", name="Ask").last.click()  # waits until the sample documents are indexed
+        page.get_by_role("heading", name="Scores against thresholds").wait_for()
+        page.wait_for_timeout(5000)
+        verdict = "[data-testid=stMain] [data-testid=stLayoutWrapper]:has(> div h2)"
+        sidebar = page.get_by_role("slider", name="end Thresholds")
+        mark = page.get_by_role("slider", name="upper threshold")
+        return {
+            "slider in the sidebar": measure(page, sidebar, verdict),
+            "mark in the picture": measure(page, mark, verdict),
+        }
+
+
+def main() -> None:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        floor = measure_smallest(browser, Path(folder))
+        rows = {"smallest Streamlit page": floor, **measure_ours(browser, Path(folder))}
+        browser.close()
+    print(f"key to changed verdict, {PASSAGES} passages, {TIMES} keys, milliseconds")
+    print(f"{'':<26}{'median':>8}{'largest':>9}{'ratio of medians':>18}")
+    for name, taken in rows.items():
+        print(f"{name:<26}{median(taken):>8.0f}{max(taken):>9.0f}{median(taken) / median(floor):>18.1f}")
+
+
+if __name__ == "__main__":
+    main()
