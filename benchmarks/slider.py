@@ -100,7 +100,9 @@ def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
     with serve(ROOT / "app.py", home, CRAG_TOP_K=str(PASSAGES), CRAG_WEB="off") as url:
         page = open_page(browser, url)
         page.get_by_label("Your question").fill(QUESTION)
-        page.get_by_role("button", name="Ask").last.click()  # waits until the sample documents are indexed
+        page.get_by_test_id("stFormSubmitButton").get_by_role(
+            "button"
+        ).click()  # waits until the sample documents are indexed
         page.get_by_role("heading", name="Scores against thresholds").wait_for()
         page.wait_for_timeout(5000)
         verdict = "[data-testid=stMain] [data-testid=stLayoutWrapper]:has(> div h2)"

@@ -136,7 +136,7 @@ def upload(page: Page, url: str, *files: Path) -> None:
 
 def ask(page: Page, question: str) -> None:
     page.get_by_label("Your question").fill(question)
-    page.get_by_role("button", name="Ask", exact=False).last.click()
+    page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
 
 
 def _answers(url: str) -> bool:
