@@ -20,7 +20,9 @@ def add() -> None:
 
 router.enter("pages/documents.py")
 st.title("Documents", anchor=False)
-st.markdown(f"{SUPPORTED}. They are kept and searched here; passages go only to the model that the sidebar names.")
+st.markdown(
+    f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; passages go only to the model that the sidebar names."
+)
 draw_warming()
 indexing = state.indexing()
 busy = indexing is not None and indexing.is_running

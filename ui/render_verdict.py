@@ -71,7 +71,7 @@ def _flips(trace: Trace, policy: Policy, decision: Decision) -> str:
     if near:
         told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
         return " · ".join(f":material/swap_horiz: {line}" for line in told)
-    bound = "; each moves only as far as the other" if decision.topical is not None else ""
+    bound = ", since they cannot pass each other" if decision.topical is not None else ""
     return f":material/lock: No single threshold can change this decision{bound}."
 
 

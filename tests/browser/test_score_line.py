@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -46,6 +47,11 @@ for rank, passage in enumerate(found, start=1):
     st.header(f"Card {rank}", anchor=f"passage-{rank}")
     st.write("Text. " * 600)
 """
+
+
+SEEN = """flag => { window.seen = []; new MutationObserver(() => window.seen.push(Number(flag.ariaValueNow)))
+  .observe(flag, {attributes: true, attributeFilter: ["aria-valuenow"]}); }"""
+"""Keeps every value that a mark is drawn at."""
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +117,7 @@ def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_u
 def test_a_mark_never_jumps_back_to_where_a_slow_page_believes_it_is(page: Page, picture_url: str) -> None:
     page.goto(f"{picture_url}/?slow=0.4")
     expect(mark(page, "upper")).to_be_visible()
-    mark(page, "upper").evaluate(
-        """flag => { window.seen = []; new MutationObserver(() => window.seen.push(Number(flag.ariaValueNow)))
-        .observe(flag, {attributes: true, attributeFilter: ["aria-valuenow"]}); }"""
-    )
+    mark(page, "upper").evaluate(SEEN)
     drag(page, "upper", 100)
     page.wait_for_timeout(300)
     page.mouse.move(10_000, 0, steps=8)
@@ -124,6 +127,21 @@ def test_a_mark_never_jumps_back_to_where_a_slow_page_believes_it_is(page: Page,
     assert seen == sorted(seen) and seen[-1] == 1.0
     told = int(page.get_by_text("Told").inner_text().split()[1])
     assert told <= len(set(seen)), "not one message a pixel"
+
+
+def test_a_mark_that_came_back_stays_there_when_the_answer_for_its_detour_comes_late(
+    page: Page, picture_url: str
+) -> None:
+    page.goto(f"{picture_url}/?slow=0.3")
+    expect(mark(page, "upper")).to_be_visible()
+    mark(page, "upper").evaluate(SEEN)
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        mark(page, "upper").press(key)
+        page.wait_for_timeout(350)
+    expect(page.get_by_text("last (0.4, 0.605, True)")).to_be_visible()
+    page.wait_for_timeout(1000)
+    drawn = [value for value, _ in groupby(page.evaluate("window.seen"))]
+    assert drawn == [0.605, 0.61, 0.605]
 
 
 def test_keys_move_a_mark_and_no_mark_passes_the_other(page: Page, picture_url: str) -> None:

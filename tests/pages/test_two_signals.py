@@ -71,7 +71,7 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert "First the best answering score: CORRECT if it reaches upper." in text
     assert "Flips to CORRECT if upper moves from 0.50 down to 0.31" in text
     app.slider(key="thresholds").set_value((0.4, 0.5)).run()
-    assert "No single threshold can change this decision; each moves only as far as the other." in shown(app)
+    assert "No single threshold can change this decision, since they cannot pass each other." in shown(app)
 
 
 def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callable[..., None]) -> None:

@@ -31,6 +31,7 @@ class Picture {
     this.root = root;
     this.at = {}; // the thresholds as drawn
     this.held = null; // the name of the mark in a hand, or on the keys
+    this.told = []; // thresholds that were sent and not answered yet
     this.sentAt = -Infinity;
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(root);
@@ -49,6 +50,7 @@ class Picture {
   update(data) {
     const before = this.data;
     this.data = data;
+    this.told.splice(0, this.told.findIndex((sent) => this.isAnswer(sent)) + 1);
     this.takeThresholds();
     const shape = JSON.stringify([data.lines.map((line) => [line.part, line.marks, line.bands]), data.can_move]);
     if (shape !== this.shape) this.build();
@@ -62,19 +64,19 @@ class Picture {
     clearTimeout(this.settling);
     if (this.held) return;
     const left = this.sentAt + SETTLE - performance.now();
-    if (this.isExpecting && !this.isAnswered() && left > 0) {
+    if ((this.told.length || this.timer) && left > 0) {
       this.settling = setTimeout(() => {
         this.takeThresholds();
         this.paint();
       }, left);
       return;
     }
-    this.isExpecting = false;
+    this.told = [];
     this.at = Object.fromEntries(this.data.marks.map((mark) => [mark.name, mark.value]));
   }
 
-  isAnswered() {
-    return this.data.marks.every((mark) => mark.value === this.at[mark.name]);
+  isAnswer(sent) {
+    return this.data.marks.every((mark) => mark.value === sent[mark.name]);
   }
 
   // --- the parts that stay ------------------------------------------------------------------------------------------
@@ -365,7 +367,6 @@ class Picture {
     this.held = null;
     if (this.hasMoved) {
       this.isDone = true;
-      this.isExpecting = !this.isAnswered();
       this.tell();
     } else {
       this.takeThresholds();
@@ -382,6 +383,8 @@ class Picture {
       this.timer = setTimeout(() => this.tell(), left);
       return;
     }
+    this.timer = null;
+    this.told.push(this.at);
     this.sentAt = performance.now();
     this.send("moved", { ...this.at, done: Boolean(this.isDone) });
     this.isDone = false;
