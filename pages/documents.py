@@ -21,7 +21,8 @@ def add() -> None:
 router.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(
-    f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; passages go only to the model that the sidebar names."
+    f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; "
+    "passages go only to the model that the sidebar names."
 )
 draw_warming()
 indexing = state.indexing()
