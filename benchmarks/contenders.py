@@ -36,7 +36,8 @@ def names(folder: Path = MODEL) -> tuple[str, ...]:
     return tuple(name for name in NAMES if is_trained or name != CROSS_ENCODER)
 
 
-def build(name: str, embedder: Embedder, folder: Path = MODEL) -> Evaluator:
+def build(name: str, embedder: Embedder, folder: Path = MODEL, *, trusts_cosines: bool = False) -> Evaluator:
+    """As the application builds it, but that the trained one works out every cosine itself unless told otherwise."""
     stop_words = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
     if name == "heuristic":
         return HeuristicEvaluator(SignalMeter(stop_words))
@@ -46,7 +47,7 @@ def build(name: str, embedder: Embedder, folder: Path = MODEL) -> Evaluator:
         return EmbeddingEvaluator(embedder)
     from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 
-    trained: Evaluator = CrossEncoderEvaluator(folder, stop_words)
+    trained: Evaluator = CrossEncoderEvaluator(folder, stop_words, trusts_cosines=trusts_cosines)
     return trained
 
 
@@ -91,7 +92,7 @@ def grade(
 ) -> Graded:
     """Each question's passages graded in one call, with the cosine that a retriever would have recorded.
 
-    Strips go without, as in a run; the trained evaluator reads no cosine.
+    Strips go without, as in a run; the trained evaluator works it out itself.
     """
     name = evaluator.card.name
     needs_cosines = reads_cosines(name) and not task.is_strips

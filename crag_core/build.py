@@ -26,7 +26,7 @@ from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
 from crag_core.protocols import Evaluator, LanguageModel, SearchPause, WebSearcher
-from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
@@ -164,7 +164,8 @@ class Workbench:
 
     def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
         if name == "cross-encoder":
-            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words)
+            is_same = self.embedder.name == DEFAULT_MODEL
+            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words, trusts_cosines=is_same)
         if name == "embedding":
             return evaluators.EmbeddingEvaluator(self.embedder)
         if name == "heuristic":

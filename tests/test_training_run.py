@@ -95,6 +95,7 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     assert "AUROC" in told and "ECE" in told
     assert {file.name for file in shipped.iterdir()} == {
         "model.onnx",
+        "embedder.onnx",
         "tokenizer.json",
         "rarity.json",
         "evaluator.json",

@@ -1,10 +1,11 @@
 """Calibrate a trained model: `python -m training.calibrate --weights FILE --out FOLDER`.
 
-Writes everything that ships but the model card: the quantised graph, the tokenizer, the rarity of words, and
-evaluator.json with the digests of the three and the two signals. Both are logistic regressions over the two logits and
-the coverage of the question's words, fitted on half of the questions of the validation pairs, none of which was
-trained on, and reported on the other half. Each signal is calibrated at even odds: as much weight on pairs that have it
-as on pairs that do not, and within each the same on passages that answer, are on topic only, and are off topic.
+Writes everything that ships but the model card: both quantised graphs, the tokenizer, the rarity of words, and
+evaluator.json with the digests of the four and the two signals. Both are logistic regressions over the two logits, the
+coverage of the question's words, and the cosine of the base model's vectors, fitted on half of the questions of the
+validation pairs, none of which was trained on, and reported on the other half. Each signal is calibrated at even odds:
+as much weight on pairs that have it as on pairs that do not, and within each the same on passages that answer, are on
+topic only, and are off topic.
 """
 
 from __future__ import annotations
@@ -26,13 +27,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from crag_core.evaluators.coverage import coverage
-from crag_core.evaluators.model_files import FRAME, MODEL, RARITY, SETTINGS, TOKENIZER, VERSION, Fusion
+from crag_core.evaluators.model_files import (
+    EMBEDDER,
+    FRAME,
+    MODEL,
+    RARITY,
+    SETTINGS,
+    TOKENIZER,
+    VERSION,
+    Fusion,
+)
 from crag_core.evaluators.pair_reader import open_reader
 from crag_core.evaluators.windows import cut_windows
 from training.encoding import MAX_TOKENS
-from training.export import export, quantize
+from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere
-from training.model import RetrievalEvaluator
+from training.model import RetrievalEvaluator, TextEmbedder
 from training.pairs import Pair, known_pairs, read_rows
 from training.rarity import write_rarity
 from training.train import base_folder
@@ -40,12 +50,13 @@ from training.train import base_folder
 QUESTION_TOKENS, OVERLAP = 96, 48
 SOURCES = ("squad2", "nq", "selqa", "ares_nq", "ares_hotpotqa", "ares_wow")
 """Medical questions name their subject in one pattern, claims and clozes are no questions."""
+_SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
 STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the shipped graph says of pairs: (pairs, 3), answering logit, topical logit, coverage."""
+    """What the shipped graphs say of pairs: (pairs, 4), answering logit, topical logit, coverage, cosine."""
 
     features: np.ndarray
     answering: np.ndarray
@@ -58,10 +69,10 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     base = base_folder(options.base)
     if options.weights:
-        _write_graph(base, options.weights, options.out)
+        _write_graphs(base, options.weights, options.out)
         (options.out / TOKENIZER).write_bytes((base / "tokenizer.json").read_bytes())
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
-    plain = Fusion(0.0, 1.0, 0.0, 0.0)
+    plain = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
     _write_settings(options.out, plain, plain)
     reading = read_pairs(options.out, _validation(options.data, options.limit))
     answering = fit(reading, reading.answering)
@@ -76,8 +87,7 @@ def fit(reading: Reading, labels: np.ndarray) -> Fusion:
     chosen = ~np.isnan(labels) & (reading.halves == 0)
     model = LogisticRegression(C=10.0, max_iter=1000)
     model.fit(reading.features[chosen], labels[chosen], sample_weight=_weights(reading, labels)[chosen])
-    answering, topical, covered = (round(float(weight), 4) for weight in model.coef_[0])
-    return Fusion(round(float(model.intercept_[0]), 4), answering, topical, covered)
+    return Fusion(*(round(float(weight), 4) for weight in (model.intercept_[0], *model.coef_[0])))
 
 
 def report(name: str, fusion: Fusion, reading: Reading, labels: np.ndarray) -> None:
@@ -106,8 +116,10 @@ def read_pairs(folder: Path, pairs: Sequence[Pair]) -> Reading:
         question = asked.ids[:QUESTION_TOKENS]
         windows = cut_windows(reader.pieces(pair.passage), MAX_TOKENS - FRAME - len(question), OVERLAP)
         weights = reader.rarity.weigh(pair.question, stop_words)
-        read = reader.read(question, [window.ids for window in windows], Event())
-        rows.append(max((a, t, coverage(weights, w.text)) for (a, t), w in zip(read, windows, strict=True)))
+        ids = [window.ids for window in windows]
+        read, cosines = reader.read(question, ids, Event()), reader.cosines(question, ids, Event())
+        found = zip(read, windows, cosines, strict=True)
+        rows.append(max((a, t, coverage(weights, window.text), cosine) for (a, t), window, cosine in found))
     return Reading(
         np.array(rows),
         np.array([np.nan if pair.answering is None else pair.answering for pair in pairs]),
@@ -133,16 +145,19 @@ def _validation(data: Path, limit: int) -> list[Pair]:
     return random.sample(pairs, min(limit, len(pairs)))
 
 
-def _write_graph(base: Path, weights: Path, out: Path) -> None:
+def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     model = RetrievalEvaluator(base)
     model.load_state_dict(torch.load(weights, weights_only=True))
-    export(model, out / "full.onnx")
-    quantize(out / "full.onnx", out / MODEL)
-    (out / "full.onnx").unlink()
+    full = out / "full.onnx"
+    export(model, full)
+    quantize(full, out / MODEL)
+    export_embedder(TextEmbedder(base), full)
+    quantize(full, out / EMBEDDER)
+    full.unlink()
 
 
 def _write_settings(folder: Path, answering: Fusion, topical: Fusion) -> None:
-    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (MODEL, TOKENIZER, RARITY)}
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _SHIPPED}
     settings = {
         "version": VERSION,
         "tokens": MAX_TOKENS,

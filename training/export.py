@@ -1,17 +1,17 @@
-"""From trained weights to the file that ships: ONNX, its matrices as 8-bit integers, one scale an output channel."""
+"""From weights to the files that ship: ONNX, their matrices as 8-bit integers, one scale an output channel."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
-from training.model import RetrievalEvaluator
+from crag_core.evaluators.pair_reader import EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, INPUTS, OUTPUTS
+from training.model import RetrievalEvaluator, TextEmbedder
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OUTPUTS = ("answering", "topical")
 _OPSET = 17
 
 
@@ -28,16 +28,28 @@ class _WideInputs(torch.nn.Module):
 
 def export(model: RetrievalEvaluator, path: Path) -> None:
     """Write `model` as 32-bit ONNX with free batch and length."""
-    model.eval()
     ids = torch.tensor([[101, 2003, 102, 2054, 102], [101, 2003, 102, 2054, 102]])
     segments = torch.tensor([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
-    free = {name: {0: "pairs", 1: "tokens"} for name in INPUTS} | {name: {0: "pairs"} for name in OUTPUTS}
+    _export(_WideInputs(model), (ids, torch.ones_like(ids), segments), INPUTS, OUTPUTS, path)
+
+
+def export_embedder(embedder: TextEmbedder, path: Path) -> None:
+    """Write `embedder` as 32-bit ONNX with free batch and length."""
+    ids = torch.tensor([[101, 2003, 2054, 102], [101, 2003, 2054, 102]])
+    _export(embedder, (ids, torch.ones_like(ids)), EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, path)
+
+
+def _export(
+    model: torch.nn.Module, example: tuple[Tensor, ...], inputs: Sequence[str], outputs: Sequence[str], path: Path
+) -> None:
+    model.eval()
+    free = {name: {0: "rows", 1: "tokens"} for name in inputs} | {name: {0: "rows"} for name in outputs}
     torch.onnx.export(
-        _WideInputs(model),
-        (ids, torch.ones_like(ids), segments),
+        model,
+        example,
         str(path),
-        input_names=list(INPUTS),
-        output_names=list(OUTPUTS),
+        input_names=list(inputs),
+        output_names=list(outputs),
         dynamic_axes=free,
         opset_version=_OPSET,
         dynamo=False,

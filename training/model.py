@@ -42,6 +42,18 @@ class RetrievalEvaluator(nn.Module):
         return answering - 4.0, self.about(pair).squeeze(-1)
 
 
+class TextEmbedder(nn.Module):
+    """The base as it comes: (ids, attention), each (batch, tokens) -> vectors of length 1, (batch, width)."""
+
+    def __init__(self, folder: Path | str) -> None:
+        super().__init__()
+        self.encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+
+    def forward(self, ids: Tensor, attention: Tensor) -> Tensor:
+        hidden = self.encoder(input_ids=ids, attention_mask=attention).last_hidden_state
+        return nn.functional.normalize(_mean(hidden, attention.float()), dim=1)
+
+
 def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1.0)
 

@@ -24,7 +24,8 @@ class CrossEncoderEvaluator:
     """Grades by the model in `folder`, loaded at the first use; `grade` raises `EvaluatorUnavailable` or `Stopped`.
 
     A long passage is read in windows, and each part is that of its best window. `stop_words` do not count in how much
-    of the question stands in a passage.
+    of the question stands in a passage. `trusts_cosines`: the cosines that a retriever recorded are of the embedding
+    model that ships here too, all-MiniLM-L6-v2, and save working them out again.
     """
 
     card = EvaluatorCard(
@@ -42,9 +43,10 @@ class CrossEncoderEvaluator:
     advice: str = " Choose the evaluator “Language model”, or “Heuristic” where there is none."
     """For texts that it cannot read, at the end of the cause."""
 
-    def __init__(self, folder: Path, stop_words: frozenset[str]) -> None:
+    def __init__(self, folder: Path, stop_words: frozenset[str], *, trusts_cosines: bool = False) -> None:
         self._folder = folder
         self._stop_words = stop_words
+        self._trusts_cosines = trusts_cosines
         # Read now: every grade is then made by the version that a cache keeps it under, whatever becomes of the files.
         self._settings = _read_settings(folder)
         self.card = replace(type(self).card, version=self._version())
@@ -81,10 +83,18 @@ class CrossEncoderEvaluator:
             [] if why else cut_windows(text, room, settings.overlap) for text, why in zip(texts, refused, strict=True)
         ]
         logits = iter(reader.read(question, [window.ids for some in windows for window in some], cancel))
+        known = [passage.score("cosine") if self._trusts_cosines else None for passage in passages]
+        unknown = [window.ids for some, one in zip(windows, known, strict=True) if one is None for window in some]
+        cosines = iter(reader.cosines(question, unknown, cancel))
         weights = reader.rarity.weigh(asked.text, self._stop_words)
         scores = [
-            [settings.signals.scores(*next(logits), coverage(weights, window.text)) for window in some]
-            for some in windows
+            [
+                settings.signals.scores(
+                    *next(logits), coverage(weights, window.text), next(cosines) if one is None else one
+                )
+                for window in some
+            ]
+            for some, one in zip(windows, known, strict=True)
         ]
         cut = (
             f", question cut at {len(question)} of its {len(asked.ids)} tokens"

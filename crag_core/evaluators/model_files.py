@@ -13,8 +13,9 @@ from crag_core.errors import BadRecord, EvaluatorUnavailable
 from crag_core.evaluators.coverage import Rarity
 from crag_core.records import from_plain
 
-SETTINGS, MODEL, TOKENIZER, RARITY = "evaluator.json", "model.onnx", "tokenizer.json", "rarity.json"
-VERSION = 1
+SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
+TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
+VERSION = 2
 """Of the shape of evaluator.json."""
 FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
 _HINT = "Restore data/models/retrieval-evaluator from the repository."
@@ -22,16 +23,18 @@ _HINT = "Restore data/models/retrieval-evaluator from the repository."
 
 @dataclass(frozen=True)
 class Fusion:
-    """How the model's two logits and the coverage of the question's words become one score."""
+    """How the model's two logits, the coverage of the question's words and the cosine become one score."""
 
     bias: float
     answering: float
     topical: float
     coverage: float
+    cosine: float
 
-    def score(self, answering: float, topical: float, coverage: float) -> float:
-        """A probability, in 0..1."""
-        x = self.bias + self.answering * answering + self.topical * topical + self.coverage * coverage
+    def score(self, answering: float, topical: float, coverage: float, cosine: float) -> float:
+        """A probability, in 0..1: the logistic function of the weighted sum."""
+        seen = (self.answering * answering, self.topical * topical, self.coverage * coverage, self.cosine * cosine)
+        x = math.fsum((self.bias, *seen))
         return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
 
 
@@ -40,9 +43,9 @@ class Signals:
     answering: Fusion
     topical: Fusion
 
-    def scores(self, answering: float, topical: float, coverage: float) -> tuple[float, float]:
-        """Of answering and topical, from the two logits and the coverage."""
-        seen = (answering, topical, coverage)
+    def scores(self, answering: float, topical: float, coverage: float, cosine: float) -> tuple[float, float]:
+        """Of answering and topical, from the two logits, the coverage and the cosine."""
+        seen = (answering, topical, coverage, cosine)
         return self.answering.score(*seen), self.topical.score(*seen)
 
 
@@ -64,7 +67,7 @@ class ModelSettings:
     def __post_init__(self) -> None:
         if self.version != VERSION:
             raise ValueError(f"expected version {VERSION}, found {self.version}")
-        if missing := {MODEL, TOKENIZER, RARITY} - {name for name, _ in self.files}:
+        if missing := {MODEL, EMBEDDER, TOKENIZER, RARITY} - {name for name, _ in self.files}:
             raise ValueError(f"expected a SHA-256 of each file, found none of {', '.join(sorted(missing))}")
         room = self.tokens - FRAME - self.question_tokens
         if not (self.question_tokens > 0 and 0 <= self.overlap < room):

@@ -1,4 +1,4 @@
-"""The trained model itself: reads a passage and a question together and gives two numbers, without PyTorch."""
+"""The models themselves, without PyTorch: one reads passage and question together, one each by itself."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from crag_core.errors import EvaluatorUnavailable, Stopped
 from crag_core.evaluators.model_files import (
+    EMBEDDER,
     MODEL,
     RARITY,
     TOKENIZER,
@@ -27,6 +28,7 @@ from crag_core.protocols import Cancel
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("answering", "topical")
+EMBEDDER_INPUTS, EMBEDDER_OUTPUTS = INPUTS[:2], ("vector",)
 _MOST_THREADS = 4
 
 Ids = Sequence[int]
@@ -35,9 +37,9 @@ Logits = tuple[float, float]
 
 
 class PairReader:
-    """A loaded model, safe to share between threads; constructing it raises `EvaluatorUnavailable`.
+    """The loaded models, safe to share between threads; constructing it raises `EvaluatorUnavailable`.
 
-    It reads one pair a run, a few pairs at the same time on one core each. In a run of several pairs the 8-bit
+    They read one pair or text a run, a few at the same time on one core each. In a run of several pairs the 8-bit
     arithmetic takes its scale from all of them, so that a score depends on its company; and twenty passages together
     took longer than one by one.
     """
@@ -48,7 +50,8 @@ class PairReader:
         self.rarity = parse_rarity(files[RARITY])
         self._tokenizer = _open_tokenizer(files[TOKENIZER])
         self._first, self._between, self._unknown = (_id(self._tokenizer, sign) for sign in ("[CLS]", "[SEP]", "[UNK]"))
-        self._session = _open_session(files[MODEL])
+        self._session = _open_session(MODEL, files[MODEL], INPUTS, OUTPUTS)
+        self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
         self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
 
     def pieces(self, text: str) -> Pieces:
@@ -61,26 +64,46 @@ class PairReader:
         """The logits of each passage, in order; raises `Stopped` soon after `cancel` is set, `EvaluatorUnavailable`."""
         return list(self._threads.map(partial(self._read_one, question, cancel), passages))
 
+    def cosines(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[float]:
+        """The cosine of the question's and each passage's vector, in -1..1, in order; raises as `read` does."""
+        if not passages:
+            return []
+        asked, *told = self._threads.map(partial(self._embed_one, cancel), (question, *passages))
+        return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in told]
+
     def frame(self, passage: Ids, question: Ids) -> tuple[list[int], list[int], list[int]]:
         """(ids, attention, segments) of [CLS] passage [SEP] question [SEP]; the question is segment 1."""
         ids = [self._first, *passage, self._between, *question, self._between]
         return ids, [1] * len(ids), [0] * (len(passage) + 2) + [1] * (len(question) + 1)
 
     def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Logits:
+        answering, topical = self._run(MODEL, self._session, INPUTS, self.frame(passage, question), cancel)
+        return float(answering[0]), float(topical[0])
+
+    def _embed_one(self, cancel: Cancel, text: Ids) -> list[float]:
+        """A vector of length 1."""
+        ids = [self._first, *text, self._between]
+        (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)), cancel)
+        return [float(value) for value in vectors[0]]
+
+    def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids], cancel: Cancel) -> list[Any]:
+        """The outputs of one run over one row; raises `Stopped`, `EvaluatorUnavailable`."""
         import numpy as np
 
         if cancel.is_set():
             raise Stopped("Stopped by you.")
-        rows = (np.array([row], np.int64) for row in self.frame(passage, question))
+        arrays = (np.array([row], np.int64) for row in rows)
         try:
-            answering, topical = self._session.run(list(OUTPUTS), dict(zip(INPUTS, rows, strict=True)))
+            found: list[Any] = session.run(None, dict(zip(inputs, arrays, strict=True)))
         # The errors of the library have no type in common but this one.
         except Exception as error:
-            raise unusable(f"{MODEL}: {error}") from error
-        logits = float(answering[0]), float(topical[0])
-        if not all(map(math.isfinite, logits)):
-            raise unusable(f"{MODEL}: expected finite numbers, found {logits[0]} and {logits[1]}")
-        return logits
+            raise unusable(f"{name}: {error}") from error
+        for array in found:
+            if not np.isfinite(array).all():
+                raise unusable(
+                    f"{name}: expected finite numbers, found {array.ravel()[~np.isfinite(array.ravel())][0]}"
+                )
+        return found
 
 
 _readers: dict[tuple[Path, bytes], PairReader] = {}
@@ -99,7 +122,8 @@ def open_reader(folder: Path, settings: bytes) -> PairReader:
         return _readers[place]
 
 
-def _open_session(model: bytes) -> Any:
+def _open_session(file: str, model: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+    """A session whose outputs are those named, in that order."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -111,10 +135,10 @@ def _open_session(model: bytes) -> Any:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     # The library raises nearly anything for a model that is broken.
     except Exception as error:
-        raise unusable(f"{MODEL}: {error}") from error
-    names = [sorted(one.name for one in some) for some in (session.get_inputs(), session.get_outputs())]
-    if names != [sorted(INPUTS), sorted(OUTPUTS)]:
-        raise unusable(f"{MODEL}: expected inputs {INPUTS} and outputs {OUTPUTS}, found {names[0]} and {names[1]}")
+        raise unusable(f"{file}: {error}") from error
+    names = [[one.name for one in some] for some in (session.get_inputs(), session.get_outputs())]
+    if sorted(names[0]) != sorted(inputs) or names[1] != list(outputs):
+        raise unusable(f"{file}: expected inputs {inputs} and outputs {outputs}, found {names[0]} and {names[1]}")
     return session
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -15,7 +16,7 @@ from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluat
 from crag_core.evaluators.pair_reader import Ids, PairReader, open_reader
 from crag_core.protocols import Cancel
 from crag_core.types import Grade, Passage
-from tests.adapters.tiny_evaluator import VOCABULARY, make_evaluator
+from tests.adapters.tiny_evaluator import TOPICAL, VOCABULARY, make_evaluator
 from tests.fakes import passage
 
 STOP_WORDS = frozenset({"when", "does", "the"})
@@ -62,6 +63,28 @@ def test_logits_and_coverage_become_two_parts_and_their_mean(evaluator: CrossEnc
     )
     assert dict(nothing.parts) == pytest.approx({"answering": sigmoid(-1), "topical": sigmoid(-2)})
     assert [grade.passage_id for grade in (full, about, nothing)] == ["p1", "p2", "p3"]
+
+
+@pytest.fixture
+def by_cosine(tmp_path: Path) -> Path:
+    """Of answering only the cosine counts."""
+    fusion = {"bias": 0.0, "answering": 0.0, "topical": 0.0, "coverage": 0.0, "cosine": 3.0}
+    return make_evaluator(tmp_path / "by-cosine", signals={"answering": fusion, "topical": TOPICAL})
+
+
+def test_cosine_of_question_and_text_counts(by_cosine: Path) -> None:
+    grades = ask(CrossEncoderEvaluator(by_cosine, STOP_WORDS), "The ferry leaves.", "A coat.")
+    wanted = [sigmoid(3 * 1.0), sigmoid(3 * math.sqrt(0.5))]
+    assert [dict(grade.parts)["answering"] for grade in grades] == pytest.approx(wanted)
+
+
+def test_recorded_cosine_counts_only_where_it_is_of_the_same_model(by_cosine: Path) -> None:
+    recorded = replace(passage(1, "A coat."), scores=(("cosine", 0.25),))
+    for trusts, cosine in ((True, 0.25), (False, math.sqrt(0.5))):
+        evaluator = CrossEncoderEvaluator(by_cosine, STOP_WORDS, trusts_cosines=trusts)
+        first, other = evaluator.grade(QUESTION, [recorded, passage(2, "The ferry.")], Event())
+        assert dict(first.parts)["answering"] == pytest.approx(sigmoid(3 * cosine))
+        assert dict(other.parts)["answering"] == pytest.approx(sigmoid(3 * 1.0))
 
 
 def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: CrossEncoderEvaluator) -> None:

@@ -26,6 +26,7 @@ from tests.adapters.tiny_evaluator import (
     TOPICAL,
     VOCABULARY,
     describe,
+    make_embedder,
     make_evaluator,
     make_model,
     make_tokenizer,
@@ -88,14 +89,15 @@ def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessi
     assert sessions == [], "not before the first use"
     with ThreadPoolExecutor(6) as pool:
         assert all(grade.score for (grade,) in pool.map(ask, several))
-    assert len(sessions) == 1
+    assert len(sessions) == 2, "one for each of the two models"
 
 
 def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:
     ask(CrossEncoderEvaluator(folder, STOP_WORDS))
-    ((options, more),) = sessions
-    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-    assert more == {"providers": ["CPUExecutionProvider"]}
+    assert len(sessions) == 2
+    for options, more in sessions:
+        assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+        assert more == {"providers": ["CPUExecutionProvider"]}
 
 
 def test_threads_are_few(folder: Path) -> None:
@@ -175,10 +177,18 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty settings": (change("evaluator.json", ""), r"evaluator\.json: Expecting value"),
     "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected a table"),
     "unknown key": (settings(tokns=3), r"tokns: unknown key\. Did you mean 'tokens'"),
-    "another version": (settings(version=2), r"expected version 1, found 2"),
+    "another version": (settings(version=1), r"expected version 2, found 1"),
     "text for a number": (settings(tokens="256"), r"tokens: expected int, found str"),
     "no weight": (without("signals", "topical", "coverage"), r"signals\.topical\.coverage: missing"),
     "not a number": (settings(signals={"answering": FUSION | {"bias": float("nan")}, "topical": TOPICAL}), r"finite"),
+    "embedder of another shape": (
+        replaced("embedder.onnx", make_model()),
+        r"embedder\.onnx: expected inputs .* and outputs \(.vector.,\), found",
+    ),
+    "embedder that gives no number": (
+        replaced("embedder.onnx", make_embedder(float("inf"))),
+        r"embedder\.onnx: expected finite numbers, found nan",
+    ),
     "no digest": (without("files", "model.onnx"), r"expected a SHA-256 of each file, found none of model\.onnx"),
     "no room for a passage": (settings(tokens=12), r"overlap smaller than what they leave to a passage"),
     "no room to go on": (settings(overlap=13), r"overlap smaller than what they leave to a passage"),

@@ -78,7 +78,8 @@ def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> N
 def test_answer_deep_in_a_long_passage_is_found(evaluator: CrossEncoderEvaluator) -> None:
     (short,), (long,) = ask(evaluator, ANSWER), ask(evaluator, f"{OFF_TOPIC} " * 40 + ANSWER + f" {OFF_TOPIC}" * 40)
     assert "windows" in long.reason and "windows" not in short.reason
-    assert dict(long.parts)["answering"] > dict(ask(evaluator, OFF_TOPIC)[0].parts)["answering"] + 0.1
+    (without,) = ask(evaluator, f"{OFF_TOPIC} " * 80)
+    assert dict(long.parts)["answering"] > 3 * dict(without.parts)["answering"]
 
 
 READ = {

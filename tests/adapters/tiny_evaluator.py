@@ -25,15 +25,16 @@ VOCABULARY = {word: number for number, word in enumerate((*SIGNS, *WORDS, "##s",
 Weights = Mapping[str, tuple[float, float]]
 IN_PASSAGE: Weights = {"nine": (4.0, 0.0), "ferry": (0.0, 2.0), "vennick": (0.0, 1.0)}
 IN_QUESTION: Weights = {"last": (-1.0, 0.0)}
-FUSION = {"bias": -1.0, "answering": 1.0, "topical": 0.5, "coverage": 2.0}
-TOPICAL = {"bias": -2.0, "answering": 0.0, "topical": 1.0, "coverage": 1.0}
+FUSION = {"bias": -1.0, "answering": 1.0, "topical": 0.5, "coverage": 2.0, "cosine": 0.0}
+TOPICAL = {"bias": -2.0, "answering": 0.0, "topical": 1.0, "coverage": 1.0, "cosine": 0.0}
 RARITY = {"documents": 9, "words": {"the": 9, "ferry": 4, "vennick": 0}}
 
 
 def make_evaluator(folder: Path, *, in_passage: Weights = IN_PASSAGE, **settings: Any) -> Path:
-    """The four files; `settings` change evaluator.json."""
+    """The five files; `settings` change evaluator.json."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(make_model(in_passage))
+    (folder / "embedder.onnx").write_bytes(make_embedder())
     (folder / "tokenizer.json").write_text(make_tokenizer().to_str(), "utf-8")
     (folder / "rarity.json").write_text(json.dumps(RARITY), "utf-8")
     return describe(folder, **settings)
@@ -41,9 +42,9 @@ def make_evaluator(folder: Path, *, in_passage: Weights = IN_PASSAGE, **settings
 
 def describe(folder: Path, **settings: Any) -> Path:
     """evaluator.json for the files as they are now."""
-    names = ("model.onnx", "tokenizer.json", "rarity.json")
+    names = ("model.onnx", "embedder.onnx", "tokenizer.json", "rarity.json")
     told = {
-        "version": 1,
+        "version": 2,
         "tokens": 24,
         "question_tokens": 8,
         "overlap": 4,
@@ -70,7 +71,6 @@ def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("an
     for row, weights in ((0, in_passage), (count, IN_QUESTION)):
         for word, pair in weights.items():
             table[row + VOCABULARY[word]] = pair
-    pairs = ["pairs", "tokens"]
     nodes = [
         helper.make_node("Mul", ["token_type_ids", "count"], ["second"]),
         helper.make_node("Add", ["input_ids", "second"], ["rows"]),
@@ -88,13 +88,9 @@ def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("an
         helper.make_node("Mul", ["others", "tenth"], ["company"]),
         helper.make_node("Add", ["answers", "company"], [outputs[0]]),
     ]
-    graph = helper.make_graph(
+    return _serialized(
         nodes,
-        "tiny",
-        [
-            helper.make_tensor_value_info(name, TensorProto.INT64, pairs)
-            for name in ("input_ids", "attention_mask", "token_type_ids")
-        ],
+        ("input_ids", "attention_mask", "token_type_ids"),
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["pairs"]) for name in outputs],
         [
             numpy_helper.from_array(table, "table"),
@@ -105,6 +101,36 @@ def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("an
             numpy_helper.from_array(np.array(0.1, np.float32), "tenth"),
         ],
     )
+
+
+def make_embedder(ferry: float = 1.0) -> bytes:
+    """`ferry` is the second number of its vector."""
+    table = np.zeros((len(VOCABULARY), 2), np.float32)
+    table[VOCABULARY["[CLS]"], 0] = 1.0
+    table[VOCABULARY["ferry"], 1] = ferry
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["vectors"]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
+        helper.make_node("Mul", ["vectors", "wide"], ["masked"]),
+        helper.make_node("ReduceMax", ["masked", "middle"], ["all"], keepdims=0),
+        helper.make_node("LpNormalization", ["all"], ["vector"], axis=1, p=2),
+    ]
+    return _serialized(
+        nodes,
+        ("input_ids", "attention_mask"),
+        [helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["pairs", 2])],
+        [
+            numpy_helper.from_array(table, "table"),
+            numpy_helper.from_array(np.array([2], np.int64), "last"),
+            numpy_helper.from_array(np.array([1], np.int64), "middle"),
+        ],
+    )
+
+
+def _serialized(nodes: list[Any], inputs: tuple[str, ...], outputs: list[Any], constants: list[Any]) -> bytes:
+    taken = [helper.make_tensor_value_info(name, TensorProto.INT64, ["pairs", "tokens"]) for name in inputs]
+    graph = helper.make_graph(nodes, "tiny", taken, outputs, constants)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     onnx.checker.check_model(made)
     return bytes(made.SerializeToString())
