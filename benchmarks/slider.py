@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-QUESTION = "What did the founders pay for their very first boat?"
+QUESTION = "How many days of paid leave do full-time staff receive?"
 PASSAGES, TIMES = 20, 20
 SMALLEST = """
 import streamlit as st

@@ -60,7 +60,7 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
 
 def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.goto(empty_app)
-    page.get_by_role("button", name=re.compile("founders")).click()
+    page.get_by_role("button", name=re.compile("paid leave")).click()
     expect(page.get_by_text("How this run went")).to_be_visible()
     page.get_by_text("How this run went").click()
     run = page.get_by_text(re.compile("^Run [0-9a-f]{12}"))
