@@ -14,6 +14,8 @@ import pytest
 from crag_core import build
 from crag_core.errors import EvaluatorUnavailable
 from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.embedding import measure_cosine
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.types import Grade
 from tests.fakes import passage
 
@@ -45,6 +47,20 @@ def test_answer_topic_and_nothing_are_told_apart(evaluator: CrossEncoderEvaluato
     answer, topic, off = (dict(grade.parts) for grade in ask(evaluator, ANSWER, ON_TOPIC, OFF_TOPIC))
     assert answer["answering"] > topic["answering"] > off["answering"]
     assert min(answer["topical"], topic["topical"]) > off["topical"] + 0.2
+
+
+@pytest.mark.embedding
+def test_recorded_cosine_makes_nearly_the_same_score(shipped: Path, evaluator: CrossEncoderEvaluator) -> None:
+    embedder = HuggingFaceEmbedder()
+    asked = embedder.embed_question(QUESTION)
+    texts = (ANSWER, ON_TOPIC, OFF_TOPIC)
+    recorded = [
+        passage(n, text, scores=(("cosine", measure_cosine(asked, vector)),))
+        for n, (text, vector) in enumerate(zip(texts, embedder.embed_texts(texts), strict=True))
+    ]
+    trusting = CrossEncoderEvaluator(shipped, STOP_WORDS, trusts_cosines=True).grade(QUESTION, recorded, Event())
+    for grade, own in zip(trusting, ask(evaluator, *texts), strict=True):
+        assert dict(grade.parts) == pytest.approx(dict(own.parts), abs=0.06), "8 bits are not 32"
 
 
 def test_sentence_that_answers_is_scored_above_the_others(shipped: Path) -> None:
