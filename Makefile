@@ -1,11 +1,12 @@
-# make run    sets up everything and starts the application
-# make test   sets up everything and runs every test
+# make run         sets up everything and starts the application
+# make test        sets up everything and runs every test
+# make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; two hours
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint clean
+.PHONY: run test lint evaluator clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m streamlit run app.py
@@ -19,6 +20,10 @@ lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy crag_core ui app.py
 	for page in pages/*.py; do $(BIN)/mypy $$page || exit 1; done
+
+evaluator: $(VENV)/.ready-dev
+	$(BIN)/python -m training.train --out build/evaluator --threads 1
+	$(BIN)/python -m training.calibrate --weights build/evaluator/weights.pt --out data/models/retrieval-evaluator
 
 $(VENV)/.ready: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
