@@ -7,29 +7,23 @@ Run: python benchmarks/slider.py (needs requirements-dev.txt and a Chromium; a m
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
-ROOT = Path(__file__).parent.parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.browser.conftest import PATIENCE, ask, open_browser, serve
+
 QUESTION = "How many days of paid leave do full-time staff receive?"
 PASSAGES, TIMES = 20, 20
 SMALLEST = """
 import streamlit as st
 st.header(f"At {st.slider('Threshold', 0.0, 1.0, 0.5, 0.005):.3f}")
 """
-PATIENCE = 120_000  # milliseconds
 
 WATCH = """(told) => {
   const text = () => document.querySelector(told)?.textContent;
@@ -48,34 +42,6 @@ WATCH = """(told) => {
 """Milliseconds from the next key to the frame that draws another text in an element."""
 
 
-@contextmanager
-def serve(script: Path, home: Path, **environment: str) -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", port, "--server.headless", "true"]
-    variables = {**os.environ, "CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", **environment}
-    process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    try:
-        yield f"http://localhost:{port}"
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def open_page(browser: Browser, url: str) -> Page:
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_default_timeout(PATIENCE)
-    for _ in range(300):
-        try:
-            page.goto(url)
-            return page
-        except Exception:  # the server is not up yet
-            time.sleep(0.2)
-    raise SystemExit(f"Nothing answers at {url}.")
-
-
 def measure(page: Page, slider: Locator, told: str) -> list[float]:
     """Milliseconds of `TIMES` keys, one way and back; the first two warm up."""
     slider.focus()
@@ -91,18 +57,18 @@ def measure(page: Page, slider: Locator, told: str) -> list[float]:
 def measure_smallest(browser: Browser, home: Path) -> list[float]:
     script = home / "smallest.py"
     script.write_text(SMALLEST, "utf-8")
-    with serve(script, home) as url:
-        page = open_page(browser, url)
+    with serve(home, script) as url:
+        page = browser.new_page()
+        page.goto(url)
         return measure(page, page.get_by_role("slider"), "h2")
 
 
 def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
-    with serve(ROOT / "app.py", home, CRAG_TOP_K=str(PASSAGES), CRAG_WEB="off") as url:
-        page = open_page(browser, url)
-        page.get_by_label("Your question").fill(QUESTION)
-        page.get_by_test_id("stFormSubmitButton").get_by_role(
-            "button"
-        ).click()  # waits until the sample documents are indexed
+    with serve(home, CRAG_TOP_K=str(PASSAGES)) as url:
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        page.set_default_timeout(PATIENCE)
+        page.goto(url)
+        ask(page, QUESTION)  # waits until the sample documents are indexed
         page.get_by_role("heading", name="Scores against thresholds").wait_for()
         page.wait_for_timeout(5000)
         verdict = "[data-testid=stMain] [data-testid=stLayoutWrapper]:has(> div h2)"
@@ -115,12 +81,9 @@ def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+    with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
         floor = measure_smallest(browser, Path(folder))
         rows = {"smallest Streamlit page": floor, **measure_ours(browser, Path(folder))}
-        browser.close()
     print(f"key to changed verdict, {PASSAGES} passages, {TIMES} keys, milliseconds")
     print(f"{'':<26}{'median':>8}{'largest':>9}{'ratio of medians':>18}")
     for name, taken in rows.items():

@@ -52,7 +52,10 @@ class CrossEncoderEvaluator:
         self.card = replace(type(self).card, version=self._version())
 
     def _version(self) -> str:
-        """Names all that a grade is made with; another model or other stop words have another version."""
+        """Names what a grade is made with: another model or other stop words have another version.
+
+        Who worked out the cosine is left out: it moves a score by less than what a threshold can mean.
+        """
         if isinstance(self._settings, EvaluatorUnavailable):
             return "absent"
         ignored = "\n".join(sorted(self._stop_words)).encode("utf-8", "surrogatepass")

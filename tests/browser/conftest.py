@@ -27,13 +27,19 @@ PATIENCE = 60_000  # milliseconds; a busy machine is no failure
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="module")  # Playwright keeps an event loop running as long as it lives
-def browser() -> Iterator[Browser]:
+@contextmanager
+def open_browser() -> Iterator[Browser]:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")  # Playwright keeps an event loop running as long as it lives
+def browser() -> Iterator[Browser]:
+    with open_browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture
@@ -50,20 +56,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @contextmanager
-def serve(home: Path, **environment: str) -> Iterator[str]:
-    """The application as a user starts it, on a free port; its URL."""
-    port = find_port()
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        "app.py",
-        "--server.port",
-        str(port),
-        "--server.headless",
-        "true",
-    ]
+def serve(home: Path, script: Path = ROOT / "app.py", **environment: str) -> Iterator[str]:
+    """A Streamlit script, the application unless told otherwise, as a user starts it, on a free port; its URL."""
+    port = str(find_port())
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += ["--server.port", port, "--server.headless", "true"]
     defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
     log = (home / "app.log").open("w")
     process = subprocess.Popen(

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import ROOT, find_port
+from tests.browser.conftest import ROOT, serve
 
 pytestmark = pytest.mark.browser
 
@@ -56,34 +50,11 @@ SEEN = """flag => { window.seen = []; new MutationObserver(() => window.seen.pus
 
 @pytest.fixture(scope="module")
 def picture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("picture"), find_port()
+    folder = tmp_path_factory.mktemp("picture")
     script = folder / "picture.py"
     script.write_text(SCRIPT, "utf-8")
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", str(port), "--server.headless", "true"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            yield _started(f"http://localhost:{port}", process, folder / "log")
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _started(url: str, process: subprocess.Popen[bytes], log: Path) -> str:
-    import threading
-
-    pause = threading.Event()
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()
-        try:
-            with urlopen(f"{url}/_stcore/health", timeout=2):
-                return url
-        except (URLError, OSError):
-            pause.wait(0.1)
-    raise TimeoutError("the picture's page did not start within a minute")
+    with serve(folder, script, PYTHONPATH=str(ROOT)) as url:
+        yield url
 
 
 def mark(page: Page, name: str) -> Locator:
