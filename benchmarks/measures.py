@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Values = Sequence[float] | np.ndarray[Any, Any]
+from crag_core.tuning.auroc import auroc
+from crag_core.tuning.curves import Values
+from crag_core.tuning.intervals import Estimate, wilson
+
+__all__ = ["SEED", "Estimate", "Values", "auroc", "macro_f1", "macro_f1_estimate", "ratio", "share"]
 
 SEED = 4
 """Of every draw of the benchmark: samples of questions, halves for fitting, resamples for intervals."""
 
-_Z = 1.959964
 _DRAWS = 2000
 
-
-@dataclass(frozen=True)
-class Estimate:
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.2f}–{self.high:.2f})"
-
-
-def midranks(values: Values) -> np.ndarray[Any, Any]:
-    """Ranks from 1; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
-
-
-def auroc(scores: Values, is_positive: Sequence[bool], clusters: Sequence[int] | None = None) -> Estimate | None:
-    """The chance that a positive outscores a negative, ties counted half (Mann-Whitney); None without both kinds.
-
-    The interval is DeLong's, on the logit scale so that it stays within 0..1. Values of one cluster, such as the
-    passages of one question, are not taken for independent of each other (Obuchowski 1997, Biometrics 53).
-    """
-    scored, positive = np.asarray(scores, dtype=float), np.asarray(is_positive, dtype=bool)
-    sides = (positive, ~positive)
-    if not positive.any() or positive.all():
-        return None
-    ranks = midranks(scored)
-    beaten = np.empty(len(scored))  # of each value: the share of the other side that it stands right to
-    for side, other in (sides, sides[::-1]):
-        beaten[side] = (ranks[side] - midranks(scored[side])) / other.sum()
-    beaten[~positive] = 1.0 - beaten[~positive]
-    value = float(beaten[positive].mean())
-    home = np.arange(len(scored)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    return Estimate(value, *_around(value, beaten - value, sides, home))
-
-
-def share(hits: float, count: int) -> Estimate | None:
-    """`hits` of `count`, with Wilson's interval; None of nothing."""
-    return Estimate(hits / count, *_wilson(hits / count, count)) if count else None
+share = wilson
+"""`hits` of `count`, with Wilson's interval; None of nothing."""
 
 
 def ratio(parts: Values, wholes: Values) -> Estimate | None:
@@ -83,29 +45,3 @@ def macro_f1_estimate(table: np.ndarray[Any, Any]) -> Estimate:
     drawn = np.random.default_rng(SEED).multinomial(int(table.sum()), cells, _DRAWS).reshape(-1, *table.shape)
     low, high = np.quantile(macro_f1(drawn), (0.025, 0.975))
     return Estimate(float(macro_f1(table)), float(low), float(high))
-
-
-def _around(value: float, apart: Any, sides: tuple[Any, Any], home: Any) -> tuple[float, float]:
-    """From each value's departure from the AUROC, summed by cluster; values that stand alone give DeLong's."""
-    held = [np.unique(home[side]).size for side in sides]
-    if min(held) < 2:
-        return 0.0, 1.0
-    sums = [np.bincount(home, weights=apart * side) / side.sum() for side in sides]
-    pairs = zip((held[0], held[1]), sums, strict=True)
-    variance = sum(count / (count - 1) * float((total**2).sum()) for count, total in pairs)
-    variance += 2 * len(sums[0]) / (len(sums[0]) - 1) * float((sums[0] * sums[1]).sum())
-    if not (variance > 1e-12 and 0 < value < 1):
-        return _wilson(value, min(held))  # told apart without a fault: another sample may yet have some
-    middle, half = math.log(value / (1 - value)), _Z * math.sqrt(variance) / (value * (1 - value))
-    return _logistic(middle - half), _logistic(middle + half)
-
-
-def _logistic(value: float) -> float:
-    return 0.5 * (1.0 + math.tanh(value / 2))
-
-
-def _wilson(value: float, count: int) -> tuple[float, float]:
-    middle = value + _Z**2 / (2 * count)
-    half = _Z * math.sqrt(value * (1 - value) / count + _Z**2 / (4 * count**2))
-    whole = 1 + _Z**2 / count
-    return max((middle - half) / whole, 0.0), min((middle + half) / whole, 1.0)

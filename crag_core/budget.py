@@ -37,11 +37,16 @@ def calls_needed(
     costs = {
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
         Missing.EXTRACTION: passages * writer,
-        Missing.WEB: writer + _grading(judge, policy.web_limit) * policy.refine_web,
+        Missing.WEB: web_calls(policy, judge, writer=writer),
         Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
         Missing.ANSWER: int(writer),
     }
     return sum(costs.get(item, 0) for item in missing)
+
+
+def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
+    """Model calls of one web search: the query, and the grades of what it finds."""
+    return writer + _grading(judge, policy.web_limit) * policy.refine_web
 
 
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
@@ -52,7 +57,7 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
     most = graded + rounds * (graded + writer)
     extracting = passages * writer if route.passages is Handling.EXTRACT else 0
-    web = (writer + _grading(judge, policy.web_limit) * policy.refine_web) * searches
+    web = web_calls(policy, judge, writer=writer) * searches
     by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)

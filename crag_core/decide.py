@@ -30,24 +30,18 @@ def decide(
     """
     scores = effective_scores(policy, passages, grades)
     rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages)
-    judged = {passage.id for passage in passages[: policy.grade_top]}
-    own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
     overall = Overall(None)
-    if not passages:
-        action, reason = Action.INCORRECT, "nothing was retrieved"
-    elif rule:
-        graded = "nothing was graded" if grades is None else "no grade was looked at"
-        action, reason = Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
-        overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
-        scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
-    elif policy.aggregation is not Aggregation.SIGNALS and not any(g.score is not None for g in own):
-        action = Action.AMBIGUOUS
-        reason = "no passage could be graded" if own else "no passage was graded in this run"
-    else:
+    settled = settle(policy, passages, grades, rule)
+    if settled is None:
         overall = aggregate(policy, passages, grades, signals)
         action, reason = _compare(policy, overall)
         if action is Action.CORRECT and overall.topical is not None:  # the passage that answers settles it alone
             overall = replace(overall, deciding=overall.deciding[:1])
+    else:
+        action, reason = settled
+        if rule:
+            overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
+            scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
     planner = Planner(policy, action, passages, scores, path if measured else None)
     return Decision(
@@ -62,6 +56,25 @@ def decide(
         next_round=planner.next_round,
         topical=overall.topical,
     )
+
+
+def settle(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    rule: tuple[str, str] | None,
+) -> tuple[Action, str] | None:
+    """The action with its reason where no threshold has a say in it; `rule` is what `match_rule` found."""
+    if not passages:
+        return Action.INCORRECT, "nothing was retrieved"
+    if rule:
+        graded = "nothing was graded" if grades is None else "no grade was looked at"
+        return Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
+    judged = {passage.id for passage in passages[: policy.grade_top]}
+    own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
+    if policy.aggregation is Aggregation.SIGNALS or any(grade.score is not None for grade in own):
+        return None
+    return Action.AMBIGUOUS, "no passage could be graded" if own else "no passage was graded in this run"
 
 
 def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str] | None:
@@ -90,10 +103,10 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)
     is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)
-    variance = _variance(overall.counted)
-    if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and variance <= 0.1:
+    spread = variance(overall.counted)
+    if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and spread <= 0.1:
         value, half = readable(score, 0.5)
-        told = f"{value} is above {half} and the scores agree (variance {variance:.2f})"
+        told = f"{value} is above {half} and the scores agree (variance {spread:.2f})"
         return Action.CORRECT, f"{overall.name} {told}"
     # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
     action = Action.CORRECT if is_good else Action.AMBIGUOUS if is_fair else Action.INCORRECT
@@ -125,7 +138,7 @@ def _relation(value: float, threshold: float, passes: bool) -> str:
     return "is above" if passes else "is below"
 
 
-def _variance(values: tuple[float, ...]) -> float:
+def variance(values: tuple[float, ...]) -> float:
     """Of no values: infinite, since nothing agrees."""
     mean = math.fsum(values) / len(values) if values else 0.0
     return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf

@@ -271,6 +271,10 @@ class Policy:
             incorrect=replace(self.incorrect, expand=False),
         )
 
+    def for_grading(self) -> Policy:
+        """This policy where every retrieved passage is graded, once: no rule, no limit, no second retrieval."""
+        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None)
+
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and its strip cut-off for `strip_card`.
 

@@ -24,3 +24,8 @@ def estimate_tokens(text: str) -> int:
     """Words x 1.3, rounded down (description 000); a character of an unspaced script counts as a word."""
     unspaced = len(_UNSPACED_CHARACTER.findall(text))
     return int((len(_UNSPACED_CHARACTER.sub(" ", text).split()) + unspaced) * 1.3)
+
+
+def fold(text: str) -> str:
+    """One case and single spaces, to look for one text in another however its lines were broken."""
+    return " ".join(text.casefold().split())

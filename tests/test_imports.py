@@ -51,10 +51,10 @@ PURE = core(
     *("labels", "kept", "stage", "story", "story_corpus", "story_web"),
 )
 RUNNING = ("pure", "pipeline")
-ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history")
+ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history", "laboratory")
 RINGS = {
     "pure": Ring(PURE, ("pure",)),
-    "tuning": Ring(core("tuning"), ("pure",), ("numpy",)),
+    "tuning": Ring(core("tuning"), ("pure", "tuning"), ("numpy", "scipy")),
     "evaluators": Ring(core("evaluators"), ("pure", "evaluators"), None, ("streamlit", "llama_index")),
     "websearch": Ring(core("websearch"), ("pure", "websearch"), None, ("streamlit", "llama_index")),
     "llama import": Ring(core("llama_import"), (), ("llama_index",)),
@@ -62,6 +62,8 @@ RINGS = {
     "retrieval": Ring(core("retrieval"), ("pure", "retrieval", "llama import"), None, ("streamlit",)),
     "cache": Ring(core("cache"), ("pure", "cache"), None, ("streamlit", "llama_index")),
     "history": Ring(core("history"), ("pure", "history"), None, ("streamlit", "llama_index")),
+    "laboratory": Ring(core("laboratory"), ("pure", "tuning", "laboratory")),
+    "scoring": Ring(core("scoring", "drafts"), (*RUNNING, "tuning")),
     "pipeline": Ring(
         core("run", "stages", "grading", "again", "web_stages", "writing", "checking", "pipeline"), RUNNING
     ),
@@ -69,10 +71,13 @@ RINGS = {
     "config": Ring(core("config"), ("pure",), ("dotenv",)),
     "policies": Ring(core("policies"), ("pure", "config", "policies")),
     "llama": Ring(core("nodes", "postprocessor", "query_engine"), (*RUNNING, "llama"), ("llama_index",)),
-    "report": Ring(core("report"), ("pure", "report"), ("jinja2", "markupsafe")),
-    "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", *ADAPTERS)),
-    "command line": Ring(core("__main__"), (*RUNNING, "config", "policies", "build", "observers", "tuning", "report")),
-    "ui": Ring(("ui",), (*RUNNING, "config", "build", "observers", "tuning", "report", "ui"), None, HEAVY),
+    "report": Ring(core("report"), ("pure", "report", "tuning"), ("jinja2", "markupsafe")),
+    "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", "tuning", *ADAPTERS)),
+    "command line": Ring(
+        core("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets"),
+        (*RUNNING, "config", "policies", "build", "observers", "tuning", "scoring", "report", "command line"),
+    ),
+    "ui": Ring(("ui",), (*RUNNING, "config", "build", "observers", "tuning", "scoring", "report", "ui"), None, HEAVY),
     "pages": Ring(("pages", "app"), (*RUNNING, "config", "build", "tuning", "report", "ui"), ("streamlit",)),
 }
 EXCEPTIONS = {

@@ -1,0 +1,72 @@
+"""Shares of a whole, with the interval that a sample of this size leaves open."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from scipy.special import betainccinv, betaincinv
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.2f}–{self.high:.2f})"
+
+
+def wilson(hits: float, count: int, level: float = 0.95) -> Estimate | None:
+    """`hits` of `count`, in 0..1, with the score interval; None of nothing (Wilson 1927, JASA 22).
+
+    It holds the truth with probability `level` on average over the truths, and at times with a little less. Hits may
+    be a fraction, such as the chance to draw one among equals. ValueError: hits outside 0..count, level outside 0..1.
+    """
+    _check(hits, count, level)
+    if not count:
+        return None
+    share, z2 = hits / count, normal_quantile(level) ** 2
+    whole, middle = 1 + z2 / count, share + z2 / (2 * count)
+    half = math.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2)))
+    low = (middle - half) / whole if hits else 0.0  # which rounding misses
+    high = (middle + half) / whole if hits < count else 1.0
+    return Estimate(share, max(low, 0.0), min(high, 1.0))
+
+
+def clopper_pearson(hits: int, count: int, level: float = 0.95) -> Estimate | None:
+    """`hits` of `count`, in 0..1, with the exact interval; None of nothing (Clopper & Pearson 1934, Biometrika 26).
+
+    It holds the truth with probability `level` or more, whatever the truth is. ValueError as in `wilson`.
+    """
+    _check(hits, count, level)
+    if not count:
+        return None
+    tail = (1 - level) / 2
+    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
+    return Estimate(hits / count, low, clopper_pearson_upper(hits, count, tail))
+
+
+def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
+    """What the true share exceeds with probability `delta` at most; 1 where all are hits, and of nothing.
+
+    ValueError: hits outside 0..count, delta outside 0..1.
+    """
+    _check(hits, count, delta, "delta")
+    return float(betainccinv(hits + 1, count - hits, delta)) if hits < count else 1.0
+
+
+def normal_quantile(level: float) -> float:
+    """Standard errors on either side of the middle that hold `level` of a normal distribution."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _check(hits: float, count: int, chance: float, name: str = "level") -> None:
+    if not 0 <= hits <= count:
+        raise ValueError(f"expected hits from 0 to the count of {count}, found {hits}")
+    if not 0 < chance < 1:
+        raise ValueError(f"expected a {name} between 0 and 1, found {chance}")

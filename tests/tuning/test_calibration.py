@@ -1,0 +1,251 @@
+"""Curves from scores to probabilities: chosen, fitted without a fold, refused, and kept as records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crag_core.errors import BadRecord
+from crag_core.records import from_plain, to_plain
+from crag_core.tuning.calibration import (
+    Calibration,
+    Kind,
+    calibrate,
+    choose,
+    cross_validated,
+)
+from crag_core.tuning.platt import fit_platt, follow_platt
+from crag_core.tuning.reliability import brier, ece
+
+Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+NAN = float("nan")
+BOTH = st.lists(st.tuples(st.integers(0, 20).map(lambda score: score / 20), st.booleans()), max_size=40).map(
+    lambda pairs: [*pairs, *[(0.3, False), (0.6, True)] * 10]
+)
+
+
+def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
+    """Of which an answer becomes likely above a score of one half, less steeply than by the score itself."""
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.random(count), decimals)
+    return scores, rng.random(count) < 0.2 + 0.6 * (scores > 0.5)
+
+
+def kept(kind: Kind, scores: Any, outcomes: Any) -> Calibration:
+    return calibrate(
+        scores, outcomes, kind, evaluator="trained", evaluator_version="2", corpus="c0ffee", created="2026-01-31"
+    )
+
+
+# --- whatever the sample --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(BOTH, st.lists(st.floats(-1, 2), min_size=2, max_size=20))
+def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, bool]], places: list[float]) -> None:
+    scores, outcomes = [score for score, _ in pairs], [label for _, label in pairs]
+    for kind in Kind:
+        told = kept(kind, scores, outcomes)
+        line = np.array([told.probability(place) for place in sorted([*places, *scores])])
+        assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
+
+
+# --- cross-validation and choice ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folds", [2, 5, 10])
+def test_every_question_is_told_by_the_curve_of_all_other_folds(folds: int) -> None:
+    scores, outcomes = draw(0, 200)
+    told, left = cross_validated(scores, outcomes, Kind.PLATT, folds), set(range(200))
+    while left:
+        one = left.pop()
+        moved = scores.copy()
+        moved[one] = 1 - moved[one]  # which changes every curve but that of its own fold
+        fold = told == cross_validated(moved, outcomes, Kind.PLATT, folds)
+        fold[one] = True
+        assert fold.sum() == 200 / folds and abs(outcomes[fold].sum() - outcomes.sum() / folds) < 1
+        curve = fit_platt(scores[~fold], outcomes[~fold])
+        assert told[fold] == pytest.approx([follow_platt(float(score), *curve) for score in scores[fold]], abs=1e-12)
+        left -= set(np.flatnonzero(fold).tolist())
+
+
+def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
+    rng = np.random.default_rng(0)
+    scores, outcomes = rng.random(400), rng.random(400) < 0.5
+    inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
+    outside = brier(cross_validated(scores, outcomes, Kind.ISOTONIC), outcomes)
+    assert inside is not None and outside is not None and inside < 0.248 < 0.252 < outside
+
+
+def test_folds_hold_equal_shares_of_both_kinds() -> None:
+    scores = np.repeat([0.2, 0.8], [40, 10])  # every curve is known from its two shares
+    told = cross_validated(scores, scores > 0.5, Kind.PLATT)
+    assert told == pytest.approx(np.repeat([1 / 34, 9 / 10], [40, 10]), abs=1e-9)
+
+
+def test_the_same_seed_draws_the_same_folds_and_another_draws_others() -> None:
+    scores, outcomes = draw(1)
+    first, again, other = (cross_validated(scores, outcomes, Kind.PLATT, seed=seed) for seed in (3, 3, 4))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("folds", [0, 1, 11])
+def test_as_many_folds_as_the_rarer_kind_has_questions(folds: int) -> None:
+    with pytest.raises(ValueError, match=f"expected 2 to 10 folds, found {folds}"):
+        cross_validated([0.1] * 10 + [0.9] * 30, [False] * 10 + [True] * 30, Kind.PLATT, folds)
+
+
+def test_steps_are_chosen_where_the_truth_has_steps() -> None:
+    scores = np.random.default_rng(0).random(600)
+    outcomes = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
+    told = choose(scores, outcomes)
+    assert told.kind is Kind.ISOTONIC
+    steps, curve = (brier(cross_validated(scores, outcomes, kind), outcomes) for kind in (Kind.ISOTONIC, Kind.PLATT))
+    assert (
+        told.reason
+        == f"cross-validated Brier score {steps:.2f} of isotonic regression is below {curve:.2f} of Platt's curve"
+    )
+
+
+def test_a_smooth_curve_is_chosen_where_the_truth_is_smooth() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random(300)
+    told = choose(scores, rng.random(300) < 1 / (1 + np.exp(3 - 6 * scores)))
+    assert told.kind is Kind.PLATT and "is not below" in told.reason
+
+
+def test_platt_on_a_tie() -> None:
+    told = choose([0.5] * 100, [True, False] * 50)
+    assert told.kind is Kind.PLATT and told.reason.endswith(
+        "0.25 of isotonic regression is not below 0.25 of Platt's curve"
+    )
+
+
+def test_few_questions_have_no_choice() -> None:
+    scores = np.linspace(0, 1, 500)
+    told = choose(scores, scores >= scores[-49])
+    assert (told.kind, told.reason) == (Kind.PLATT, "49 questions of the rarer kind; isotonic regression needs 50")
+    assert "Brier" in choose(scores, scores >= scores[-50]).reason
+
+
+def test_calibration_mends_scores_that_claim_too_much() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.random(600)
+    outcomes, scores = rng.random(600) < truth, 0.8 + 0.2 * truth
+    for kind in Kind:
+        before, after = ece(scores, outcomes), ece(cross_validated(scores, outcomes, kind), outcomes)
+        assert before is not None and after is not None and after < 0.08 < 0.3 < before
+
+
+# --- too little, and wrong ------------------------------------------------------------------------------------------
+
+
+def platt(scores: Any, outcomes: Any) -> Any:
+    return kept(Kind.PLATT, scores, outcomes)
+
+
+def isotonic(scores: Any, outcomes: Any) -> Any:
+    return kept(Kind.ISOTONIC, scores, outcomes)
+
+
+def cross_platt(scores: Any, outcomes: Any) -> Any:
+    return cross_validated(scores, outcomes, Kind.PLATT)
+
+
+FITS = [platt, isotonic, choose, cross_platt]
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"), [(0, 0, "0 and 0"), (40, 0, "40 and 0"), (0, 40, "0 and 40"), (9, 40, "9 and 40")]
+)
+def test_too_few_of_a_kind_are_refused(fit: Any, right: int, wrong: int, found: str) -> None:
+    with pytest.raises(BadRecord, match=rf"Expected 10 graded questions .* found {found}\. Label more"):
+        fit([0.5] * (right + wrong), [True] * right + [False] * wrong)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_what_was_never_graded_counts_for_nothing(fit: Any) -> None:
+    with pytest.raises(BadRecord, match="found 9 and 10"):
+        fit([NAN, *[0.5] * 19], [True] * 10 + [False] * 10)
+    scores, outcomes = [NAN, *np.linspace(0, 1, 60), NAN], [True, *[False, True] * 30, False]
+    told, without = fit(scores, outcomes), fit(scores[1:-1], outcomes[1:-1])
+    if fit is cross_platt:
+        assert np.isnan(told[[0, -1]]).all() and np.array_equal(told[1:-1], without)
+    else:
+        assert told == without
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("wrong", [-0.5, 7.3, math.inf])
+def test_scores_of_another_scale_are_refused(fit: Any, wrong: float) -> None:
+    with pytest.raises(BadRecord, match=rf"Expected scores in 0\.\.1, found {wrong}"):
+        fit([0.5] * 39 + [wrong], [True, False] * 20)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_no_score_has_no_probability(kind: Kind) -> None:
+    with pytest.raises(ValueError, match="expected a score, found NaN"):
+        kept(kind, *draw(0)).probability(NAN)
+
+
+# --- as a record ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_calibration_survives_being_kept(kind: Kind) -> None:
+    told = kept(kind, [*draw(0)[0], NAN], [*draw(0)[1], True])
+    assert told.questions == 200 and told.created == "2026-01-31"
+    assert from_plain(Calibration, to_plain(told)) == told
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"kind": "platt"}, "slope and an offset"),
+        ({"kind": "platt", "coefficients": [1.0]}, "slope and an offset"),
+        ({"kind": "platt", "coefficients": [1.0, 0.0], "points": [[0.0, 0.0]]}, "not both"),
+        ({"kind": "platt", "coefficients": [-1.0, 0.0]}, "not negative, found -1.0"),
+        ({"kind": "isotonic"}, "or points for isotonic"),
+        ({"kind": "isotonic", "points": [[0.0, 0.0]], "coefficients": [1.0, 0.0]}, "not both"),
+        ({"kind": "isotonic", "points": [[0.5, 0.1], [0.4, 0.2]]}, "rising scores"),
+        ({"kind": "isotonic", "points": [[0.5, 0.1], [0.5, 0.2]]}, "rising scores"),
+        ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 0.1]]}, "never fall"),
+        ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 1.1]]}, r"in 0\.\.1"),
+        ({"kind": "beta", "coefficients": [1.0, 0.0]}, "expected one of platt, isotonic"),
+    ],
+)
+def test_a_kept_calibration_that_cannot_be_is_refused(fields: dict[str, Any], problem: str) -> None:
+    common = {"evaluator": "e", "evaluator_version": "1", "corpus": "c", "questions": 20, "created": "today"}
+    with pytest.raises(BadRecord, match=problem):
+        from_plain(Calibration, common | fields)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({}, ""),
+        ({"corpus": "x"}, "The documents have changed since this calibration was fitted."),
+        ({"evaluator": "x"}, "The evaluator has changed since this calibration was fitted."),
+        ({"evaluator_version": "x"}, "The version of the evaluator has changed since this calibration was fitted."),
+        ({"evaluator": "x", "evaluator_version": "x"}, "The evaluator has changed since this calibration was fitted."),
+        (
+            {"evaluator": "x", "corpus": "x"},
+            "The evaluator and the documents have changed since this calibration was fitted.",
+        ),
+        (
+            {"evaluator_version": "x", "corpus": "x"},
+            "The version of the evaluator and the documents have changed since this calibration was fitted.",
+        ),
+    ],
+)
+def test_what_has_changed_since_is_said(changed: dict[str, str], sentence: str) -> None:
+    told = kept(Kind.PLATT, *draw(0))
+    now = replace(told, **changed)  # type: ignore[arg-type]
+    assert told.warns_about(now.evaluator, now.evaluator_version, now.corpus) == sentence

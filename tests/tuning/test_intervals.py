@@ -1,0 +1,119 @@
+"""Intervals of a share, against SciPy's, and against what they promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+from crag_core.tuning.intervals import Estimate, clopper_pearson, clopper_pearson_upper, normal_quantile, wilson
+
+Interval = Callable[[int, int, float], Estimate | None]
+COUNTS = [(hits, count) for count in (1, 2, 3, 10, 57, 1000) for hits in {0, 1, count // 2, count - 1, count}]
+LEVELS = (0.5, 0.9, 0.95, 0.999)
+
+
+def known(told: Estimate | None) -> Estimate:
+    assert told is not None
+    return told
+
+
+@pytest.mark.parametrize(("counts", "level"), product(COUNTS, LEVELS))
+def test_both_intervals_are_those_of_scipy(counts: tuple[int, int], level: float) -> None:
+    for interval, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
+        told, theirs = known(interval(*counts, level)), binomtest(*counts).proportion_ci(level, method)
+        assert (told.low, told.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+        assert told.value == counts[0] / counts[1]
+
+
+@pytest.mark.parametrize(("counts", "delta"), product(COUNTS, (0.5, 0.1, 0.05, 0.001)))
+def test_upper_bound_is_that_of_scipy(counts: tuple[int, int], delta: float) -> None:
+    theirs = binomtest(*counts, alternative="less").proportion_ci(1 - delta, "exact").high
+    assert clopper_pearson_upper(*counts, delta) == pytest.approx(theirs, abs=1e-9)
+
+
+@pytest.mark.parametrize("truth", [0.01, 0.05, 0.2, 0.5, 0.9])
+def test_upper_bound_fails_no_more_often_than_it_says(truth: float) -> None:
+    for count, delta in product((5, 40, 200), (0.05, 0.2)):
+        below = [hits for hits in range(count + 1) if clopper_pearson_upper(hits, count, delta) < truth]
+        assert float(binom.pmf(below, count, truth).sum()) <= delta + 1e-12
+
+
+def test_no_hit_has_the_bound_that_can_be_worked_out_by_hand() -> None:
+    assert clopper_pearson_upper(0, 59, 0.05) == pytest.approx(1 - 0.05 ** (1 / 59), abs=1e-12)
+    assert known(wilson(0, 10, 0.95)).high == pytest.approx(
+        1.959963984540054**2 / (10 + 1.959963984540054**2), abs=1e-12
+    )
+
+
+def test_a_bound_of_next_to_no_doubt_is_still_below_one() -> None:
+    assert 0.3 < clopper_pearson_upper(5, 100, 1e-12) < clopper_pearson_upper(5, 100, 1e-30) < 1.0
+
+
+def test_ends_are_exact_where_nothing_or_all_are_hits() -> None:
+    for count, interval in product((1, 3, 7, 10, 333), (wilson, clopper_pearson)):
+        assert known(interval(0, count)).low == 0.0 and known(interval(count, count)).high == 1.0
+        assert clopper_pearson_upper(count, count, 0.05) == 1.0
+
+
+def test_of_nothing_there_is_no_share_and_no_bound() -> None:
+    assert wilson(0, 0) is None and clopper_pearson(0, 0) is None and clopper_pearson_upper(0, 0, 0.05) == 1.0
+
+
+@given(
+    st.integers(1, 500).flatmap(lambda count: st.tuples(st.integers(0, count), st.just(count))), st.floats(0.01, 0.99)
+)
+def test_intervals_hold_the_share_and_mirror_each_other(counts: tuple[int, int], level: float) -> None:
+    hits, count = counts
+    for interval in (wilson, clopper_pearson):
+        told, mirrored = known(interval(hits, count, level)), known(interval(count - hits, count, level))
+        assert 0.0 <= told.low <= told.value <= told.high <= 1.0
+        assert (1 - told.high, 1 - told.low) == pytest.approx((mirrored.low, mirrored.high), abs=1e-9)
+        if level < 0.98:
+            wider = known(interval(hits, count, level + 0.01))
+            assert wider.low <= told.low + 1e-12 and told.high <= wider.high + 1e-12
+
+
+@given(st.integers(0, 99), st.floats(0.001, 0.9))
+def test_upper_bound_rises_with_the_hits_and_falls_with_the_doubt_allowed(hits: int, delta: float) -> None:
+    bound = clopper_pearson_upper(hits, 100, delta)
+    assert hits / 100 * 0.5 < bound < clopper_pearson_upper(hits + 1, 100, delta)
+    assert clopper_pearson_upper(hits, 100, delta + 0.05) < bound
+
+
+def test_a_fraction_of_a_hit_counts() -> None:
+    assert known(wilson(2.5, 10)).value == 0.25
+    assert known(wilson(2, 10)).low < known(wilson(2.5, 10)).low < known(wilson(3, 10)).low
+
+
+@pytest.mark.parametrize("interval", [wilson, clopper_pearson, clopper_pearson_upper])
+@pytest.mark.parametrize(
+    ("hits", "count", "chance", "found"),
+    [
+        (-1, 10, 0.5, "hits from 0 to the count of 10, found -1"),
+        (11, 10, 0.5, "found 11"),
+        (1, 0, 0.5, "found 1"),
+        (0, -1, 0.5, "count of -1"),
+        (math.nan, 10, 0.5, "found nan"),
+        (1, 10, 0.0, "between 0 and 1, found 0.0"),
+        (1, 10, 1.0, "found 1.0"),
+        (1, 10, 95, "found 95"),
+        (0, 0, math.nan, "found nan"),
+    ],
+)
+def test_what_cannot_be_is_refused(interval: Interval, hits: int, count: int, chance: float, found: str) -> None:
+    with pytest.raises(ValueError, match=found):
+        interval(hits, count, chance)
+
+
+def test_normal_quantile_is_the_one_of_every_textbook() -> None:
+    assert normal_quantile(0.95) == pytest.approx(1.959963984540054, abs=1e-12)
+
+
+def test_an_estimate_reads_as_figure_and_interval() -> None:
+    assert str(wilson(8, 10)) == "0.800 (0.49–0.94)"

@@ -1,0 +1,554 @@
+"""Labelled questions out of uploaded files: what is read, what is refused, and what a person is told of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crag_core.tuning.files import reading
+from crag_core.tuning.files.decoding import cleaned
+from crag_core.tuning.files.reading import Problem, Read, read_questions, write_csv, write_questions
+from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet, Origin
+
+SAMPLE = Path(__file__).parents[2] / "data" / "questions" / "sample.jsonl"
+HEADER = "question,expected\n"
+
+
+def read(text: str | bytes, name: str = "questions.csv") -> Read:
+    return read_questions(name, text.encode() if isinstance(text, str) else text)
+
+
+def labels(found: Read) -> dict[str, str]:
+    return {question.question: question.expected.value for question in found.questions}
+
+
+def told(found: Read) -> list[tuple[int, str]]:
+    return [(problem.row, problem.message) for problem in found.problems]
+
+
+def one_problem(found: Read) -> Problem:
+    [problem] = found.problems
+    return problem
+
+
+# --- formats --------------------------------------------------------------------------------------------------------
+
+SAME = {
+    "CSV": "question,expected\nA?,CORRECT\nB?,INCORRECT\n",
+    "CSV with CRLF": "question,expected\r\nA?,CORRECT\r\nB?,INCORRECT\r\n",
+    "CSV of an old Mac": "question,expected\rA?,CORRECT\rB?,INCORRECT",
+    "CSV with semicolons": "question;expected\nA?;CORRECT\nB?;INCORRECT\n",
+    "CSV that names its semicolons": "sep=;\nquestion;expected\nA?;CORRECT\nB?;INCORRECT\n",
+    "TSV": "question\texpected\nA?\tCORRECT\nB?\tINCORRECT\n",
+    "CSV, all quoted": '"question","expected"\n"A?","CORRECT"\n"B?","INCORRECT"\n',
+    "CSV with spaces after commas": 'question, expected\n"A?", "CORRECT"\n B? , INCORRECT \n',
+    "CSV with blank lines and empty cells": "\n\nquestion,expected,,\n\nA?,CORRECT,,\n,,,\nB?,INCORRECT\n\n",
+    "JSONL": '{"question": "A?", "expected": "CORRECT"}\n\n{"question": "B?", "expected": "INCORRECT"}',
+    "JSON list": '[{"question": "A?", "expected": "CORRECT"}, {"question": "B?", "expected": "INCORRECT"}]',
+    "JSON list over lines": ' [\n{"question": "A?",\n"route": "CORRECT"\n},\n{"q": "B?", "label": "incorrect"},\n]\n',
+}
+
+
+@pytest.mark.parametrize("text", SAME.values(), ids=SAME)
+@pytest.mark.parametrize("name", ["questions.csv", "questions.jsonl", "", "questions"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_the_content_tells_the_format(text: str, name: str, encoding: str) -> None:
+    found = read_questions(name, text.encode(encoding))
+    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"}
+    assert not found.problems and len(found.remarks) == 1  # that they are few
+
+
+def test_the_project_s_own_questions_are_read() -> None:
+    found = read_questions("sample.jsonl", SAMPLE.read_bytes())
+    assert len(found.questions) == 49 and not found.problems
+    assert found.remarks == ("Not read: 'id', 'page', 'suggested'.",)
+    assert found.questions[0].answers == ("27 days",) and found.questions[0].document == "staff-handbook-leave.md"
+
+
+@pytest.mark.parametrize("column", ["question", "QUERY", " q ", "\ufeffQuestion", "que stion"])
+@pytest.mark.parametrize("label", ["expected", "Route", "label", "Expected Route", "expected-route", "ACTION"])
+def test_columns_have_several_names(column: str, label: str) -> None:
+    assert labels(read(f"note,{label},{column}\nn,correct,A?")) == {"A?": "CORRECT"}
+
+
+def test_all_that_a_row_can_hold() -> None:
+    text = (
+        "Query;Label;Gold Answers;Source;Without;Note;Origin\n"
+        '"Where?\r\nAnd when?";Ambiguous;" one | two||three";guide.md;"at ""nine""";seen;Drafted\n'
+    )
+    assert read(text).questions == (
+        LabelledQuestion(
+            "Where?\nAnd when?",
+            Expected.AMBIGUOUS,
+            ("one", "two", "three"),
+            "guide.md",
+            'at "nine"',
+            Origin.DRAFTED,
+            "seen",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "answers"),
+    [
+        ('"nine|ten"', ("nine|ten",)),
+        ('["nine", " ten ", "", null, 11, 1.5]', ("nine", "ten", "11", "1.5")),
+        ("[]", ()),
+        ("null", ()),
+        ("27", ("27",)),
+    ],
+)
+def test_answers_in_json(value: str, answers: tuple[str, ...]) -> None:
+    [question] = read(f'{{"question": "A?", "answerable": true, "answers": {value}}}').questions
+    assert question.answers == answers
+
+
+@pytest.mark.parametrize(
+    ("cell", "answers"),
+    [("nine", ("nine",)), ('"[""a|b"", ""c""]"', ("a|b", "c")), ("[1] nine", ("[1] nine",)), ("[1]", ("[1]",))],
+)
+def test_answers_in_a_cell(cell: str, answers: tuple[str, ...]) -> None:
+    [question] = read(f"question,answerable,answers\nA?,yes,{cell}").questions
+    assert question.answers == answers
+
+
+# --- labels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("correct", "CORRECT"),
+        ("Answerable", "CORRECT"),
+        ("answered", "CORRECT"),
+        (" Ambiguous ", "AMBIGUOUS"),
+        ("INCORRECT", "INCORRECT"),
+        ("unanswerable", "UNANSWERABLE"),
+        ("Unanswered", "UNANSWERABLE"),
+        ("ambiguous_or_incorrect", "UNANSWERABLE"),
+        ("Ambiguous or incorrect", "UNANSWERABLE"),
+    ],
+)
+def test_routes(value: str, expected: str) -> None:
+    assert labels(read(f"{HEADER}A?,{value}")) == {"A?": expected}
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "1", "1.0", "Yes", " yes "])
+def test_answerable_is_correct(value: str) -> None:
+    assert labels(read(f"question,answerable\nA?,{value}")) == {"A?": "CORRECT"}
+
+
+@pytest.mark.parametrize("value", ["false", "False", "0", "0.0", "no"])
+def test_not_answerable_does_not_say_why(value: str) -> None:
+    assert labels(read(f"question,answerable\nA?,{value}")) == {"A?": "UNANSWERABLE"}
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", "CORRECT"), ("0", "UNANSWERABLE"), ('"no"', "UNANSWERABLE")])
+def test_answerable_in_json(value: str, expected: str) -> None:
+    assert labels(read(f'{{"query": "A?", "answerable": {value}}}')) == {"A?": expected}
+
+
+def test_two_labels_have_to_agree() -> None:
+    found = read(
+        "question,expected,answerable\nA?,CORRECT,yes\nB?,AMBIGUOUS,no\nC?,,no\nD?,INCORRECT,\nE?,CORRECT,0\nF?,INCORRECT,1"
+    )
+    assert labels(found) == {"A?": "CORRECT", "B?": "AMBIGUOUS", "C?": "UNANSWERABLE", "D?": "INCORRECT"}
+    assert told(found) == [
+        (6, "Expected two labels that agree, found CORRECT and answerable = 0. Correct one of them."),
+        (7, "Expected two labels that agree, found INCORRECT and answerable = 1. Correct one of them."),
+    ]
+
+
+# --- rows that have a problem ---------------------------------------------------------------------------------------
+
+BROKEN_CELLS = {
+    "no question": (",CORRECT", "Expected a question, found none. Write one, or take this row out."),
+    "a question of spaces": ("\u3000\u00a0 ,CORRECT", "Expected a question, found none."),
+    "a question of nothing to see": ("\x01\x02,CORRECT", "Expected a question, found none."),
+    "no label": ("C?,", "Expected a label, found none. Write one of CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE."),
+    "a short row": ("C?", "Expected a label, found none."),
+    "a wrong label": ("C?,corect", "found 'corect'. Did you mean CORRECT? Change the label."),
+    "a label like no other": ("C?,7", "Expected one of CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE, found '7'. Change"),
+    "a very long label": (f"C?,{'x' * 5000}", f"found '{'x' * 59}…'."),
+    "commas without quotes": ("Who, what, C?,CORRECT", "Expected 2 cells as in the header, found 4. Put a text that"),
+    "too long a question": (f"{'x' * 2001},CORRECT", "at most 2,000 characters, found 2,001. Shorten it"),
+    "text after a quote": ('"C"?,CORRECT', "other text than a comma after a closing quotation mark"),
+    "a quote that stays open": ('"C?,CORRECT', "This row has"),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), BROKEN_CELLS.values(), ids=BROKEN_CELLS)
+def test_a_broken_row_is_told_and_costs_no_other(row: str, message: str) -> None:
+    found = read(f'{HEADER}A?,CORRECT\n{row}\nB?,INCORRECT\n"D, or what?",CORRECT\n')
+    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT", "D, or what?": "CORRECT"}
+    problem = one_problem(found)
+    assert problem.row == 3 and message in problem.message and len(problem.message) < 300
+
+
+def test_a_quote_that_is_never_closed_is_told_as_such() -> None:
+    found = read(f'{HEADER}A?,CORRECT\n"B?,CORRECT\nC?,INCORRECT')
+    assert labels(found) == {"A?": "CORRECT", "C?": "INCORRECT"}
+    [problem] = found.problems
+    assert problem.row == 3 and "a quotation mark that is never closed" in problem.message
+
+
+def test_a_cell_of_an_immense_size() -> None:
+    found = read(f'{HEADER}A?,CORRECT\n"{"x" * 200_000}",CORRECT\nB?,INCORRECT')
+    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"} and "131,072" in one_problem(found).message
+
+
+def test_rows_count_as_lines_of_the_file() -> None:
+    found = read('\nquestion,expected\n\n"A\nA\nA?",CORRECT\n\nB?,x\r\n"C\r\nC?",y\n')
+    assert [problem.row for problem in found.problems] == [8, 9]
+    assert (
+        found.remarks[0]
+        == "A question goes over several lines in row 4. Check that no quotation mark is missing there."
+    )
+
+
+BROKEN_OBJECTS = {
+    "not JSON": ('{"question": "C?", "expected": CORRECT}', "This is not valid JSON: Expecting value at character 32."),
+    "cut off": ('{"question": "C?", "expe', "This is not valid JSON: Unterminated string"),
+    "a list": ('["C?", "CORRECT"]', "Expected an object such as"),
+    "a number": ("7", "Expected an object such as"),
+    "NaN": ("NaN", "Expected an object such as"),
+    "too deep": ('{"question": ' * 5000, "This nests too deep."),
+    "an endless number": (f'{{"question": {"9" * 5000}}}', "This is not valid JSON"),
+    "no question": ('{"expected": "CORRECT"}', "Expected a question, found none."),
+    "question is null": ('{"question": null, "expected": "CORRECT"}', "Expected a question, found none."),
+    "question is a list": (
+        '{"question": ["C?"], "expected": "CORRECT"}',
+        "Expected text for 'question', found a list.",
+    ),
+    "question is an object": ('{"question": {}, "expected": "CORRECT"}', "found an object."),
+    "answerable is null": ('{"question": "C?", "answerable": null}', "Expected a label, found none."),
+    "answerable is no truth": ('{"question": "C?", "answerable": "ja"}', "Expected true or false for 'answerable'"),
+    "answerable nests": (f'{{"question": "C?", "answerable": {"[" * 900}{"]" * 900}}}', "found a list"),
+    "expected is true": ('{"question": "C?", "expected": true}', "found true or false"),
+    "answers nest": ('{"question": "C?", "answerable": true, "answers": [["x"]]}', "Expected text for 'answers'"),
+    "an answer is an object": ('{"question": "C?", "answerable": true, "answers": {"a": 1}}', "found an object"),
+    "without a passage, and answered": (
+        '{"question": "C?", "answerable": true, "without": "x"}',
+        "A question whose passages are taken away cannot be expected to be answered. Change the label",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), BROKEN_OBJECTS.values(), ids=BROKEN_OBJECTS)
+def test_a_broken_line_is_told_and_costs_no_other(line: str, message: str) -> None:
+    good = '{"question": "A?", "expected": "CORRECT"}'
+    found = read(f'{good}\n{line}\n{{"question": "B?", "answerable": false}}', "a.jsonl")
+    assert labels(found) == {"A?": "CORRECT", "B?": "UNANSWERABLE"}
+    problem = one_problem(found)
+    assert problem.row == 2 and message in problem.message and len(problem.message) < 300
+
+
+def test_a_broken_object_of_a_list_costs_no_other() -> None:
+    found = read(
+        '[\n {"question": "A?", "expected": "CORRECT"},\n {"question": },\n 7,\n {"q": "B?", "answerable": 0}\n]'
+    )
+    assert labels(found) == {"A?": "CORRECT", "B?": "UNANSWERABLE"}
+    problem = one_problem(found)  # of line 4 too, which holds no object
+    assert problem.row == 3 and problem.message.endswith("Reading went on at line 5.")
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("", "found no closing bracket. Check that the file is complete."),
+        ("] and more", "found text after its end."),
+        (', {"question": "B', "Nothing after this was read."),
+        (", " + "[" * 5000, "nests too deep. Nothing after this was read."),
+    ],
+)
+def test_a_list_that_does_not_end_well(rest: str, message: str) -> None:
+    found = read('[{"question": "A?", "expected": "CORRECT"}' + rest)
+    assert labels(found) == {"A?": "CORRECT"} and message in one_problem(found).message
+
+
+def test_a_list_with_no_end_of_faults_is_given_up() -> None:
+    found = read('[{"question": "A?", "expected": "CORRECT"},\n' + '{"question" "B?"},\n' * 3000)
+    assert labels(found) == {"A?": "CORRECT"} and len(found.problems) == 1001
+    assert found.problems[-1].message.endswith("Nothing after this was read.")
+
+
+# --- files that have a problem --------------------------------------------------------------------------------------
+
+OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 99
+SPREADSHEET = b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "This file is empty."),
+    "blank": (b" \r\n\t\n", "This file is empty."),
+    "only a mark": (b"\xef\xbb\xbf\n", "This file is empty."),
+    "a workbook": (b"PK\x03\x04\x14\x00_rels xl/workbook.xml", "This looks like an Excel workbook. Save it as CSV."),
+    "a spreadsheet": (SPREADSHEET, "This looks like a spreadsheet. Save it as CSV."),
+    "a Word document": (b"PK\x03\x04\x00word/document.xml", "This looks like a Word document."),
+    "an archive": (b"PK\x03\x04\x00questions.csv", "This looks like a ZIP archive. Unpack it first."),
+    "an old workbook": (OLD_WORKBOOK, "perhaps an Excel workbook. Open it and save it as CSV."),
+    "a PDF": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\nquestion,expected", "This looks like a PDF document."),
+    "gzip": (b"\x1f\x8b\x08\x00", "This looks like a compressed file."),
+    "a picture": (b"\x89PNG\r\n\x1a\n\x00", "This looks like a picture."),
+    "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
+    "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
+    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. There is no 'question' and no 'exp"),
+    "only questions": (b"question\nA?\nB?", "found 'question'. There is no 'expected' (or 'answerable')."),
+    "a wrong name": (b"quesion,expected\nA?,CORRECT", "There is no 'question'. Did you mean 'question' by 'quesion'?"),
+    "two wrong names": (b"query_,expeted,x\nA?,CORRECT", "Did you mean 'expected' by 'expeted'? Give the columns"),
+    "another wrong name": (b"question,answerble\nA?,yes", "Did you mean 'answerable' by 'answerble'?"),
+    "a wrong name in JSONL": (
+        b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
+        "Expected objects with the fields 'question' and 'expected' (or 'answerable'), found 'quesion', 'expected', "
+        "'x'. There is no 'question'. Did you mean 'question' by 'quesion'?",
+    ),
+    "a header that is no header": (b'"question,expected\nA?,CORRECT', "The first line cannot be read as a header."),
+    "only a header": (b"question,expected\n", "This file has no questions."),
+    "an empty list": (b"[]", "This file has no questions."),
+    "empty objects": (b"{}\n{}", "found none. There is no 'question' and no 'expected' (or 'answerable')."),
+    "one object over several lines": (b'{\n"question": "A?"\n}', "This is one JSON object over several lines."),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), FILES.values(), ids=FILES)
+def test_a_file_that_cannot_be_read_has_one_problem(content: bytes, message: str) -> None:
+    found = read_questions("upload.xlsx", content)
+    problem = one_problem(found)
+    assert not found.questions and problem.row == 1
+    assert message in problem.message and len(problem.message) < 400
+
+
+def test_a_thousand_columns_are_not_all_named() -> None:
+    message = one_problem(read(",".join(f"column {n}" for n in range(300_000)) + "\n1,2")).message
+    assert "'column 9' and 299,990 more." in message and len(message) < 500
+
+
+def test_the_problem_of_a_header_names_its_line() -> None:
+    assert told(read("\n\nquestion,lable\nA?,CORRECT"))[0][0] == 3
+
+
+# --- encodings and characters that are none -------------------------------------------------------------------------
+
+
+def test_windows_letters_are_read_and_told() -> None:
+    found = read(f"{HEADER}A?,CORRECT\nÖffnet das Café für 5 € – „spät“?,CORRECT".encode("cp1252"))
+    assert "Öffnet das Café für 5 € – „spät“?" in labels(found)
+    assert found.remarks[0].startswith("The file is not UTF-8 (line 3), so it was read as Windows-1252. If letters")
+
+
+def test_one_damaged_letter_does_not_cost_the_others() -> None:
+    found = read(f"{HEADER}Öäü ß?,CORRECT\nWo?".encode() + b"\xc3,INCORRECT")
+    assert labels(found) == {"Öäü ß?": "CORRECT", "Wo?\ufffd": "INCORRECT"}
+    assert found.remarks[0] == "Line 3 is not valid UTF-8; what could not be read is shown as \ufffd."
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_file_with_a_mark_that_is_cut_off(encoding: str) -> None:
+    found = read(f"{HEADER}Öl?,CORRECT\n".encode(encoding)[:-1])
+    assert labels(found) == {"Öl?": "CORRECT"}
+    assert f"is not valid {encoding.upper()}" in found.remarks[0]
+
+
+def test_what_cannot_be_shown_is_taken_out_and_told() -> None:
+    lines = [
+        {"question": "\x00A\x07?", "expected": "CORRECT\x00"},
+        {"question": "B?", "expected": "CORRECT", "note": "a\tb\nc"},
+        {"question": "C\ud800?", "expected": "INCORRECT", "\udfff": 1},
+        {"question": "D?", "expected": "CORRECT", "answers": ["x", "\x9fy"]},
+    ]
+    found = read("\n".join(map(json.dumps, lines)))
+    assert list(labels(found)) == ["A?", "B?", "C\ufffd?", "D?"] and found.questions[3].answers == ("x", "y")
+    assert "Characters that cannot be shown were taken out of rows 1, 3, 4." in found.remarks
+    json.dumps([found.remarks, told(found)], ensure_ascii=False).encode()  # would fail for half a pair
+
+
+def test_nul_bytes_in_a_cell() -> None:
+    found = read(f"{HEADER}A\x00?,CORRECT\nB? and a text that is long enough for the NUL to be rare,INCORRECT")
+    assert labels(found)["A?"] == "CORRECT"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+49 30?", "-1?", "@you?", "=cmd|' /C calc'!A0"])
+def test_text_that_looks_like_a_formula_stays_as_it_is(text: str) -> None:
+    asked = LabelledQuestion(text, Expected.CORRECT, answers=(text,))
+    assert read(write_csv([asked])).questions == (asked,)
+
+
+# --- repetitions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_is_repeated_is_kept_once_with_all_answers() -> None:
+    text = (
+        "question,expected,answers,document,note\n"
+        "A?,CORRECT,one,,\nB?,INCORRECT,,,\nA? ,correct,two|one,a.md,n\nA?,CORRECT,,b.md,m\n"
+    )
+    found = read(text)
+    assert found.questions == (
+        LabelledQuestion("A?", Expected.CORRECT, ("one", "two"), "a.md", note="n"),
+        LabelledQuestion("B?", Expected.INCORRECT),
+    )
+    assert found.remarks[0] == "2 repeated with the same label: rows 4, 5. Each question is kept once."
+    assert not found.problems
+
+
+def test_many_repetitions_are_counted_and_the_first_named() -> None:
+    assert read(HEADER + "A?,CORRECT\n" * 1500).remarks[0] == (
+        "1,499 repeated with the same label: rows 3, 4, 5, 6, 7 and 1,494 more. Each question is kept once."
+    )
+
+
+def test_a_question_with_two_labels_is_not_kept() -> None:
+    found = read(f"{HEADER}A?,CORRECT\nB?,CORRECT\nA?,CORRECT\nA?,unanswerable\nB?,CORRECT\n")
+    assert labels(found) == {"B?": "CORRECT"}
+    assert told(found) == [
+        (
+            5,
+            "Expected one label for a question, but row 2 says CORRECT, row 5 says UNANSWERABLE (1 more say one of "
+            "these). None is kept: correct one, or take one out.",
+        )
+    ]
+
+
+def test_a_question_with_and_without_a_passage_is_two() -> None:
+    found = read("question,expected,without\nA?,CORRECT,\nA?,AMBIGUOUS,at nine\nA?,AMBIGUOUS,at ten\n")
+    assert len(LabelledSet("all", found.questions).questions) == 3 and not found.problems
+
+
+# --- remarks --------------------------------------------------------------------------------------------------------
+
+
+def test_columns_that_are_not_read_are_named_once() -> None:
+    found = read("id,question,query,expected,documnet,\n1,A?,no,CORRECT,a.md,\n2,B?,no,INCORRECT,b.md,\n")
+    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"}
+    assert found.remarks[0] == "Not read: 'id', 'query', 'documnet'. Did you mean 'document' by 'documnet'?"
+
+
+def test_fields_that_only_some_objects_have() -> None:
+    found = read('{"q": "A?", "label": "correct", "x": 1}\n{"query": "B?", "route": "correct", "y": [], "x": 2}')
+    assert list(labels(found)) == ["A?", "B?"] and found.remarks[0] == "Not read: 'x', 'y'."
+
+
+def test_an_origin_that_is_not_known_is_told() -> None:
+    found = read("question,expected,origin\nA?,CORRECT,Feedback\nB?,CORRECT,wiki\nC?,CORRECT,\n")
+    assert [question.origin for question in found.questions] == [Origin.FEEDBACK, Origin.UPLOADED, Origin.UPLOADED]
+    assert found.remarks[0] == "Origins that are not known, such as 'wiki', are kept as uploaded."
+
+
+def rows_of(*labels: str) -> str:
+    return HEADER + "".join(f"Question {number}?,{label}\n" for number, label in enumerate(labels))
+
+
+def test_what_cannot_be_measured_is_said() -> None:
+    both, few = ("CORRECT", "AMBIGUOUS"), "There are fewer than 20 questions (4). One of them is 25% of all"
+    assert read(rows_of(*both * 10)).remarks == ()
+    assert [remark.startswith(few) for remark in read(rows_of(*both * 2)).remarks] == [True]
+    assert "Every question is labelled CORRECT" in read(rows_of(*["CORRECT"] * 20)).remarks[0]
+    assert "No question is labelled CORRECT" in read(rows_of(*["AMBIGUOUS", "INCORRECT"] * 10)).remarks[0]
+    assert read("question,expected\n,\nA?,x\n").remarks == ()  # nothing was read: its problems are enough
+
+
+# --- size -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch, is_json: bool) -> None:
+    monkeypatch.setattr(reading, "MOST_ROWS", 4)
+    lines = rows_of("CORRECT", "x", "CORRECT", "INCORRECT", "CORRECT", "CORRECT").splitlines()
+    if is_json:
+        lines = [json.dumps(dict(zip(("question", "expected"), line.split(","), strict=True))) for line in lines[1:]]
+    found = read("\n".join(lines))
+    first = 5 + (not is_json)
+    assert len(found.questions) == 3 and [problem.row for problem in found.problems] == [first - 3, first]
+    assert found.problems[1].message.startswith(
+        "Expected at most 4 rows, found more. Nothing from this row on was read"
+    )
+
+
+def test_a_hundred_thousand_rows_take_seconds() -> None:
+    text = rows_of(*("CORRECT", "INCORRECT") * 50_001)
+    began = time.process_time()
+    found = read(text)
+    assert time.process_time() - began < 15  # about 1 s on a machine with nothing else to do
+    assert len(found.questions) == 100_000 and told(found)[0][0] == 100_002
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['"\n' * 50_000, '"a,b\n' * 50_000, '"a\n' + "b,CORRECT\n" * 50_000, 'a""\n""b,"\n' * 25_000, ',"\n' * 50_000],
+)
+def test_stray_quotation_marks_do_not_take_for_ever(text: str) -> None:
+    began = time.process_time()
+    assert read(HEADER + text).problems
+    assert time.process_time() - began < 15
+
+
+# --- there and back -------------------------------------------------------------------------------------------------
+
+texts = st.text(max_size=40).map(cleaned)
+some_text = texts.filter(bool)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> LabelledQuestion:
+    expected = draw(st.sampled_from(Expected))
+    return LabelledQuestion(
+        draw(some_text),
+        expected,
+        tuple(draw(st.lists(some_text | st.sampled_from(["a|b", "|", "[", '["a"]', "[]", '"', ","]), max_size=3))),
+        draw(texts),
+        "" if expected.is_answerable else draw(texts),
+        draw(st.sampled_from(Origin)),
+        draw(texts),
+    )
+
+
+sets = st.lists(asked(), max_size=6, unique_by=lambda question: question.key)
+
+
+@settings(max_examples=300, deadline=None)
+@given(sets)
+@example([LabelledQuestion("a\n\n\u2028b\u202e\t\ufffd", Expected.CORRECT, ('["x"]', "y|z"), "ü.md", note="'\"")])
+@example([LabelledQuestion('"a;\tb', Expected.UNANSWERABLE, ("[",), without="x,y", origin=Origin.WRITTEN)])
+def test_what_is_written_is_read_again(questions: list[LabelledQuestion]) -> None:
+    lines = write_questions(questions)
+    assert lines.isascii() and lines.count("\n") == len(questions) == len(lines.splitlines())
+    for content in (lines.encode(), write_csv(questions).encode("utf-8-sig"), write_csv(questions).encode("utf-16")):
+        if questions:
+            found = read_questions("set", content)
+            assert found.questions == tuple(questions) and not found.problems
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_what_is_read_once_stays_as_it_is(question: str, note: str) -> None:
+    first = read(json.dumps({"question": question, "expected": "CORRECT", "note": note}))
+    assert bool(first.questions) is bool(cleaned(question))
+    if first.questions:
+        assert read(write_questions(first.questions)).questions == first.questions
+        assert read(write_csv(first.questions)).questions == first.questions
+
+
+signs = st.sampled_from('",;\t\n\r{}[]:| \x00\ufeffü')
+words = st.sampled_from(
+    ["question", "expected", "answerable", "CORRECT", "true", "null", "1e999", "\\ud800", "sep=;", '{"q": "A?"', HEADER]
+)
+pieces = signs | words
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(pieces, max_size=30).map("".join), st.sampled_from(["utf-8", "utf-16", "cp1252"]))
+def test_no_text_makes_it_fail(text: str, encoding: str) -> None:
+    found = read_questions("x", text.encode(encoding, "replace"))
+    assert found.questions or found.problems
+    assert [problem.row for problem in found.problems] == sorted(problem.row for problem in found.problems)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200))
+def test_no_bytes_make_it_fail(content: bytes) -> None:
+    found = read_questions("x\ud800\x00", content)
+    assert found.questions or found.problems
+    json.dumps(told(found), ensure_ascii=False).encode()
