@@ -1,15 +1,16 @@
-"""The command line: `python -m crag_core ingest PATH…`, `… ask "…"` and `… report RUN.json`."""
+"""The command line: `python -m crag_core ingest PATH…`, `… ask "…"`, `… report RUN.json`, `… evaluate` and `… tune`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from crag_core import config
+from crag_core import config, tuning_commands
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import budget
-from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, suit
+from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
@@ -21,6 +22,7 @@ from crag_core.reroute import reroute
 from crag_core.run import Listener, Run, WebMode
 from crag_core.summary import summarize
 from crag_core.trace import Trace
+from crag_core.tuning.preset import TunedPreset
 from crag_core.types import AnswerState, Step
 
 
@@ -51,12 +53,8 @@ def ingest(options: argparse.Namespace) -> int:
 def ask(options: argparse.Namespace) -> int:
     workbench = Workbench()
     show_logs(workbench.config.log)
-    policy = find_policy(options.policy, workbench.config)
-    model = options.model or workbench.config.model or "extractive"
-    evaluator = options.evaluator or default_evaluator(policy, model)
-    policy = suit(policy, evaluator)
-    if options.preset:
-        policy = policy.preset(options.preset)
+    choice = _choice(options, workbench)
+    policy = choice.policy
     try:
         policy = policy.with_thresholds(options.lower, options.upper)
     except ValueError as error:
@@ -65,14 +63,13 @@ def ask(options: argparse.Namespace) -> int:
     pinned = _find_documents(workbench, options.pin)
     if pinned and not options.search_too:
         policy = policy.without_retrieval()
-    choice = Choice(
-        policy,
-        evaluator,
-        model,
-        WebMode(options.web),
-        options.top_k or workbench.config.top_k,
-        pinned,
-        options.search_too,
+    choice = replace(
+        choice,
+        policy=policy,
+        web=WebMode(options.web),
+        top_k=options.top_k or choice.top_k,
+        pinned=pinned,
+        search_too=options.search_too,
     )
     if not options.json:
         print(_cost(choice), file=sys.stderr)
@@ -83,6 +80,28 @@ def ask(options: argparse.Namespace) -> int:
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
     print(trace.to_json() if options.json else _told(trace))
     return int(trace.failure is not None)
+
+
+def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
+    """Policy, evaluator, model and thresholds; a preset is one of the policy's file, else a tuned one."""
+    model = options.model or workbench.config.model or EXTRACTIVE
+    policy = find_policy(options.policy or DEFAULT, workbench.config)
+    if options.preset and options.preset not in {preset.name for preset in policy.presets}:
+        tuned = _tuned(workbench, options.preset, policy)
+        return preset_choice(workbench, tuned, options.policy, options.evaluator, model)
+    evaluator = options.evaluator or default_evaluator(policy, model)
+    policy = suit(policy, evaluator)
+    policy = policy.preset(options.preset) if options.preset else policy
+    return Choice(policy, evaluator, model, top_k=workbench.config.top_k)
+
+
+def _tuned(workbench: Workbench, name: str, policy: Policy) -> TunedPreset:
+    """A tuned preset; an unknown name lists those of the policy's file too."""
+    try:
+        return workbench.find_preset(name)
+    except UnknownName:
+        known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
+        raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
 
 
 def report(options: argparse.Namespace) -> int:
@@ -203,8 +222,11 @@ def _parser() -> argparse.ArgumentParser:
     add.set_defaults(command=ingest)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
-    query.add_argument("--policy", default=DEFAULT, help=f"the name of a file in data/policies; default: {DEFAULT}")
-    query.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file, such as conservative")
+    query.add_argument("--policy", help=f"the name of a file in data/policies; default: {DEFAULT}")
+    query.add_argument(
+        "--preset", metavar="NAME",
+        help="thresholds of the policy's file, such as conservative, or tuned ones by name or path",
+    )  # fmt: skip
     query.add_argument("--evaluator", help=f"{', '.join(EVALUATORS)}; default: what fits the policy")
     query.add_argument(
         "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'
@@ -226,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--upper", type=_share, metavar="0..1")
     page.add_argument("--cutoff", type=_share, metavar="0..1", help="for sentences")
     page.set_defaults(command=report)
+    tuning_commands.add_commands(commands)
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +14,11 @@ from crag_core.answer import EXTRACTIVE
 from crag_core.audit import AuditLog
 from crag_core.cache import open_cache
 from crag_core.config import Config
-from crag_core.errors import ModelMissing, UnknownName
+from crag_core.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.expand import parse_synonyms
 from crag_core.history import open_history
+from crag_core.laboratory import Laboratory
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.ollama import ServerState
@@ -33,6 +34,8 @@ from crag_core.retrieval.store import PassageStore
 from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import RunSettings
+from crag_core.tuning.conditions import Conditions, conditions_of
+from crag_core.tuning.preset import TunedPreset, parse_preset
 from crag_core.types import EvaluatorCard
 from crag_core.websearch.cached import CachedSearcher
 from crag_core.websearch.chain import SearchChain
@@ -90,6 +93,7 @@ class Workbench:
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
         self.history = open_history(self.config.history, self.config.home)
+        self.laboratory = Laboratory(self.config.home / "laboratory")
         self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
         self.metrics = Metrics()
         self.support = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
@@ -179,6 +183,25 @@ class Workbench:
             return evaluators.LLMListEvaluator(model)
         return evaluators.LLMEvaluator(model)
 
+    @property
+    def scoring_workers(self) -> int:
+        """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
+        return max(self.config.calls_at_once, 2)
+
+    def conditions(self, pipeline: Pipeline) -> Conditions:
+        """Under which a pipeline of this workbench grades now, with the documents that are indexed."""
+        return conditions_of(pipeline.settings, self.store.fingerprint())
+
+    def find_preset(self, name: str) -> TunedPreset:
+        """A preset of the laboratory by name, or of a TOML file by its path."""
+        path = Path(name)
+        if path.suffix != ".toml":
+            return self.laboratory.load_preset(name)
+        try:
+            return parse_preset(path.read_text("utf-8"), path.stem)
+        except (OSError, UnicodeError) as error:
+            raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
+
     def pipeline(self, choice: Choice, pause: SearchPause | None = None) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
@@ -230,20 +253,41 @@ def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
 
 
 def build_pipeline(
-    policy: str = DEFAULT,
+    policy: str | None = None,
     evaluator: str | None = None,
     model: str = EXTRACTIVE,
     web: str = "off",
     settings: Config | None = None,
+    preset: str = "",
 ) -> Pipeline:
     """A pipeline in one line, for libraries and notebooks; `evaluator` None: one that works without a server.
 
-    Thresholds start where policy and evaluator suggest. Raises `UnknownName` or `ModelMissing`.
+    `preset` is the name of tuned thresholds, or the path of their file: they bring policy, evaluator and number of
+    passages. Without, thresholds start where policy and evaluator suggest. Raises `UnknownName`, `ModelMissing`, or
+    `BadRecord` for a preset of another policy or evaluator.
     """
     workbench = Workbench(settings)
-    chosen = find_policy(policy, workbench.config)
+    if preset:
+        choice = preset_choice(workbench, workbench.find_preset(preset), policy, evaluator, model)
+        return workbench.pipeline(replace(choice, web=WebMode(web)))
+    chosen = find_policy(policy or DEFAULT, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
     return workbench.pipeline(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+
+
+def preset_choice(
+    workbench: Workbench, preset: TunedPreset, policy: str | None, evaluator: str | None, model: str
+) -> Choice:
+    """What a preset asks for; `BadRecord` where a policy or evaluator is named that it was not chosen for."""
+    chosen = preset.applied_to(find_policy(policy or preset.policy, workbench.config))
+    judge = preset.conditions.evaluator
+    if evaluator not in (None, judge):
+        raise BadRecord(
+            f"The preset {preset.name!r} was chosen for the evaluator {judge!r}, not for {evaluator!r}.",
+            hint="Thresholds belong to an evaluator: tune for this one too.",
+        )
+    known_card(judge)
+    return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
 
 
 def suit(policy: Policy, evaluator: str) -> Policy:

@@ -59,6 +59,12 @@ class HistoryUnavailable(CragError):
     retryable = True
 
 
+class ScoresUnavailable(CragError):
+    """What was graded of labelled sets cannot be read or written."""
+
+    retryable = True
+
+
 class EmbeddingUnavailable(CragError):
     """The embedding model cannot be loaded."""
 

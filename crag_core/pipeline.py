@@ -102,6 +102,22 @@ class Pipeline:
             self._tell(step, trace)
             yield trace if step.state in _BROKEN else self._checked(trace, run)
 
+    def grade(self, question: str, run: Run | None = None, without: str = "") -> Trace:
+        """The first retrieval and the grades of all its passages, whatever the policy makes of them.
+
+        Passages that hold the text `without` count as not indexed. As `run`, it tells a failure by the last step.
+        """
+        run = run or Run()
+        settings = replace(self.settings, policy=self.settings.policy.for_grading())
+        trace = Trace(self._new_id(), self._now(), question, settings)
+        retrieve = partial(stages.retrieve, without=without)
+        return self._do((("retrieve", retrieve), *ITERATION), trace, run)[0]
+
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
+        """The same record with the scores of the sentences of these passages of it."""
+        score = partial(stages.score_strips_of, passages=passages)
+        return self._do((("score strips", score),), trace, run or Run())[0]
+
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
         """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
 

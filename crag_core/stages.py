@@ -6,6 +6,7 @@ A stage takes the trace so far and gives a `Result`, or None when there is nothi
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from crag_core import prompts
 from crag_core.corrections import carried_out
@@ -21,14 +22,16 @@ from crag_core.types import Extraction, Handling, Passage, StepState, Strip, Usa
 from crag_core.words import estimate_tokens
 
 
-def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
+def retrieve(trace: Trace, parts: Parts, run: Run, without: str = "") -> Result | None:
+    """Passages that hold the text `without` count as not indexed."""
     if trace.passages is not None or parts.retriever is None:
         return None
     settings = trace.settings
     pinned = parts.retriever.read_files(settings.pinned) if settings.pinned else ()
     found = Found(())
     if not pinned or settings.search_too:
-        found = parts.retriever.retrieve(trace.question, settings.top_k)
+        less = partial(parts.retriever.retrieve, without=without) if without else parts.retriever.retrieve
+        found = less(trace.question, settings.top_k)
     # A pinned file is there whole; its pieces would only say the same again.
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
@@ -55,9 +58,13 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
     course = course_of(trace, trace.settings.policy)
     by_strips = course.decision.handling in (Handling.REFINE, Handling.EXTRACT)
     evidence = course.evidence if by_strips else tuple(one for one in course.evidence if one.id in trace.edits.pinned)
-    wanted = replace(course, evidence=evidence).looked_at
+    return score_strips_of(trace, parts, run, replace(course, evidence=evidence).looked_at)
+
+
+def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
+    """Those of `passages` that are not scored yet."""
     scored = {strip.passage_id for strip in trace.strips or ()}
-    todo = tuple(passage for passage in wanted if passage.id not in scored and passage.text.strip())
+    todo = tuple(passage for passage in passages if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
         return None
     strips, told = scored_strips(trace.question, todo, parts, run)

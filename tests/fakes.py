@@ -73,10 +73,11 @@ class FakeRetriever:
         self.ways: list[tuple[str, Engine]] = []
         self.read: list[tuple[str, ...]] = []
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
         self.asked.append((question, limit))
         self.ways.append((question, engine))
-        return Found(tuple(self.finding(question, engine))[:limit], 0.5)
+        found = [one for one in self.finding(question, engine) if not without or without not in one.text]
+        return Found(tuple(found[:limit]), 0.5)
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         self.read.append(tuple(document_ids))

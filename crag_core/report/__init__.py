@@ -26,8 +26,8 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
     Whatever the record holds shows as text: it is escaped, and cannot run, load, submit or disguise anything.
     """
     shown = look(trace, policy)
-    style, key = _style()
-    return _page().render(
+    style, key = style_sheet()
+    return page().render(
         style=style,
         style_key=key,
         shown=shown,
@@ -52,7 +52,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
 
 
 @cache
-def _page() -> Template:
+def page() -> Template:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -70,7 +70,7 @@ def _cleaned(value: Any) -> Any:
 
 
 @cache
-def _style() -> tuple[Markup, str]:
+def style_sheet() -> tuple[Markup, str]:
     """The style sheet and its hash, so that the page allows this one and no other."""
     sheet = (_TEMPLATES / "report.css").read_text("utf-8")
     digest = hashlib.sha256(sheet.encode()).digest()

@@ -12,6 +12,7 @@ from crag_core.fusion import fuse_ranks
 from crag_core.protocols import Embedder, Found
 from crag_core.retrieval.store import Hit, PassageStore
 from crag_core.types import Engine, Passage, Scores
+from crag_core.words import fold
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,10 +37,10 @@ class HybridRetriever:
         self._store = store
         self._embedder = embedder
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
 
-        One engine alone keeps its own order.
+        One engine alone keeps its own order. Passages that hold the text `without` count as not indexed.
         """
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count():
@@ -54,6 +55,10 @@ class HybridRetriever:
             found[Engine.DENSE.value] = self._store.search_dense(asked.tolist(), pool)
         if Engine.KEYWORD in searched:
             found[Engine.KEYWORD.value] = self._store.search_keyword(question, pool)
+        if hidden := fold(without):
+            found = {
+                name: [hit for hit in hits if hidden not in fold(hit.passage.text)] for name, hits in found.items()
+            }
         hits = {hit.passage.id: hit for ranked in found.values() for hit in ranked}
         rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}

@@ -176,7 +176,7 @@ class Meeting:
         self.barrier = threading.Barrier(runs, timeout=5.0)
         self.card = card(calls_model=True)
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
         self.barrier.wait()
         return Found(
             tuple(replace(p, id=f"{question}-{p.id}", text=f"{question} is here. {p.text}") for p in passages(6))

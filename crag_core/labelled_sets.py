@@ -1,0 +1,81 @@
+"""Labelled sets for the command line: kept ones by name, files, and folders in the layout of public evaluation sets."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crag_core.build import Workbench
+from crag_core.errors import BadRecord
+from crag_core.tuning.files.evaluation_sets import read_set
+from crag_core.tuning.files.reading import Read, read_questions
+from crag_core.tuning.labelled import LabelledSet
+
+CORPORA = "corpora"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A set, and the workbench with the documents that it is about."""
+
+    labelled: LabelledSet
+    workbench: Workbench
+
+
+def open_set(named: str, workbench: Workbench) -> Opened:
+    """`named` is a kept set, a CSV or JSONL file, or a folder with queries.jsonl and its own corpus.jsonl.
+
+    Such a corpus is indexed apart from the user's documents, once. Raises `BadRecord` with every row that is wrong.
+    """
+    path = Path(named)
+    if path.is_dir():
+        return _open_folder(path, workbench)
+    if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt"):
+        try:
+            read = read_questions(path.name, path.read_bytes())
+        except OSError as error:
+            raise BadRecord(f"The labelled set {path} cannot be read: {error}.") from error
+    else:
+        read = workbench.laboratory.load_set(named)
+    return Opened(_checked(path.stem if path.suffix else named, read), workbench)
+
+
+def _checked(name: str, read: Read) -> LabelledSet:
+    for remark in read.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    if read.problems:
+        told = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
+        more = f"\n  and {len(read.problems) - 20} more" if len(read.problems) > 20 else ""
+        raise BadRecord(f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{told}{more}")
+    if not read.questions:
+        raise BadRecord(f"The labelled set {name!r} has no question.")
+    return LabelledSet(name, read.questions)
+
+
+def _open_folder(folder: Path, workbench: Workbench) -> Opened:
+    def content(name: str) -> bytes:
+        file = folder / name
+        return file.read_bytes() if file.is_file() else b""
+
+    if not (folder / "queries.jsonl").is_file():
+        raise BadRecord(f"Expected queries.jsonl in {folder}, found none.")
+    found = read_set(content("queries.jsonl"), content("corpus.jsonl"), content("qrels.tsv"))
+    for remark in found.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    own = workbench
+    if found.documents:
+        home = workbench.config.home / "laboratory" / CORPORA / folder.name
+        own = Workbench(replace(workbench.config, home=home))
+        own.laboratory = workbench.laboratory
+        _index(own, found.documents)
+    return Opened(LabelledSet(folder.name, found.questions), own)
+
+
+def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None:
+    """Those that are not there yet; what a kill interrupted is finished."""
+    there = {document.name for document in workbench.store.documents()}
+    missing = [(name, text.encode("utf-8")) for name, text in documents if name not in there and text.strip()]
+    if missing:
+        print(f"indexing {len(missing)} documents of the set", file=sys.stderr)
+        workbench.store.ingest(missing)
