@@ -9,6 +9,7 @@ from collections.abc import Callable
 from crag_core.errors import CragError
 from crag_core.retrieval.store import Ingested, PassageStore, Progress
 from crag_core.run import Listener, Run
+from crag_core.scoring import Controls, OnScoring, Scoring
 from crag_core.trace import Trace
 from crag_core.types import Step
 
@@ -106,3 +107,50 @@ class Indexing:
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
+
+
+class Grading:
+    """A labelled set on its way through retrieval and grading: how far it is, and what ended it early."""
+
+    def __init__(self, work: Callable[[Controls, OnScoring], Scoring]) -> None:
+        self.scoring: Scoring | None = None
+        self.error: CragError | None = None
+        self.bug: Exception | None = None
+        self.controls = Controls()
+        self._thread = threading.Thread(target=self._run, args=(work,), name="grading", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def is_paused(self) -> bool:
+        return self.controls.pause.is_set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.controls.cancel.is_set() and self.is_running
+
+    def pause(self) -> None:
+        self.controls.pause.set()
+
+    def go_on(self) -> None:
+        self.controls.pause.clear()
+
+    def stop(self) -> None:
+        self.controls.cancel.set()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def _run(self, work: Callable[[Controls, OnScoring], Scoring]) -> None:
+        try:
+            self.scoring = work(self.controls, self._tell)
+        except CragError as error:
+            self.error = error
+        except Exception as error:  # a bug of ours must reach the page, not die with the thread
+            self.bug = error
+
+    def _tell(self, scoring: Scoring) -> None:
+        self.scoring = scoring

@@ -11,6 +11,7 @@ from crag_core.reroute import Reroute
 from crag_core.stability import flips, stability
 from crag_core.trace import Trace
 from crag_core.types import Action, Decision
+from ui import presets
 from ui.render_signals import ONE_FOR_BOTH, draw_bests, is_one_for_both
 from ui.text import counted, plain
 
@@ -80,6 +81,8 @@ def _remarks(trace: Trace, policy: Policy, routed: Reroute) -> str:
     calls = counted(trace.usage.calls, "model call") if trace.usage.calls else "no model call"
     told = [f":material/receipt: {calls}, {trace.seconds:.1f} s in this run"]
     told += [f":material/replay: {line}" for line in _difference(trace, policy, routed.decision)]
+    if worth := presets.probability(routed.decision.score):
+        told.append(f":material/bookmark: {worth}")
     notes = [ONE_FOR_BOTH] if is_one_for_both(policy, routed.decision) else []
     told += [f":material/info: {plain(note)}" for note in (*notes, *routed.knowledge.notes)]
     return " · ".join(told)

@@ -16,6 +16,7 @@ from crag_core.types import Edits, Passage
 from ui import state
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
+FIGURES, ADVICE = "figures", "advice"
 """Keys of the fragments that a moved threshold redraws, what is looked at first."""
 _MOST_EARLIER = 30
 
@@ -71,13 +72,13 @@ def undo() -> None:
 
 
 def redraw(but: Collection[str] = ()) -> None:
-    """For a callback: redraw what depends on thresholds and evidence; on the Ask page nothing else.
+    """For a callback: redraw what depends on thresholds and evidence; on the Ask and Tune pages nothing else.
 
     A slider that was not moved by hand takes up what a callback has set only when the whole page is redrawn.
     """
     there = st.session_state.get("fragments", set()) - set(but)
-    drawn = [key for key in (STORY, THRESHOLDS, EVIDENCE, SHARING) if key in there]
-    st.rerun(drawn if STORY in drawn else "app")
+    drawn = [key for key in (STORY, FIGURES, THRESHOLDS, EVIDENCE, SHARING, ADVICE) if key in there]
+    st.rerun(drawn if {STORY, FIGURES} & set(drawn) else "app")
 
 
 def slide() -> None:

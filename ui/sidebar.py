@@ -9,7 +9,8 @@ from crag_core.build import Models
 from crag_core.evaluators import cards
 from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
-from ui import shown, state
+from crag_core.tuning.preset import TunedPreset
+from ui import presets, shown, state
 from ui.health import draw_health
 from ui.text import plain
 
@@ -85,9 +86,11 @@ def _draw_thresholds() -> None:
     )
     policy = state.policy()
     _draw_legend(policy)
+    presets.draw_in_use(policy)
     with st.container(horizontal=True):
-        if policy.presets:
-            _draw_presets(policy)
+        tuned = presets.kept_for(policy.name)
+        if policy.presets or tuned:
+            _draw_presets(policy, tuned)
         if policy.thresholds != start.thresholds:
             st.button("Back to the defaults", on_click=_start_thresholds, type="tertiary", icon=":material/undo:")
 
@@ -102,8 +105,17 @@ def _use_preset(name: str) -> None:
     st.rerun()
 
 
-def _draw_presets(policy: Policy) -> None:
+def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
     with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
+        for mine in tuned:
+            st.button(
+                f"{plain(mine.name)}: {mine.lower:g} and {mine.upper:g}",
+                key=f"tuned_{mine.name}",
+                on_click=presets.use,
+                args=(mine,),
+                icon=":material/bookmark:",
+            )
+            st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
         for preset in policy.presets:
             st.button(
                 f"{plain(preset.name.replace('-', ' ').capitalize())}: {preset.lower:g} and {preset.upper:g}",

@@ -1,0 +1,113 @@
+"""The Tune page in the real browser: from an uploaded table to thresholds that the Ask page uses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE, ask, upload
+from tests.browser.test_accessibility import SETTLED, check
+
+SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """Ten that the lighthouse answers, four that it nearly answers, and ten about something else."""
+    answered = [
+        f"{start} {rest}?"
+        for rest in ("the lighthouse of Skerry Point built", "its lamp electrified")
+        for start in ("When was", "In which year was", "What year was")
+    ] + [
+        "How high is the tower?",
+        "How many steps has the tower?",
+        "What is the keeper paid?",
+        "How many crowns a week?",
+    ]
+    near = [f"Who {did} the lighthouse of Skerry Point?" for did in ("painted", "designed", "owns", "sold")]
+    rows = [f"{one},correct" for one in answered] + [f"{one},ambiguous" for one in near]
+    rows += [f"What is known about {one}?,incorrect" for one in SUBJECTS]
+    file = tmp_path / "lighthouse questions.csv"
+    file.write_text("\n".join(["question,expected", *rows]), "utf-8")
+    return file
+
+
+def graded(page: Page, url: str, lighthouse: Path, questions: Path) -> None:
+    upload(page, url, lighthouse)
+    page.get_by_role("link", name="Tune").click()
+    page.get_by_role("radio", name="Upload").click()
+    page.locator("input[type=file]").set_input_files(str(questions))
+    page.get_by_role("button", name="Use 24 questions").click()
+    expect(page.get_by_text("lighthouse questions: 24 questions")).to_be_visible()
+    grade = page.get_by_role("button", name="Grade 24 questions")
+    recommended = page.get_by_text("Recommended upper")
+    expect(grade.or_(recommended)).to_be_visible()
+    if grade.is_visible():  # else another test has graded them in this home
+        grade.click()
+    expect(recommended).to_be_visible()
+
+
+def test_from_an_uploaded_table_to_a_preset_in_use(
+    page: Page, empty_app: str, lighthouse: Path, questions: Path
+) -> None:
+    graded(page, empty_app, lighthouse, questions)
+    expect(page.get_by_text("of all pairs")).to_be_visible()
+    page.get_by_role("button", name="Use these thresholds").click()
+    expect(page.get_by_role("button", name="Use these thresholds")).to_be_disabled()
+    page.get_by_role("textbox", name="Name", exact=True).fill("harbour")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Keep this preset").click()
+    expect(page.get_by_text("Preset “harbour”")).to_be_visible()
+    page.get_by_role("link", name="Ask").click()
+    ask(page, "How high is the tower?")
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("of the questions that score like this were answerable")).to_be_visible()
+
+
+def test_a_click_on_the_map_puts_the_thresholds_there(
+    page: Page, empty_app: str, lighthouse: Path, questions: Path
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 2600})
+    graded(page, empty_app, lighthouse, questions)
+    told = page.get_by_text(re.compile("^The thresholds of the sidebar, lower"))
+    before = told.inner_text()
+    area = page.locator(".js-plotly-plot").last.locator(".nsewdrag").first.bounding_box()
+    assert area is not None
+    page.mouse.click(area["x"] + 0.2 * area["width"], area["y"] + 0.55 * area["height"])
+    expect(told).not_to_have_text(before)
+    assert re.search(r"lower 0\.[12]\d\d, upper 0\.[34]\d\d", told.inner_text())
+
+
+def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighthouse: Path, questions: Path) -> None:
+    graded(page, empty_app, lighthouse, questions)
+    page.get_by_role("radio", name="Routes").click()
+    page.get_by_role("button", name=re.compile(r"\d+ · \d+%")).first.click()
+    table = page.get_by_test_id("stDataFrame").first
+    expect(table).to_be_visible()
+    page.evaluate(SETTLED)  # the table is a canvas, and draws itself some time after it is there
+    table.locator("canvas").first.click(position={"x": 20, "y": 55}, force=True)
+    page.get_by_role("button", name=re.compile("^.*Open “.*on the Ask page")).click()
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_grave_on_the_tune_page(
+    browser: Browser, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(f"{empty_app}/tune")
+    expect(page.get_by_text("Where the questions come from")).to_be_visible()
+    check(page, "no questions")
+    graded(page, empty_app, lighthouse, questions)
+    for picture in ("Scores", "Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies"):
+        page.get_by_role("radio", name=picture, exact=True).click()
+        check(page, picture)
+    page.get_by_text("Questions", exact=True).first.click()
+    check(page, "table")
+    context.close()

@@ -1,0 +1,223 @@
+"""The labelled set of the Tune page, what was graded of it, and the objective; for these the only place of state."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from crag_core.answer import EXTRACTIVE
+from crag_core.build import DATA, Choice, known_card
+from crag_core.config import Config
+from crag_core.errors import CragError
+from crag_core.scoring import Controls, OnScoring, Scoring, score
+from crag_core.trace import Trace
+from crag_core.tuning.board import Board
+from crag_core.tuning.calibration import Calibration, calibrate, choose
+from crag_core.tuning.conditions import Conditions
+from crag_core.tuning.files.reading import Read, read_questions
+from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
+from crag_core.tuning.objective import Objective
+from crag_core.tuning.rates import Prices
+from crag_core.tuning.recommend import Recommendation, recommend
+from crag_core.tuning.scored import Case, cases
+from ui import shown, state
+from ui.jobs import Grading
+
+SAMPLE = "Sample questions"
+STEPS = 41
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A set, the conditions that it is to be graded under, and what was graded so far."""
+
+    labelled: LabelledSet
+    conditions: Conditions
+    graded: tuple[Case, ...]
+
+    @property
+    def missing(self) -> int:
+        return len(self.labelled.questions) - len(self.graded)
+
+
+@st.cache_resource(show_spinner=False)
+def live_gradings() -> dict[tuple[str, str], Grading]:
+    """Those under way in all sessions, by conditions and labels: a page that is loaded again finds its own."""
+    return {}
+
+
+@st.cache_data(ttl=5, show_spinner=False, max_entries=20)
+def _corpus(_settings: Config, home: str) -> str:
+    return state.workbench().store.fingerprint()
+
+
+def labelled() -> LabelledSet | None:
+    found: LabelledSet | None = st.session_state.get("tune_set")
+    return found
+
+
+def use(found: LabelledSet | None) -> None:
+    """For a callback: the set to work with; None: none."""
+    st.session_state["tune_set"] = found
+    st.session_state["tune_cell"] = None
+
+
+def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
+    use(LabelledSet(name, questions))
+
+
+def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
+    """To the set that is there, those that it does not hold yet."""
+    there = labelled()
+    if there is not None:
+        known = {question.key for question in there.questions}
+        new = tuple(question for question in questions if question.key not in known)
+        use(replace(there, questions=there.questions + new))
+
+
+@st.cache_data(show_spinner=False)
+def sample() -> Read:
+    return read_questions(SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
+
+
+def conditions() -> Conditions:
+    """Of grading under the sidebar's choice, with the documents of now."""
+    pipeline = state.workbench().pipeline(_choice(), state.pause())
+    settings = state.settings()
+    return replace(state.workbench().conditions(pipeline), corpus=_corpus(settings, str(settings.home)))
+
+
+def seen() -> Seen | None:
+    """Raises `CragError` where the sidebar's choice cannot grade, or what was graded cannot be read."""
+    found = labelled()
+    if found is None:
+        return None
+    now = conditions()
+    book = state.workbench().laboratory.scores(now)
+    key = (now.fingerprint, found.fingerprint, len(book.keys()))
+    kept = st.session_state.get("tune_seen")
+    if kept is None or kept[0] != key:
+        kept = (key, Seen(found, now, cases(found.questions, book.load())))
+        st.session_state["tune_seen"] = kept
+    return kept[1]
+
+
+def board(of: Seen, policy: str = "") -> Board:
+    """`of` under a policy, that of the sidebar unless another is named, at the thresholds to start from."""
+    name, choice = policy or st.session_state["policy"], state.choice()
+    key = (of.conditions.fingerprint, of.labelled.fingerprint, len(of.graded), name, choice.model)
+    kept: dict[tuple[object, ...], Board] = st.session_state.setdefault("tune_boards", {})
+    if key not in kept:
+        if any(known[:3] != key[:3] for known in kept):
+            kept.clear()
+        chosen, judge = state.suited(name, choice.evaluator), known_card(choice.evaluator)
+        kept[key] = Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
+    return kept[key]
+
+
+def prices() -> Prices:
+    return Prices(st.session_state.get("tune_call_seconds", 5.0), st.session_state.get("tune_web_seconds", 1.5))
+
+
+def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommendation:
+    """Worked out once for a set, a policy and an objective."""
+    now = board(of)
+    others = [("start", now.policy.lower, now.policy.upper)]
+    others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
+    key = (id(now), objective, confidence, prices())
+    kept = st.session_state.get("tune_advice")
+    if kept is None or kept[0] != key:
+        found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence, steps=STEPS)
+        kept = (key, found)
+        st.session_state["tune_advice"] = kept
+    return kept[1]
+
+
+def calibration(of: Seen) -> tuple[Calibration | None, str]:
+    """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
+    now = board(of)
+    kept = st.session_state.get("tune_calibration")
+    if kept is None or kept[0] != id(now):
+        kept = (id(now), _calibrated(now, of.conditions))
+        st.session_state["tune_calibration"] = kept
+    found: tuple[Calibration | None, str] = kept[1]
+    return found
+
+
+def _calibrated(now: Board, made: Conditions) -> tuple[Calibration | None, str]:
+    scores = now.deciding().upper
+    try:
+        chosen = choose(scores, now.answerable)
+        found = calibrate(
+            scores, now.answerable, chosen.kind, evaluator=made.evaluator, evaluator_version=made.evaluator_version,
+            corpus=made.corpus, created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+    except CragError as error:
+        return None, f"No calibration goes with it: {error}"
+    return found, f"A calibration of the score goes with it, by {chosen.kind.value}: {chosen.reason}."
+
+
+def open_run(found: Trace) -> None:
+    """Put the run of a question on the Ask page, under the sidebar as it stands."""
+    shown.leave_first()
+    state.show(found)
+    st.session_state["ask_question"] = found.question
+    shown.remember(found)
+
+
+def grading() -> Grading | None:
+    """The grading of this session's set under the sidebar's choice, if it goes on or has ended since."""
+    found = labelled()
+    own: Grading | None = st.session_state.get("tune_grading")
+    if own is not None:
+        return own
+    if found is None:
+        return None
+    try:
+        return live_gradings().get((conditions().fingerprint, found.fingerprint))
+    except CragError:
+        return None
+
+
+def start_grading() -> None:
+    """For a callback: grade what is missing, in the background; raises `CragError` where the choice cannot work."""
+    found, running = labelled(), grading()
+    if found is None or (running and running.is_running):
+        return
+    workbench, warming, sentences = state.workbench(), state.warm_up(), True
+    pipeline, now = workbench.pipeline(_choice(), state.pause()), conditions()
+    book, workers = workbench.laboratory.scores(now), workbench.scoring_workers
+
+    def work(controls: Controls, tell: OnScoring) -> Scoring:
+        while warming.is_running and not controls.cancel.wait(0.1):
+            pass
+        return score(
+            found.questions, pipeline, book, time.monotonic, workers=workers, sentences=sentences, controls=controls,
+            on_progress=tell,
+        )  # fmt: skip
+
+    warming.start()
+    started = Grading(work)
+    st.session_state["tune_grading"] = started
+    others = live_gradings()
+    for key in [key for key, one in others.items() if not one.is_running]:
+        others.pop(key, None)
+    others[now.fingerprint, found.fingerprint] = started
+
+
+def finish_grading() -> Grading | None:
+    """Put an ended grading away, and give it back."""
+    done = grading()
+    st.session_state["tune_grading"] = None
+    if done is not None:
+        for key in [key for key, one in live_gradings().items() if one is done]:
+            live_gradings().pop(key, None)
+    return done
+
+
+def _choice() -> Choice:
+    """The sidebar's choice, with nothing pinned."""
+    return replace(state.choice(), pinned=(), search_too=False)
