@@ -201,7 +201,7 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
         board = lab.board(seen, name)
         found = now if name == own.name else rate(board, board.actions(), lab.prices())
         if found.web and found.confidently_wrong:
-            rows.append((policy.title, found.web.value, found.confidently_wrong.value, True))
+            rows.append((policy.title, found.web.value, found.confidently_wrong.value))
     board = lab.board(seen)
     for title, action in (
         ("always CORRECT", CORRECT),
@@ -210,14 +210,14 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
     ):
         found = rate(board, always(board, action), lab.prices())
         if found.web and found.confidently_wrong:
-            rows.append((title, found.web.value, found.confidently_wrong.value, False))
+            rows.append((title, found.web.value, found.confidently_wrong.value))
     if not rows:
         st.info("This picture needs questions that the documents do not answer.", icon=":material/info:")
         return
     _chart(tune_charts.trade_off(rows), "tune_policies")
     st.caption(
         f"Graded by {plain(seen.conditions.evaluator)}. {plain(own.title)} stands at the thresholds of the sidebar, "
-        "the others at those that they start from; down and to the left is better. A policy that retrieves again is "
+        "the others at those that they start from; further left is better, for both. A policy that retrieves again is "
         "judged by its first decision."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import streamlit as st
 
@@ -48,7 +49,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             _keep(preset)
         st.download_button("TOML", preset.to_toml(), f"{preset.name}.toml", icon=":material/download:", key="tune_toml")
         st.download_button(
-            "Report", lambda: render_thresholds(preset, lab.board(seen), found, objective, lab.prices()),
+            "Report", partial(render_thresholds, preset, lab.board(seen), found, objective, lab.prices()),
             f"{preset.name}.html", "text/html", icon=":material/description:", key="tune_report",
             help="One page for somebody who has to agree to these thresholds. Opens in any browser, without network.",
         )  # fmt: skip

@@ -45,7 +45,14 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
     for name, at in lines:
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            x=at, y=top, text=f"{name} {at:.3f}", showarrow=False, yshift=12, font={"color": BLUE, "size": 13}
+            x=at,
+            y=top,
+            text=f"{name} {at:.3f}",
+            showarrow=False,
+            yshift=12,
+            font={"color": BLUE, "size": 13},
+            xanchor="right" if name == "lower" else "left",
+            xshift=-5 if name == "lower" else 5,
         )
     figure.update_layout(barmode="relative", bargap=0)
     figure.update_xaxes(title=title, range=[0, 1])
@@ -63,8 +70,8 @@ def roc(found: Roc, at: tuple[float, float] | None) -> go.Figure:
     )  # fmt: skip
     if at is not None:
         figure.add_scatter(x=[at[0]], y=[at[1]], **_spot("your upper"))
-    figure.update_xaxes(title="of the unanswerable, taken for answered", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="of the answerable", tickformat=".0%", range=[0, 1.01])
+    figure.update_xaxes(title="unanswerable taken", tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(title="answerable taken", tickformat=".0%", range=[0, 1.01])
     return figure
 
 
@@ -76,8 +83,8 @@ def precision_recall(found: PrecisionRecall, share: float) -> go.Figure:
         x=found.recall, y=found.precision, mode="lines", line={"color": BLUE, "width": 3}, name="precision",
         hovertemplate="%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken<extra></extra>",
     )  # fmt: skip
-    figure.update_xaxes(title="recall: of the answerable, taken", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="precision: of those taken, answerable", tickformat=".0%", range=[0, 1.01])
+    figure.update_xaxes(title="recall", tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(title="precision", tickformat=".0%", range=[0, 1.01])
     return figure
 
 
@@ -90,10 +97,8 @@ def risk_coverage(found: RiskCoverage, at: tuple[float, float] | None) -> go.Fig
     )  # fmt: skip
     if at is not None:
         figure.add_scatter(x=[at[0]], y=[at[1]], **_spot("your upper"))
-    figure.update_xaxes(
-        title="coverage: share of questions answered from the documents", tickformat=".0%", range=[0, 1]
-    )
-    figure.update_yaxes(title="risk: of these, not answerable", tickformat=".0%", rangemode="tozero")
+    figure.update_xaxes(title="coverage: answered from the documents", tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(title="risk: not answerable", tickformat=".0%", rangemode="tozero")
     return figure
 
 
@@ -168,41 +173,24 @@ def outline(cells: Array, axis: Array) -> list[list[tuple[float, float]]]:
     return found
 
 
-def trade_off(rows: Sequence[tuple[str, float, float, bool]]) -> go.Figure:
-    """(name, web rate, confidently wrong, is it one of the policies) of everything that could be chosen."""
-    figure = _figure(360)
-    kinds = ((True, BLUE, "circle", "policies", "top"), (False, GRAY, "x", "always one action", "bottom"))
-    for is_policy, colour, symbol, name, side in kinds:
-        some = [row[:3] for row in rows if row[3] is is_policy]
+def trade_off(rows: Sequence[tuple[str, float, float]]) -> go.Figure:
+    """(name, web rate, confidently wrong) of everything that could be chosen, a line each, the first on top."""
+    figure = _figure(60 + 34 * len(rows))
+    names = [name for name, _, _ in rows]
+    for name, web, wrong in rows:
         figure.add_scatter(
-            x=[x for _, x, _ in some], y=[y for _, _, y in some], mode="markers", text=[title for title, _, _ in some],
-            marker={"size": 13, "color": colour, "symbol": symbol, "line": {"color": "white", "width": 1}}, name=name,
-            cliponaxis=False,
-            hovertemplate="%{text}<br>web for %{x:.1%}, confidently wrong %{y:.1%}<extra></extra>",
+            x=[web, wrong], y=[name, name], mode="lines", line={"color": GRAY, "width": 2}, showlegend=False,
+            hoverinfo="skip",
         )  # fmt: skip
-        told = _merged(some)
+    for title, place, colour, symbol in (("web rate", 1, BLUE, "circle"), ("confidently wrong", 2, RED, "diamond")):
         figure.add_scatter(
-            x=[x for _, x, _ in told], y=[y for _, _, y in told], mode="text",
-            text=[f" {title} " for title, _, _ in told],
-            textposition=[f"{side} {'left' if x > 0.75 else 'right' if x < 0.15 else 'center'}" for _, x, _ in told],
-            showlegend=False, hoverinfo="skip", cliponaxis=False,
+            x=[row[place] for row in rows], y=names, mode="markers", name=title, cliponaxis=False,
+            marker={"size": 13, "color": colour, "symbol": symbol, "line": {"color": "white", "width": 1}},
+            hovertemplate=f"%{{y}}: {title} %{{x:.1%}}<extra></extra>",
         )  # fmt: skip
-    figure.update_xaxes(title="web rate: share of all questions", tickformat=".0%", range=[-0.05, 1.05])
-    figure.update_yaxes(title="confidently wrong: of the unanswerable", tickformat=".0%", range=[-0.12, 1.12])
+    figure.update_xaxes(title="share of all questions, and of the unanswerable", tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_yaxes(autorange="reversed", ticksuffix="  ")
     return figure
-
-
-def _merged(points: Sequence[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """Names that would be written over each other, in one."""
-    found: list[tuple[str, float, float]] = []
-    for name, x, y in points:
-        near = next((at for at, (_, a, b) in enumerate(found) if abs(a - x) < 0.2 and abs(b - y) < 0.06), None)
-        if near is None:
-            found.append((name, x, y))
-        else:
-            before, a, b = found[near]
-            found[near] = (f"{before}, {name}", max(a, x), b)
-    return found
 
 
 def sentences(kept: Array, answers: Array, cutoffs: Array, now: float) -> go.Figure:
@@ -215,7 +203,7 @@ def sentences(kept: Array, answers: Array, cutoffs: Array, now: float) -> go.Fig
     at = int(np.abs(cutoffs - now).argmin())
     figure.add_scatter(x=[kept[at]], y=[answers[at]], **_spot(f"your cut-off {now:.2f}"))
     figure.update_xaxes(title="share of the text that is kept", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="sentences with the answer, kept", tickformat=".0%", range=[0, 1.02])
+    figure.update_yaxes(title="answers kept", tickformat=".0%", range=[0, 1.02])
     return figure
 
 

@@ -61,6 +61,9 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Keep this preset").click()
     expect(page.get_by_text("Preset “harbour”")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report").click()
+    assert "harbour" in Path(download.value.path()).read_text("utf-8")
     page.get_by_role("link", name="Ask").click()
     ask(page, "How high is the tower?")
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()

@@ -68,9 +68,8 @@ def test_an_empty_bin_has_no_point() -> None:
     assert list(figure.data[1].customdata) == [1, 2]
 
 
-def test_names_that_would_cover_each_other_are_joined_and_every_point_is_drawn() -> None:
-    rows = [("a", 0.9, 0.1, True), ("b", 0.95, 0.12, True), ("c", 0.1, 0.1, True), ("always", 1.0, 0.0, False)]
-    figure = tune_charts.trade_off(rows)
-    points, names = figure.data[0], figure.data[1]
-    assert list(points.x) == [0.9, 0.95, 0.1]
-    assert [text.strip() for text in names.text] == ["a, b", "c"]
+def test_every_policy_has_a_line_with_both_its_rates() -> None:
+    figure = tune_charts.trade_off([("a", 0.9, 0.1), ("b", 0.2, 0.3)])
+    web, wrong = figure.data[-2:]
+    assert (web.name, list(web.x), list(web.y)) == ("web rate", [0.9, 0.2], ["a", "b"])
+    assert (wrong.name, list(wrong.x)) == ("confidently wrong", [0.1, 0.3])
