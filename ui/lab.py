@@ -10,13 +10,12 @@ import streamlit as st
 
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import DATA, Choice, known_card
-from crag_core.config import Config
 from crag_core.errors import CragError
 from crag_core.scoring import Controls, OnScoring, Scoring, score
 from crag_core.trace import Trace
 from crag_core.tuning.board import Board
 from crag_core.tuning.calibration import Calibration, calibrate, choose
-from crag_core.tuning.conditions import Conditions
+from crag_core.tuning.conditions import Conditions, conditions_of
 from crag_core.tuning.files.reading import Read, read_questions
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
 from crag_core.tuning.objective import Objective
@@ -50,7 +49,8 @@ def live_gradings() -> dict[tuple[str, str], Grading]:
 
 
 @st.cache_data(ttl=5, show_spinner=False, max_entries=20)
-def _corpus(_settings: Config, home: str) -> str:
+def _corpus(home: str) -> str:
+    """Of the documents indexed there; looked at every few seconds, since a large index takes time to list."""
     return state.workbench().store.fingerprint()
 
 
@@ -86,8 +86,7 @@ def sample() -> Read:
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
     pipeline = state.workbench().pipeline(_choice(), state.pause())
-    settings = state.settings()
-    return replace(state.workbench().conditions(pipeline), corpus=_corpus(settings, str(settings.home)))
+    return conditions_of(pipeline.settings, _corpus(str(state.settings().home)))
 
 
 def seen() -> Seen | None:
@@ -127,7 +126,7 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     now = board(of)
     others = [("start", now.policy.lower, now.policy.upper)]
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
-    key = (id(now), objective, confidence, prices())
+    key = (now, objective, confidence, prices())
     kept = st.session_state.get("tune_advice")
     if kept is None or kept[0] != key:
         found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence, steps=STEPS)
@@ -140,8 +139,8 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
     now = board(of)
     kept = st.session_state.get("tune_calibration")
-    if kept is None or kept[0] != id(now):
-        kept = (id(now), _calibrated(now, of.conditions))
+    if kept is None or kept[0] is not now:
+        kept = (now, _calibrated(now, of.conditions))
         st.session_state["tune_calibration"] = kept
     found: tuple[Calibration | None, str] = kept[1]
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
-from crag_core.tuning.board import grid
+from crag_core.tuning.board import Array, Board, grid
 from crag_core.tuning.intervals import Estimate
-from crag_core.tuning.objective import Costs, Objective, losses, surface
+from crag_core.tuning.objective import Costs, Objective, losses, surface, wrong_surface
 from crag_core.tuning.recommend import Compared, Recommendation, halves
 from ui import lab, shown, state, tune_charts
 from ui.lab import STEPS, Seen
@@ -117,8 +118,7 @@ def _use(lower: float, upper: float) -> None:
 def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     board, now, axis = lab.board(seen), state.policy(), grid(STEPS)
     board = board.part(halves(board))
-    plain_costs = Objective(objective.costs)
-    costs = surface(board, losses(board, plain_costs, lab.prices()), axis, axis)
+    values, what, told = _values(board, objective)
     points = [
         tune_charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets
     ]
@@ -127,14 +127,25 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
         points.append(tune_charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
     points.append(tune_charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
-    figure = tune_charts.heat_map(axis, costs, plateau, points, "cost a question")
+    figure = tune_charts.heat_map(axis, values, plateau, points, what)
     st.plotly_chart(
         figure, key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False}
     )
     st.caption(
-        "The mean cost of a question for every pair of thresholds, over the questions chosen on; the white line holds "
-        "the plateau. Click a place to put the thresholds there."
+        f"{told} for every pair of thresholds, over the questions chosen on; the white line holds the plateau. Click a "
+        "place to put the thresholds there."
     )
+
+
+def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
+    """What the map shows of the objective, its name, and what a place of it stands for."""
+    axis = grid(STEPS)
+    if objective.most_wrong is None:
+        costs = surface(board, losses(board, objective, lab.prices()), axis, axis)
+        return costs, "cost a question", "The mean cost of a question"
+    keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
+    rates = surface(board, board.web.astype(float), axis, axis)
+    return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
 
 
 def _clicked() -> None:

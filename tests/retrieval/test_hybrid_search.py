@@ -202,3 +202,21 @@ def test_cosine_and_agreement_at_the_edges() -> None:
     assert (measure_cosine(zero, east), measure_cosine(east, west)) == (0.0, -1.0)
     assert measure_agreement([]) is measure_agreement([east]) is None
     assert measure_agreement([east, east, west]) == pytest.approx(-1 / 3)
+
+
+@pytest.mark.parametrize("engine", [HYBRID, DENSE, KEYWORD])
+def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: HybridRetriever, engine: Engine) -> None:
+    question, hidden = "When does the ferry leave the harbour?", "leaves the HARBOUR\n at nine"
+    assert retriever.retrieve(question, 3, engine).passages[0].source == "ferry.txt"
+    found = retriever.retrieve(question, 3, engine, without=hidden)
+    assert "ferry.txt" not in {passage.source for passage in found.passages}
+    every = retriever.retrieve(question, 3, engine, without="stands in no passage")
+    assert every == retriever.retrieve(question, 3, engine)
+
+
+def test_what_is_hidden_gives_way_to_the_next_best(retriever: HybridRetriever) -> None:
+    question = "When does the ferry leave the harbour?"
+    all_of_them = retriever.retrieve(question, 3)
+    found = retriever.retrieve(question, 3, without=TEXTS["ferry.txt"])
+    assert len(found.passages) == 3
+    assert [one.id for one in found.passages[:2]] == [one.id for one in all_of_them.passages[1:]]
