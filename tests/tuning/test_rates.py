@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from crag_core.tuning.board import ACTIONS, CORRECT, INCORRECT
+from crag_core.tuning.board import ACTIONS, CORRECT, INCORRECT, Board
 from crag_core.tuning.labelled import Expected
 from crag_core.tuning.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
-from crag_core.tuning.rates import Prices, always, confusion, is_right, macro_f1, rate
-from crag_core.types import Action
+from crag_core.tuning.rates import Prices, always, confusion, is_right, macro_f1, rate, seconds
+from crag_core.types import Action, EvaluatorCard, Usage
+from tests.core.builders import policy
 from tests.tuning.made_up import board, case
 
 SEEN = board(
@@ -38,6 +41,17 @@ def test_rates_have_their_own_denominators() -> None:
     assert found.right and found.right.value == pytest.approx(4 / 8)
     assert found.seconds == pytest.approx((4 + 6 * 2) / 8)
     assert found.questions == 8 and found.macro_f1 is None  # one label names no single route
+
+
+def test_seconds_are_those_measured_and_those_of_the_calls_and_searches_to_come() -> None:
+    judge = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a passage")
+    asked = case(1, Expected.CORRECT, 0.9, 0.1, seconds=4.0)
+    asked = replace(asked, scored=replace(asked.scored, usage=Usage(calls=2)))
+    seen = Board(policy("paper"), [asked], judge, writer=True)
+    prices = Prices(call_seconds=5, web_seconds=2)
+    # CORRECT: two calls have graded, one answers. INCORRECT: the query, five grades and the answer, and the search.
+    assert seconds(seen, np.array([CORRECT]), prices).tolist() == [4 + 5]
+    assert seconds(seen, np.array([INCORRECT]), prices).tolist() == [4 + 7 * 5 + 2]
 
 
 def test_what_cannot_be_measured_is_none() -> None:
