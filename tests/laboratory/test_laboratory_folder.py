@@ -124,3 +124,17 @@ def test_the_disk_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ScoresUnavailable, match="cannot be written"):
         Laboratory(tmp_path / "file").save_set(SET)
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_whole(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laboratory.save_preset(PRESET)
+
+    def fail(*paths: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(ScoresUnavailable, match="no space left"):
+        laboratory.save_preset(replace(PRESET, lower=0.1))
+    assert laboratory.load_preset("careful") == PRESET and laboratory.preset_names() == ("careful",)
