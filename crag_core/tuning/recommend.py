@@ -95,7 +95,7 @@ def recommend(
                 policy.lower, policy.upper, len(chosen_by), len(judged_by), axis, plateau, guaranteed=promised,
                 why_not=promised.reason,
             )  # fmt: skip
-        upper = max(promised.upper, lower)
+        upper = promised.upper
     compared = compare(judged_by, objective, prices, (("recommended", lower, upper), *others))
     drawn = bootstrap(chosen_by, loss, axis, may, seed)
     return Recommendation(lower, upper, len(chosen_by), len(judged_by), axis, plateau, drawn, compared, promised)

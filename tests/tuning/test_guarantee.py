@@ -37,10 +37,18 @@ def test_the_lowest_threshold_that_passes_and_its_bound() -> None:
 
 
 def test_the_first_failure_ends_it_although_a_later_one_might_pass() -> None:
-    """With `lower` in the scores a rate may fall again; nothing after a failure may be used."""
-    from tests.core.builders import policy
+    """Whatever a rate does further down: nothing after a failure may be used."""
 
-    seen = board(*(case(n, Expected.INCORRECT, 0.99) for n in range(100)), of=policy("paper"))
+    class Falling(Uniform):
+        def is_good(self, lower: float, uppers: np.ndarray) -> np.ndarray:
+            return np.tile(np.isclose(uppers, 0.8), (len(self.scores), 1))  # all wrong at 0.8, none anywhere else
+
+    found = guarantee(Falling(np.zeros(200)), 0.0, AXIS, 0.1)  # type: ignore[arg-type]
+    assert found.upper == 0.85
+
+
+def test_where_even_the_safest_threshold_fails_there_is_none() -> None:
+    seen = board(*(case(n, Expected.INCORRECT, 0.99) for n in range(100)))
     assert guarantee(seen, 0.0, AXIS, 0.1).upper == 1.0
     certain = board(*(case(n, Expected.INCORRECT, 1.0) for n in range(100)))
     found = guarantee(certain, 0.0, AXIS, 0.1)

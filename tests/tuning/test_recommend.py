@@ -46,6 +46,20 @@ def test_the_plateau_is_in_one_piece_and_no_worse_than_one_standard_error() -> N
         assert beside or found.cells.sum() == 1
 
 
+def test_thresholds_beyond_worse_ones_are_no_part_of_the_plateau() -> None:
+    """Ten answerable questions at 0.9, ten unanswerable ones at 0.5, ten answerable ones at 0.3: as dear from 0.5 on as
+    up to 0.3, twice as dear between."""
+    kinds = ((Expected.CORRECT, 0.9), (Expected.AMBIGUOUS, 0.5), (Expected.CORRECT, 0.3))
+    seen = board(*(case(n, *kinds[n % 3]) for n in range(30)))
+    loss = losses(seen, Objective(Costs(wrong=2, missed=0, mixed_up=0, web=1, call=0)), Prices())
+    costs = surface(seen, loss, AXIS, AXIS)
+    assert costs[0, 4] == costs[0, 14] < costs[0, 8]
+    found = find_plateau(seen, loss, AXIS, AXIS, np.full((21, 21), True))
+    assert found is not None
+    uppers = AXIS[found.cells.any(axis=0)]
+    assert uppers.max() <= 0.3 or uppers.min() > 0.5
+
+
 def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
     steep = board(
         *(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 0.8 if n % 2 else 0.2) for n in range(40))
