@@ -6,7 +6,7 @@ from crag_core.errors import CragError
 from ui import lab, router, shown, state
 from ui.render_advice import draw_advice, draw_objective
 from ui.render_figures import draw_figures
-from ui.render_grading import draw_grading
+from ui.render_grading import draw_ended, draw_grading
 from ui.render_preset import draw_kept, draw_preset
 from ui.render_sets import draw_set, draw_sources
 from ui.running import draw_warming
@@ -40,8 +40,10 @@ st.title("Tune thresholds", anchor=False)
 draw_warming()
 if problem := state.take_report():
     st.error(plain(problem), icon=":material/error:")
-job = lab.grading()
-draw_questions(busy=job is not None and job.is_running)
+ended = lab.take_ended()
+draw_questions(busy=lab.grading() is not None)
+if ended is not None:
+    draw_ended(ended)
 try:
     seen = lab.seen()
     if seen is not None:

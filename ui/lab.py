@@ -43,8 +43,8 @@ class Seen:
 
 
 @st.cache_resource(show_spinner=False)
-def live_gradings() -> dict[tuple[str, str], Grading]:
-    """Those under way in all sessions, by conditions and labels: a page that is loaded again finds its own."""
+def live_gradings() -> dict[tuple[str, ...], Grading]:
+    """Those under way in all sessions, by labels and judge: a page that is loaded again finds its own."""
     return {}
 
 
@@ -168,17 +168,10 @@ def open_run(found: Trace) -> None:
 
 
 def grading() -> Grading | None:
-    """The grading of this session's set under the sidebar's choice, if it goes on or has ended since."""
-    found = labelled()
+    """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
     own: Grading | None = st.session_state.get("tune_grading")
-    if own is not None:
-        return own
-    if found is None:
-        return None
-    try:
-        return live_gradings().get((conditions().fingerprint, found.fingerprint))
-    except CragError:
-        return None
+    found = labelled()
+    return own or (live_gradings().get(_key(found)) if found else None)
 
 
 def start_grading() -> None:
@@ -186,15 +179,16 @@ def start_grading() -> None:
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return
-    workbench, warming, sentences = state.workbench(), state.warm_up(), True
-    pipeline, now = workbench.pipeline(_choice(), state.pause()), conditions()
-    book, workers = workbench.laboratory.scores(now), workbench.scoring_workers
+    workbench, warming = state.workbench(), state.warm_up()
+    pipeline = workbench.pipeline(_choice(), state.pause())
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
+        # At the very first start the documents are still on their way in, and they are among the conditions.
         while warming.is_running and not controls.cancel.wait(0.1):
             pass
+        book = workbench.laboratory.scores(workbench.conditions(pipeline))
         return score(
-            found.questions, pipeline, book, time.monotonic, workers=workers, sentences=sentences, controls=controls,
+            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=controls,
             on_progress=tell,
         )  # fmt: skip
 
@@ -204,17 +198,24 @@ def start_grading() -> None:
     others = live_gradings()
     for key in [key for key, one in others.items() if not one.is_running]:
         others.pop(key, None)
-    others[now.fingerprint, found.fingerprint] = started
+    others[_key(found)] = started
 
 
-def finish_grading() -> Grading | None:
-    """Put an ended grading away, and give it back."""
+def take_ended() -> Grading | None:
+    """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
     done = grading()
+    if done is None or done.is_running:
+        return None
     st.session_state["tune_grading"] = None
-    if done is not None:
-        for key in [key for key, one in live_gradings().items() if one is done]:
-            live_gradings().pop(key, None)
+    for key in [key for key, one in live_gradings().items() if one is done]:
+        live_gradings().pop(key, None)
+    _corpus.clear()  # documents may have come in meanwhile
     return done
+
+
+def _key(found: LabelledSet) -> tuple[str, ...]:
+    chosen = state.choice()
+    return found.fingerprint, chosen.evaluator, chosen.model, str(state.settings().home)
 
 
 def _choice() -> Choice:

@@ -17,12 +17,9 @@ _SMALL = 300  # questions, up to which a model that grades them is no matter of 
 
 def draw_grading(seen: Seen) -> None:
     """What is missing, with the button that grades it; nothing where all is graded."""
-    job = lab.grading()
-    if job is not None and job.is_running:
+    if lab.grading() is not None:
         _draw_running()
         return
-    if job is not None:
-        _draw_ended(job)
     if not seen.missing:
         return
     card = known_card(seen.conditions.evaluator)
@@ -47,9 +44,8 @@ def _start() -> None:
         state.report(str(error))
 
 
-def _draw_ended(job: Grading) -> None:
-    """Put away; what was graded before a fault is kept."""
-    lab.finish_grading()
+def draw_ended(job: Grading) -> None:
+    """What kept an ended grading from grading all; what it had graded before is kept."""
     if job.bug:
         raise job.bug
     if job.error:

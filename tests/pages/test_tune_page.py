@@ -232,6 +232,45 @@ def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own
     assert not any(button.label == "Use these thresholds" for button in app.button)
 
 
+def test_at_the_very_first_start_the_grading_waits_for_the_documents(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
+    import threading
+
+    from ui import state
+
+    let_go = threading.Event()
+
+    class Warming:
+        """Indexes one more document as soon as it is let go."""
+
+        bug = error = progress = None
+        is_running = True
+
+        def start(self) -> None:
+            threading.Thread(target=self.run, daemon=True).start()
+
+        def run(self) -> None:
+            let_go.wait(30)
+            if self.is_running:
+                Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
+                self.is_running = False
+
+    warming = Warming()
+    monkeypatch.setattr(state, "warm_up", lambda: warming)
+    app = tune(start, own)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    press(app, "Grade 24 questions")
+    let_go.set()
+    app.session_state["tune_grading"].wait()
+    app.run()
+    assert not app.exception and "What these thresholds do" in texts(app)
+    assert not any(button.label.startswith("Grade") for button in app.button)
+
+
 def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
     app = tune(start, own)
     look(app, "tune_source", "Kept sets")
