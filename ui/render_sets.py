@@ -41,8 +41,8 @@ def draw_sources(has_set: bool, busy: bool) -> None:
     if not has_set:
         st.markdown(
             "Bring questions together with what should become of them: **answered** by your documents, only **on the "
-            "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, the "
-            "narrower are all intervals."
+            "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
+            "the narrower are all intervals."
         )
     chosen = st.segmented_control(
         "Where the questions come from", list(choices), default=SAMPLE, required=True, key="tune_source", disabled=busy
