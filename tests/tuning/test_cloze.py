@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.tuning.drafting.cloze import LONGEST, SHORTEST, Asked, Casing, ask
+from crag_core.tuning.drafting.asking import Casing
+from crag_core.tuning.drafting.cloze import LONGEST, SHORTEST, Asked, ask
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from functools import cached_property
 from random import Random
 
 from crag_core.language import language_of
-from crag_core.tuning.drafting.cloze import Asked, Casing, ask
+from crag_core.tuning.drafting.asking import Casing
+from crag_core.tuning.drafting.cloze import Asked, ask
 from crag_core.tuning.drafting.english import FUNCTION_WORDS, TIME_UNITS
 from crag_core.tuning.drafting.keywords import search_words
 from crag_core.tuning.drafting.statements import Piece, pieces, standing
