@@ -13,6 +13,8 @@ from ui import lab, shown, state, tune_charts
 from ui.lab import STEPS, Seen
 from ui.text import counted, plain
 
+ALL = 0.99
+"""A web rate from which on the thresholds have no say any more."""
 COSTS, LIMIT = "By what mistakes cost", "By a limit on wrong answers"
 _COSTS = {
     "wrong": ("Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
@@ -89,6 +91,12 @@ def _draw_recommended(found: Recommendation) -> None:
             st.markdown(f":material/verified: {plain(found.guaranteed.reason)} Lower is the middle of what is as good.")
         else:
             st.markdown(f"{_chosen(found)} {_how_stable(found)}")
+        web = found.compared[0].rates.web if found.compared else None
+        if web is not None and web.value >= ALL:
+            st.markdown(
+                ":material/travel_explore: They search the web for nearly every question: by these questions and costs, no "
+                "score of this evaluator is worth trusting alone."
+            )
 
 
 def _chosen(found: Recommendation) -> str:
