@@ -94,8 +94,8 @@ def _draw_recommended(found: Recommendation) -> None:
         web = found.compared[0].rates.web if found.compared else None
         if web is not None and web.value >= ALL:
             st.markdown(
-                ":material/travel_explore: They search the web for nearly every question: by these questions and costs, "
-                "no score of this evaluator is worth trusting alone."
+                ":material/travel_explore: They search the web for nearly every question: by these questions and "
+                "costs, no score of this evaluator is worth trusting alone."
             )
 
 
