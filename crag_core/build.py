@@ -202,10 +202,11 @@ class Workbench:
         except (OSError, UnicodeError) as error:
             raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
 
-    def pipeline(self, choice: Choice, pause: SearchPause | None = None) -> Pipeline:
+    def pipeline(self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
-        `pause` remembers this user's last web search; None: this pipeline alone does.
+        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics and audit log
+        hear of its runs; not of a labelled set that is graded, since nobody asked its questions.
         """
         model = self.language_model(choice.model)
         parts = Parts(
@@ -233,6 +234,7 @@ class Workbench:
             search_too=choice.search_too,
         )
         observers: tuple[Listener, ...] = (self.metrics, self.audit) if self.audit else (self.metrics,)
+        observers = observers if observed else ()
         return Pipeline(
             parts,
             settings,

@@ -15,12 +15,13 @@ from typing import Any
 
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import Choice, Workbench, default_evaluator, preset_choice, suit
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, CragError
 from crag_core.labelled_sets import Opened, open_set
 from crag_core.policies import DEFAULT, find_policy
 from crag_core.scoring import Controls, Scoring, score
 from crag_core.tuning.auroc import auroc
 from crag_core.tuning.board import Board
+from crag_core.tuning.calibration import calibrated
 from crag_core.tuning.conditions import Conditions
 from crag_core.tuning.preset import TunedPreset
 from crag_core.tuning.rates import Rates, confusion, rate
@@ -93,12 +94,12 @@ def grade(options: argparse.Namespace) -> Graded:
     workbench = Workbench()
     choice = _choice(options, workbench)
     opened = open_set(options.set, workbench)
-    pipeline = opened.workbench.pipeline(choice)
+    pipeline = opened.workbench.pipeline(choice, observed=False)
     conditions = opened.workbench.conditions(pipeline)
     book = opened.workbench.laboratory.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
     try:
-        score(
+        done = score(
             questions, pipeline, book, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
             on_progress=_Shown(),
         )  # fmt: skip
@@ -106,6 +107,9 @@ def grade(options: argparse.Namespace) -> Graded:
         controls.cancel.set()
         print("\nstopped; what is graded is kept, and the same command goes on from there", file=sys.stderr)
         raise SystemExit(130) from None
+    if done.failed:
+        hint = "What was graded is kept; the same command tries them once more."
+        raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
     found = cases(questions, book.load())
     board = Board(choice.policy, found, pipeline.settings.evaluator, writer=choice.model != EXTRACTIVE)
     return Graded(opened, choice, conditions, board)
@@ -128,7 +132,9 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
-    policy = graded.board.policy
+    policy, created = graded.board.policy, datetime.now(UTC).isoformat(timespec="seconds")
+    curve, told = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
+    print(told)
     return TunedPreset(
         name=name,
         policy=policy.name,
@@ -139,8 +145,9 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         labelled=graded.opened.labelled.name,
         labels=graded.opened.labelled.fingerprint,
         questions=len(graded.board),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=created,
         reason=why,
+        calibration=curve,
     )
 
 

@@ -41,7 +41,7 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--confidence",
-        type=share,
+        type=certainty,
         metavar="0..1",
         help="keep the limit with this confidence, not only on what was seen",
     )
@@ -80,6 +80,13 @@ def share(text: str) -> float:
         value = -1.0
     if not 0.0 <= value <= 1.0:
         raise argparse.ArgumentTypeError(f"expected 0 to 1, found {text}")
+    return value
+
+
+def certainty(text: str) -> float:
+    """A share that is neither nothing nor everything."""
+    if not 0.0 < (value := share(text)) < 1.0:
+        raise argparse.ArgumentTypeError(f"expected more than 0 and less than 1, found {text}")
     return value
 
 

@@ -10,7 +10,7 @@ import pytest
 from crag_core import build
 from crag_core.__main__ import main
 from crag_core.build import Workbench, build_pipeline
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, EmbeddingUnavailable
 from crag_core.evaluators import EmbeddingEvaluator
 from crag_core.tuning.objective import Costs, Objective
 from crag_core.tuning.preset import parse_preset
@@ -92,6 +92,7 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
     shown = capsys.readouterr().out
     assert "chosen on 15 questions" in shown and "on 15 other questions" in shown and "shipped" in shown
     preset = parse_preset(out.read_text("utf-8"), "mine")
+    assert preset.calibration is not None and preset.calibration.questions == 30
     assert preset.policy == "paper" and preset.conditions.evaluator == "embedding" and preset.questions == 30
     assert Workbench().laboratory.load_preset("mine") == preset
 
@@ -112,6 +113,39 @@ def test_too_few_questions_for_a_guarantee_are_an_exit_code(labelled: Path, caps
     arguments = ["--set", str(labelled), "--evaluator", "embedding", "--objective", "confidently wrong <= 5%"]
     assert main(["tune", *arguments, "--confidence", "0.95"]) == NOT_KEPT
     assert "39 more are needed at least" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("confidence", ["0", "1", "95", "x"])
+def test_a_confidence_of_nothing_or_everything_is_wrong_use(home: Path, confidence: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["tune", "--set", "mine", "--objective", "confidently wrong <= 5%", "--confidence", confidence])
+    assert ended.value.code == 2
+
+
+def test_questions_that_could_not_be_graded_are_no_result(
+    labelled: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = EmbeddingEvaluator.grade
+
+    def away_for_one(self: EmbeddingEvaluator, question: str, *more: object) -> object:
+        if "Orrin" in question:
+            raise EmbeddingUnavailable("The model is away.")
+        return whole(self, question, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", away_for_one)
+    arguments = ["evaluate", "--set", str(labelled), "--evaluator", "embedding"]
+    assert main(arguments) == 1
+    assert "1 of 30 questions could not be graded" in capsys.readouterr().err
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", whole)
+    assert main(arguments) == 0
+
+
+def test_a_graded_set_leaves_no_trace_in_the_audit_log(labelled: Path) -> None:
+    log = labelled.parent / "home" / "audit.jsonl"
+    assert main(["evaluate", "--set", str(labelled), "--evaluator", "embedding"]) == 0
+    assert not log.exists()
+    assert main(["ask", "When does the ferry to Orrin leave?"]) == 0
+    assert log.exists()
 
 
 def test_confidence_goes_with_a_limit(labelled: Path, capsys: Output) -> None:

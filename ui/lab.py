@@ -10,11 +10,10 @@ import streamlit as st
 
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import DATA, Choice, known_card
-from crag_core.errors import CragError
 from crag_core.scoring import Controls, OnScoring, Scoring, score
 from crag_core.trace import Trace
 from crag_core.tuning.board import Board
-from crag_core.tuning.calibration import Calibration, calibrate, choose
+from crag_core.tuning.calibration import Calibration, calibrated
 from crag_core.tuning.conditions import Conditions, conditions_of
 from crag_core.tuning.files.reading import Read, read_questions
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
@@ -26,7 +25,6 @@ from ui import shown, state
 from ui.jobs import Grading
 
 SAMPLE = "Sample questions"
-STEPS = 41
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def sample() -> Read:
 
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
-    pipeline = state.workbench().pipeline(_choice(), state.pause())
+    pipeline = state.workbench().pipeline(_choice(), observed=False)
     return conditions_of(pipeline.settings, _corpus(str(state.settings().home)))
 
 
@@ -129,7 +127,7 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     key = (now, objective, confidence, prices())
     kept = st.session_state.get("tune_advice")
     if kept is None or kept[0] != key:
-        found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence, steps=STEPS)
+        found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence)
         kept = (key, found)
         st.session_state["tune_advice"] = kept
     return kept[1]
@@ -140,23 +138,11 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
     now = board(of)
     kept = st.session_state.get("tune_calibration")
     if kept is None or kept[0] is not now:
-        kept = (now, _calibrated(now, of.conditions))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        kept = (now, calibrated(now.deciding().upper, now.answerable, of.conditions, created))
         st.session_state["tune_calibration"] = kept
     found: tuple[Calibration | None, str] = kept[1]
     return found
-
-
-def _calibrated(now: Board, made: Conditions) -> tuple[Calibration | None, str]:
-    scores = now.deciding().upper
-    try:
-        chosen = choose(scores, now.answerable)
-        found = calibrate(
-            scores, now.answerable, chosen.kind, evaluator=made.evaluator, evaluator_version=made.evaluator_version,
-            corpus=made.corpus, created=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
-    except CragError as error:
-        return None, f"No calibration goes with it: {error}"
-    return found, f"A calibration of the score goes with it, by {chosen.kind.value}: {chosen.reason}."
 
 
 def open_run(found: Trace) -> None:
@@ -180,7 +166,7 @@ def start_grading() -> None:
     if found is None or (running and running.is_running):
         return
     workbench, warming = state.workbench(), state.warm_up()
-    pipeline = workbench.pipeline(_choice(), state.pause())
+    pipeline = workbench.pipeline(_choice(), observed=False)
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
         # At the very first start the documents are still on their way in, and they are among the conditions.

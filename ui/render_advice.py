@@ -8,9 +8,9 @@ import streamlit as st
 from crag_core.tuning.board import Array, Board, grid
 from crag_core.tuning.intervals import Estimate
 from crag_core.tuning.objective import Costs, Objective, losses, surface, wrong_surface
-from crag_core.tuning.recommend import Compared, Recommendation, halves
+from crag_core.tuning.recommend import STEPS, Compared, Recommendation, halves
 from ui import lab, shown, state, tune_charts
-from ui.lab import STEPS, Seen
+from ui.lab import Seen
 from ui.text import counted, plain
 
 ALL = 0.99

@@ -12,6 +12,7 @@ import numpy as np
 
 from crag_core.errors import BadRecord
 from crag_core.figures import readable
+from crag_core.tuning.conditions import Conditions
 from crag_core.tuning.curves import Array, Graded, Labels, Values, graded
 from crag_core.tuning.isotonic import Knots, fit_isotonic, follow_isotonic
 from crag_core.tuning.platt import fit_platt, follow_platt
@@ -103,6 +104,22 @@ def calibrate(
         coefficients=fit_platt(found.scores, found.labels) if kind == Kind.PLATT else (),
         points=fit_isotonic(found.scores, found.labels) if kind == Kind.ISOTONIC else (),
     )
+
+
+def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str) -> tuple[Calibration | None, str]:
+    """The curve of the kind that fits better, for what was graded under `made`, and in words how it was fitted.
+
+    None, and why, where the questions do not allow one.
+    """
+    try:
+        chosen = choose(scores, outcomes)
+        found = calibrate(
+            scores, outcomes, chosen.kind, evaluator=made.evaluator, evaluator_version=made.evaluator_version,
+            corpus=made.corpus, created=created,
+        )  # fmt: skip
+    except BadRecord as error:
+        return None, f"No calibration goes with it: {error}"
+    return found, f"A calibration of the score goes with it, by {chosen.kind.value}: {chosen.reason}."
 
 
 def choose(scores: Values, outcomes: Labels, seed: int = 0) -> Choice:
