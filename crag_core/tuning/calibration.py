@@ -68,18 +68,6 @@ class Calibration:
         is_platt = self.kind == Kind.PLATT
         return follow_platt(score, *self.coefficients) if is_platt else follow_isotonic(score, self.points)
 
-    def warns_about(self, evaluator: str, evaluator_version: str, corpus: str) -> str:
-        """What is no longer as it was when this was fitted, in one sentence; "" when nothing is."""
-        changed = []
-        if evaluator != self.evaluator:
-            changed.append("evaluator")
-        elif evaluator_version != self.evaluator_version:
-            changed.append("version of the evaluator")
-        if corpus != self.corpus:
-            changed.append("documents")
-        verb = "has" if changed[-1:] != ["documents"] else "have"
-        return f"The {' and the '.join(changed)} {verb} changed since this calibration was fitted." if changed else ""
-
 
 @dataclass(frozen=True)
 class Choice:

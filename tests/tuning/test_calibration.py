@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -225,27 +224,3 @@ def test_a_kept_calibration_that_cannot_be_is_refused(fields: dict[str, Any], pr
     common = {"evaluator": "e", "evaluator_version": "1", "corpus": "c", "questions": 20, "created": "today"}
     with pytest.raises(BadRecord, match=problem):
         from_plain(Calibration, common | fields)
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
-        ({}, ""),
-        ({"corpus": "x"}, "The documents have changed since this calibration was fitted."),
-        ({"evaluator": "x"}, "The evaluator has changed since this calibration was fitted."),
-        ({"evaluator_version": "x"}, "The version of the evaluator has changed since this calibration was fitted."),
-        ({"evaluator": "x", "evaluator_version": "x"}, "The evaluator has changed since this calibration was fitted."),
-        (
-            {"evaluator": "x", "corpus": "x"},
-            "The evaluator and the documents have changed since this calibration was fitted.",
-        ),
-        (
-            {"evaluator_version": "x", "corpus": "x"},
-            "The version of the evaluator and the documents have changed since this calibration was fitted.",
-        ),
-    ],
-)
-def test_what_has_changed_since_is_said(changed: dict[str, str], sentence: str) -> None:
-    told = kept(Kind.PLATT, *draw(0))
-    now = replace(told, **changed)  # type: ignore[arg-type]
-    assert told.warns_about(now.evaluator, now.evaluator_version, now.corpus) == sentence
