@@ -1,10 +1,11 @@
 # make run         sets up everything and starts the application
 # make test        sets up everything and runs every test
-# make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; two hours
+# make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; hours
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+MADE = build/evaluator
 
 .PHONY: run test lint evaluator clean
 
@@ -18,12 +19,26 @@ test: $(VENV)/.ready-dev
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy crag_core ui app.py
+	$(BIN)/mypy crag_core ui training app.py
 	for page in pages/*.py; do $(BIN)/mypy $$page || exit 1; done
 
-evaluator: $(VENV)/.ready-dev
-	$(BIN)/python -m training.train --out build/evaluator --threads 1
-	$(BIN)/python -m training.calibrate --weights build/evaluator/weights.pt --out data/models/retrieval-evaluator
+evaluator: $(MADE)/weights.pt
+	$(BIN)/python -m training.calibrate --weights $< --out data/models/retrieval-evaluator
+
+$(MADE)/weights.pt: $(MADE)/student.pt $(MADE)/judged.jsonl
+	$(BIN)/python -m training.distil --out $(MADE) --threads 1
+
+$(MADE)/judged.jsonl: $(MADE)/teacher.pt
+	$(BIN)/python -m training.judge --base $(MADE)/teacher-base --out $(MADE) --threads 1
+
+$(MADE)/teacher.pt: $(MADE)/teacher-base/config.json
+	$(BIN)/python -m training.teacher --base $(MADE)/teacher-base --out $(MADE) --threads 1
+
+$(MADE)/teacher-base/config.json: | $(VENV)/.ready-dev
+	$(BIN)/python -m training.teacher_base --out $(MADE)/teacher-base
+
+$(MADE)/student.pt: | $(VENV)/.ready-dev
+	$(BIN)/python -m training.train --out $(MADE) --threads 1
 
 $(VENV)/.ready: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'

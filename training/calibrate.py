@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -43,9 +42,9 @@ from training.encoding import MAX_TOKENS
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere
 from training.model import RetrievalEvaluator, TextEmbedder
+from training.options import base_folder, parser
 from training.pairs import Pair, known_pairs, read_rows
 from training.rarity import write_rarity
-from training.train import base_folder
 
 QUESTION_TOKENS, OVERLAP = 96, 48
 SOURCES = ("squad2", "nq", "selqa", "ares_nq", "ares_hotpotqa", "ares_wow")
@@ -170,14 +169,10 @@ def _write_settings(folder: Path, answering: Fusion, topical: Fusion) -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
-    parser.add_argument("--weights", type=Path, help="weights.pt of training.train; without: calibrate what is there")
-    parser.add_argument("--out", type=Path, required=True, help="folder of the shipped files")
-    parser.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
-    parser.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
-    parser.add_argument("--limit", type=int, default=8000, help="pairs at most")
-    return parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--weights", type=Path, help="weights.pt of training.distil; without: calibrate what is there")
+    options.add_argument("--limit", type=int, default=8000, help="pairs at most")
+    return options.parse_args()
 
 
 if __name__ == "__main__":

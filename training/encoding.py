@@ -38,8 +38,14 @@ def encode(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> tuple[Tens
     return (
         padded([one.ids for one in found]),
         padded([one.attention_mask for one in found]),
-        padded([one.type_ids for one in found]),
+        padded([_segments(one.sequence_ids) for one in found]),
     )
+
+
+def _segments(belongs: list[int | None]) -> list[int]:
+    """1 from the first piece of the question on; bases without segments of their own get the same."""
+    start = belongs.index(1) if 1 in belongs else len(belongs)
+    return [0] * start + [1] * (len(belongs) - start)
 
 
 def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:

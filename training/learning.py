@@ -26,8 +26,16 @@ Report = Callable[[int, float], None]
 class Learner:
     """Trains `model` over batches until `tokens` real (unpadded) tokens were seen in all calls of `learn` together."""
 
-    def __init__(self, model: RetrievalEvaluator, tokenizer: Tokenizer, tokens: int) -> None:
+    def __init__(
+        self,
+        model: RetrievalEvaluator,
+        tokenizer: Tokenizer,
+        tokens: int,
+        peak_rate: float = PEAK_RATE,
+        smoothing: float = SMOOTHING,
+    ) -> None:
         self._model, self._tokenizer, self._tokens = model, tokenizer, tokens
+        self._peak_rate, self._smoothing = peak_rate, smoothing
         self._weights = [weight for weight in model.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, weight_decay=0.01, fused=True)
         self._device = self._weights[0].device
@@ -43,11 +51,11 @@ class Learner:
             encoded = encode(self._tokenizer, [(pair.question, pair.passage) for pair in batch])
             ids, attention, segments = (tensor.to(self._device) for tensor in encoded)
             for group in self._optimizer.param_groups:
-                group["lr"] = PEAK_RATE * _pace(self._seen / self._tokens)
+                group["lr"] = self._peak_rate * _pace(self._seen / self._tokens)
             with torch.autocast(self._device.type, dtype=torch.bfloat16):
                 answering, topical = self._model(ids, attention, segments)
-            loss = _loss(answering, [pair.answering for pair in batch])
-            loss = loss + TOPICAL_WEIGHT * _loss(topical, [pair.topical for pair in batch])
+            loss = _loss(answering, [pair.answering for pair in batch], self._smoothing)
+            loss = loss + TOPICAL_WEIGHT * _loss(topical, [pair.topical for pair in batch], self._smoothing)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self._weights, 1.0)
             self._optimizer.step()
@@ -61,9 +69,9 @@ def _pace(share: float) -> float:
     return min(share / WARM_UP, 1.0) * max(0.05, 1.0 - max(share - WARM_UP, 0.0) / (1.0 - WARM_UP))
 
 
-def _loss(logits: Tensor, labels: Sequence[float | None]) -> Tensor:
+def _loss(logits: Tensor, labels: Sequence[float | None], smoothing: float) -> Tensor:
     known = torch.tensor([label is not None for label in labels], device=logits.device)
     wanted = torch.tensor([0.5 if label is None else label for label in labels], device=logits.device)
-    wanted = wanted * (1.0 - SMOOTHING) + SMOOTHING / 2
+    wanted = wanted * (1.0 - smoothing) + smoothing / 2
     each = binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
     return (each * known).sum() / len(labels)

@@ -21,6 +21,7 @@ class RetrievalEvaluator(nn.Module):
         super().__init__()
         # The eager form of attention trains a quarter faster on a CPU than the fused one, whose backward pass is slow.
         self.encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        self._tells_segments = hasattr(self.encoder.embeddings, "token_type_embeddings")
         width = self.encoder.config.hidden_size
         self.place = nn.Linear(width, 1)
         self.whole = nn.Linear(3 * width, 1)
@@ -30,8 +31,8 @@ class RetrievalEvaluator(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, ids: Tensor, attention: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = self.encoder(input_ids=ids, attention_mask=attention, token_type_ids=segments).last_hidden_state
-        hidden = hidden.float()
+        told_apart = {"token_type_ids": segments} if self._tells_segments else {}
+        hidden = self.encoder(input_ids=ids, attention_mask=attention, **told_apart).last_hidden_state.float()
         asked = segments.float() * attention.float()
         told = attention.float() - asked
         passage, question = _mean(hidden, told), _mean(hidden, asked)
@@ -58,16 +59,28 @@ def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1.0)
 
 
-def without_dropout(model: nn.Module) -> None:
-    """Small data seen a few times needs the speed more than the noise."""
+def open_model(folder: Path) -> RetrievalEvaluator:
+    """A network on the base in `folder`, on a GPU where there is one.
+
+    Without dropout: small data seen a few times needs the speed more than the noise.
+    """
+    model = RetrievalEvaluator(folder)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
         if hasattr(module, "dropout_prob"):
-            module.dropout_prob = 0.0
+            module.dropout_prob = 0.0  # type: ignore[assignment]
+    return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def freeze_embeddings(model: RetrievalEvaluator) -> None:
     """Half of the weights; frozen they keep what the base knows about rare words, and a step is faster."""
     for weight in model.encoder.embeddings.parameters():
         weight.requires_grad_(False)
+
+
+def freeze_layers(model: RetrievalEvaluator, count: int) -> None:
+    """The lowest `count` layers, which know words rather than questions."""
+    for layer in model.encoder.encoder.layer[:count]:
+        for weight in layer.parameters():
+            weight.requires_grad_(False)

