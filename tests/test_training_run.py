@@ -62,7 +62,7 @@ def write_data(folder: Path) -> None:
         for number in range(12)
         for title, (question, _) in FACTS.items()
         for own, (_, text) in FACTS.items()
-        for source, kind in (("squad2", "bm25"), ("nq", "random"))
+        for source, kind in (("squad2", "human_unanswerable"), ("nq", "random"))
     ]
     for name, kept in (("train_en", lines), ("valid_en", lines), ("train_multi", lines[:8])):
         with gzip.open(folder / "train" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:

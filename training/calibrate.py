@@ -1,11 +1,12 @@
 """Calibrate a trained model: `python -m training.calibrate --weights FILE --out FOLDER`.
 
 Writes everything that ships but the model card: both quantised graphs, the tokenizer, the rarity of words, and
-evaluator.json with the digests of the four and the two signals. Both are logistic regressions over the two logits, the
-coverage of the question's words, and the cosine of the base model's vectors, fitted on half of the questions of the
-validation pairs, none of which was trained on, and reported on the other half. Each signal is calibrated at even odds:
-as much weight on pairs that have it as on pairs that do not, and within each the same on passages that answer, are on
-topic only, and are off topic.
+evaluator.json with the digests of the four and the two signals. They are made of logistic regressions over the two
+logits, the coverage of the question's words, and the cosine of the base model's vectors: one for being on the subject,
+one for answering, learnt from pairs of which each answers or nearly does, and a third that makes the signal *answering*
+of both. All are fitted on half of the questions of the validation pairs, none of which was trained on, and reported on
+the other half. Each is fitted at even odds: as much weight on pairs that have it as on pairs that do not, and within
+each the same on passages that answer, are on topic only, and are off topic.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ from crag_core.evaluators.model_files import (
     TOKENIZER,
     VERSION,
     Fusion,
+    Joint,
+    Signals,
+    log_chance,
 )
 from crag_core.evaluators.pair_reader import open_reader
 from crag_core.evaluators.windows import cut_windows
@@ -49,18 +53,25 @@ from training.rarity import write_rarity
 QUESTION_TOKENS, OVERLAP = 96, 48
 SOURCES = ("squad2", "nq", "selqa", "ares_nq", "ares_hotpotqa", "ares_wow")
 """Medical questions name their subject in one pattern, claims and clozes are no questions."""
+NEAR = ("/answers", "/human_unanswerable", "/human_sentence", "/synthetic")
+"""Kinds of pairs that tell apart what answers from what is only near."""
+_PLAIN = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
 _SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
 STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the shipped graphs say of pairs: (pairs, 4), answering logit, topical logit, coverage, cosine."""
+    """What the shipped graphs say of pairs: (pairs, 4), answering logit, topical logit, coverage, cosine.
+
+    `is_near`: answered, or made on purpose to be nearly answered.
+    """
 
     features: np.ndarray
     answering: np.ndarray
     topical: np.ndarray
     halves: np.ndarray
+    is_near: np.ndarray
 
 
 def main() -> None:
@@ -71,29 +82,41 @@ def main() -> None:
         _write_graphs(base, options.weights, options.out)
         (options.out / TOKENIZER).write_bytes((base / "tokenizer.json").read_bytes())
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
-    plain = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
-    _write_settings(options.out, plain, plain)
+    _write_settings(options.out, Signals(_PLAIN, _PLAIN, Joint(0.0, 1.0, 0.0)))
     reading = read_pairs(options.out, _validation(options.data, options.limit))
-    answering = fit(reading, reading.answering)
-    topical = fit(reading, reading.topical)
-    _write_settings(options.out, answering, topical)
-    for name, fusion, labels in (("answering", answering, reading.answering), ("topical", topical, reading.topical)):
-        report(name, fusion, reading, labels)
+    signals = fit(reading)
+    _write_settings(options.out, signals)
+    scores = np.array([signals.scores(*row) for row in reading.features])
+    for place, (name, labels) in enumerate((("answering", reading.answering), ("topical", reading.topical))):
+        report(name, scores[:, place], reading, labels)
 
 
-def fit(reading: Reading, labels: np.ndarray) -> Fusion:
-    """Logistic regression on the first half of the questions; pairs whose label is not known are left out."""
-    chosen = ~np.isnan(labels) & (reading.halves == 0)
+def fit(reading: Reading) -> Signals:
+    """Logistic regressions on the first half of the questions; pairs whose label is not known are left out."""
+    given = _fusion(reading, reading.answering, reading.is_near)
+    topical = _fusion(reading, reading.topical, np.ones(len(reading.topical), bool))
+    odds = np.array([(given.odds(*row), log_chance(topical.odds(*row))) for row in reading.features])
+    everything = np.ones(len(odds), bool)
+    return Signals(given, topical, Joint(*_weights_of(odds, reading, reading.answering, everything)))
+
+
+def _fusion(reading: Reading, labels: np.ndarray, among: np.ndarray) -> Fusion:
+    return Fusion(*_weights_of(reading.features, reading, labels, among))
+
+
+def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, among: np.ndarray) -> tuple[float, ...]:
+    """Bias and weights of a logistic regression on the first half of the questions, at even odds."""
+    chosen = ~np.isnan(labels) & (reading.halves == 0) & among
     model = LogisticRegression(C=10.0, max_iter=1000)
-    model.fit(reading.features[chosen], labels[chosen], sample_weight=_weights(reading, labels)[chosen])
-    return Fusion(*(round(float(weight), 4) for weight in (model.intercept_[0], *model.coef_[0])))
+    model.fit(features[chosen], labels[chosen], sample_weight=_balance(reading, labels, chosen)[chosen])
+    return tuple(round(float(weight), 4) for weight in (model.intercept_[0], *model.coef_[0]))
 
 
-def report(name: str, fusion: Fusion, reading: Reading, labels: np.ndarray) -> None:
+def report(name: str, scores: np.ndarray, reading: Reading, labels: np.ndarray) -> None:
     """AUROC, Brier score and expected calibration error (ten bins) on the second half."""
     chosen = ~np.isnan(labels) & (reading.halves == 1)
-    scores = np.array([fusion.score(*row) for row in reading.features[chosen]])
-    wanted, weights = labels[chosen], _weights(reading, labels)[chosen]
+    weights, scores = _balance(reading, labels, chosen)[chosen], scores[chosen]
+    wanted = labels[chosen]
     bins = np.minimum((scores * 10).astype(int), 9)
     gaps = [
         abs(np.average(scores[bins == b] - wanted[bins == b], weights=weights[bins == b])) * weights[bins == b].sum()
@@ -101,8 +124,7 @@ def report(name: str, fusion: Fusion, reading: Reading, labels: np.ndarray) -> N
     ]
     area = roc_auc_score(wanted, scores, sample_weight=weights)
     brier = np.average((scores - wanted) ** 2, weights=weights)
-    print(f"{name:<10} {fusion}")
-    print(f"{'':<10} {chosen.sum()} pairs: AUROC {area:.3f}, Brier {brier:.3f}, ECE {sum(gaps) / weights.sum():.3f}")
+    print(f"{name:<10} {chosen.sum()} pairs: AUROC {area:.3f}, Brier {brier:.3f}, ECE {sum(gaps) / weights.sum():.3f}")
 
 
 def read_pairs(folder: Path, pairs: Sequence[Pair]) -> Reading:
@@ -124,17 +146,22 @@ def read_pairs(folder: Path, pairs: Sequence[Pair]) -> Reading:
         np.array([np.nan if pair.answering is None else pair.answering for pair in pairs]),
         np.array([np.nan if pair.topical is None else pair.topical for pair in pairs]),
         np.array([zlib.crc32(pair.question.encode()) % 2 for pair in pairs]),
+        np.array([pair.kind.endswith(NEAR) for pair in pairs]),
     )
 
 
-def _weights(reading: Reading, labels: np.ndarray) -> np.ndarray:
+def _balance(reading: Reading, labels: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """As much weight on pairs that have the label as on those that have it not, and within each the same on passages
+    that answer, that are on topic only, and that are off topic."""
     kinds = np.where(reading.answering == 1.0, 2, np.where(reading.topical == 0.0, 0, 1))
     weights = np.zeros(len(labels))
     for label in (0.0, 1.0):
-        groups = [(labels == label) & (kinds == kind) for kind in np.unique(kinds[labels == label])]
+        own = chosen & (labels == label)
+        groups = [own & (kinds == kind) for kind in np.unique(kinds[own])]
         for group in groups:
             weights[group] = 0.5 / (len(groups) * group.sum())
-    return weights * len(labels)
+    weights *= chosen.sum()
+    return weights
 
 
 def _validation(data: Path, limit: int) -> list[Pair]:
@@ -155,7 +182,7 @@ def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     full.unlink()
 
 
-def _write_settings(folder: Path, answering: Fusion, topical: Fusion) -> None:
+def _write_settings(folder: Path, signals: Signals) -> None:
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _SHIPPED}
     settings = {
         "version": VERSION,
@@ -163,7 +190,7 @@ def _write_settings(folder: Path, answering: Fusion, topical: Fusion) -> None:
         "question_tokens": QUESTION_TOKENS,
         "overlap": OVERLAP,
         "files": digests,
-        "signals": {"answering": asdict(answering), "topical": asdict(topical)},
+        "signals": asdict(signals),
     }
     (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
 

@@ -15,7 +15,7 @@ from crag_core.records import from_plain
 
 SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
 TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
-VERSION = 2
+VERSION = 3
 """Of the shape of evaluator.json."""
 FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
 _HINT = "Restore data/models/retrieval-evaluator from the repository."
@@ -23,7 +23,7 @@ _HINT = "Restore data/models/retrieval-evaluator from the repository."
 
 @dataclass(frozen=True)
 class Fusion:
-    """How the model's two logits, the coverage of the question's words and the cosine become one score."""
+    """How the model's two logits, the coverage of the question's words and the cosine become log-odds."""
 
     bias: float
     answering: float
@@ -31,22 +31,46 @@ class Fusion:
     coverage: float
     cosine: float
 
-    def score(self, answering: float, topical: float, coverage: float, cosine: float) -> float:
-        """A probability, in 0..1: the logistic function of the weighted sum."""
+    def odds(self, answering: float, topical: float, coverage: float, cosine: float) -> float:
         seen = (self.answering * answering, self.topical * topical, self.coverage * coverage, self.cosine * cosine)
-        x = math.fsum((self.bias, *seen))
-        return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
+        return math.fsum((self.bias, *seen))
+
+
+@dataclass(frozen=True)
+class Joint:
+    """How the log-odds that a passage on the subject answers, and the log of the chance that it is on the subject,
+    become the log-odds that it answers. With weights of 1 and low odds that is the product of both chances."""
+
+    bias: float
+    given: float
+    topical: float
 
 
 @dataclass(frozen=True)
 class Signals:
-    answering: Fusion
+    """`given`: does a passage answer, given that it is on the subject? `topical`: is it? `joint` makes one of both."""
+
+    given: Fusion
     topical: Fusion
+    joint: Joint
 
     def scores(self, answering: float, topical: float, coverage: float, cosine: float) -> tuple[float, float]:
-        """Of answering and topical, from the two logits, the coverage and the cosine."""
+        """Probabilities of answering and topical, from the two logits, the coverage and the cosine."""
         seen = (answering, topical, coverage, cosine)
-        return self.answering.score(*seen), self.topical.score(*seen)
+        on_subject = self.topical.odds(*seen)
+        joint = self.joint
+        answers = joint.bias + joint.given * self.given.odds(*seen) + joint.topical * log_chance(on_subject)
+        return chance(answers), chance(on_subject)
+
+
+def chance(odds: float) -> float:
+    """The probability with these log-odds, in 0..1."""
+    return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1.0 + math.exp(odds))
+
+
+def log_chance(odds: float) -> float:
+    """The logarithm of `chance`, without losing what is next to 0."""
+    return -math.log1p(math.exp(-odds)) if odds >= 0 else odds - math.log1p(math.exp(odds))
 
 
 @dataclass(frozen=True)

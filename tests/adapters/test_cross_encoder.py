@@ -16,7 +16,7 @@ from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluat
 from crag_core.evaluators.pair_reader import Ids, PairReader, open_reader
 from crag_core.protocols import Cancel
 from crag_core.types import Grade, Passage
-from tests.adapters.tiny_evaluator import TOPICAL, VOCABULARY, make_evaluator
+from tests.adapters.tiny_evaluator import FUSION, JOINT, TOPICAL, VOCABULARY, make_evaluator
 from tests.fakes import passage
 
 STOP_WORDS = frozenset({"when", "does", "the"})
@@ -65,11 +65,23 @@ def test_logits_and_coverage_become_two_parts_and_their_mean(evaluator: CrossEnc
     assert [grade.passage_id for grade in (full, about, nothing)] == ["p1", "p2", "p3"]
 
 
+def test_what_is_off_the_subject_answers_less_likely(tmp_path: Path) -> None:
+    signals = {"given": FUSION, "topical": TOPICAL, "joint": {"bias": 0.5, "given": 0.8, "topical": 1.2}}
+    folder = make_evaluator(tmp_path / "joined", signals=signals)
+    (grade,) = ask(CrossEncoderEvaluator(folder, STOP_WORDS), "The ferry leaves nine.")
+    given, topical = -1 + 4 + 0.5 * 2 + 2.0, -2 + 2.0 + 1.0
+    wanted = sigmoid(0.5 + 0.8 * given + 1.2 * math.log(sigmoid(topical)))
+    assert grade.parts == (("answering", pytest.approx(wanted)), ("topical", pytest.approx(sigmoid(topical))))
+
+
 @pytest.fixture
 def by_cosine(tmp_path: Path) -> Path:
     """Of answering only the cosine counts."""
     fusion = {"bias": 0.0, "answering": 0.0, "topical": 0.0, "coverage": 0.0, "cosine": 3.0}
-    return make_evaluator(tmp_path / "by-cosine", signals={"answering": fusion, "topical": TOPICAL})
+    return make_evaluator(
+        tmp_path / "by-cosine",
+        signals={"given": fusion, "topical": TOPICAL, "joint": JOINT},
+    )
 
 
 def test_cosine_of_question_and_text_counts(by_cosine: Path) -> None:

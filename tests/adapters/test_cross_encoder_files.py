@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -19,10 +20,12 @@ from crag_core.build import Workbench
 from crag_core.config import Config
 from crag_core.errors import EvaluatorUnavailable
 from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator, pair_reader
+from crag_core.evaluators.model_files import chance, log_chance
 from crag_core.pipeline import raise_failure
 from crag_core.types import Grade, StepState
 from tests.adapters.tiny_evaluator import (
     FUSION,
+    JOINT,
     TOPICAL,
     VOCABULARY,
     describe,
@@ -177,10 +180,13 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty settings": (change("evaluator.json", ""), r"evaluator\.json: Expecting value"),
     "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected a table"),
     "unknown key": (settings(tokns=3), r"tokns: unknown key\. Did you mean 'tokens'"),
-    "another version": (settings(version=1), r"expected version 2, found 1"),
+    "another version": (settings(version=1), r"expected version 3, found 1"),
     "text for a number": (settings(tokens="256"), r"tokens: expected int, found str"),
     "no weight": (without("signals", "topical", "coverage"), r"signals\.topical\.coverage: missing"),
-    "not a number": (settings(signals={"answering": FUSION | {"bias": float("nan")}, "topical": TOPICAL}), r"finite"),
+    "not a number": (
+        settings(signals={"given": FUSION | {"bias": float("nan")}, "topical": TOPICAL, "joint": JOINT}),
+        r"finite",
+    ),
     "embedder of another shape": (
         replaced("embedder.onnx", make_model()),
         r"embedder\.onnx: expected inputs .* and outputs \(.vector.,\), found",
@@ -312,3 +318,11 @@ def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(
     assert evaluator.card.title == build.known_card("cross-encoder").title
     with pytest.raises(EvaluatorUnavailable, match="not there"):
         ask(evaluator)
+
+
+@pytest.mark.parametrize("odds", [-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0])
+def test_chances_hold_for_any_odds(odds: float) -> None:
+    assert 0.0 <= chance(odds) <= 1.0
+    assert log_chance(odds) <= 0.0
+    assert math.exp(log_chance(odds)) == pytest.approx(chance(odds))
+    assert chance(odds) + chance(-odds) == pytest.approx(1.0)

@@ -26,6 +26,7 @@ Weights = Mapping[str, tuple[float, float]]
 IN_PASSAGE: Weights = {"nine": (4.0, 0.0), "ferry": (0.0, 2.0), "vennick": (0.0, 1.0)}
 IN_QUESTION: Weights = {"last": (-1.0, 0.0)}
 FUSION = {"bias": -1.0, "answering": 1.0, "topical": 0.5, "coverage": 2.0, "cosine": 0.0}
+JOINT = {"bias": 0.0, "given": 1.0, "topical": 0.0}
 TOPICAL = {"bias": -2.0, "answering": 0.0, "topical": 1.0, "coverage": 1.0, "cosine": 0.0}
 RARITY = {"documents": 9, "words": {"the": 9, "ferry": 4, "vennick": 0}}
 
@@ -44,12 +45,12 @@ def describe(folder: Path, **settings: Any) -> Path:
     """evaluator.json for the files as they are now."""
     names = ("model.onnx", "embedder.onnx", "tokenizer.json", "rarity.json")
     told = {
-        "version": 2,
+        "version": 3,
         "tokens": 24,
         "question_tokens": 8,
         "overlap": 4,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names},
-        "signals": {"answering": FUSION, "topical": TOPICAL},
+        "signals": {"given": FUSION, "topical": TOPICAL, "joint": JOINT},
     }
     (folder / "evaluator.json").write_text(json.dumps(told | settings), "utf-8")
     return folder

@@ -17,7 +17,7 @@ from tests.stand_ins.openai_server import OpenAIServer
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
-PRICE = "What does a yacht of nine metres pay for a night?"
+PRICE = "How many pounds does a yacht of ten metres pay a night?"
 
 
 def test_the_first_page_works_without_any_model_server(start: Start) -> None:

@@ -20,7 +20,7 @@ from tests.stand_ins.ollama_server import OllamaServer
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
-PRICE = "What does a yacht of nine metres pay for a night?"
+PRICE = "How many pounds does a yacht of ten metres pay a night?"
 
 
 # --- the cost of a question -----------------------------------------------------------------------------------------
