@@ -12,6 +12,7 @@ st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:",
 page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
+        st.Page("pages/compare.py", title="Compare", icon=":material/difference:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/ssid_chart:"),
         st.Page("pages/policies.py", title="Policies", icon=":material/compare_arrows:"),
         st.Page("pages/documents.py", title="Documents", icon=":material/folder_open:"),

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from crag_core import config, tuning_commands
+from crag_core import compare_commands, config, tuning_commands
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
@@ -249,6 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--cutoff", type=_share, metavar="0..1", help="for sentences")
     page.set_defaults(command=report)
     tuning_commands.add_commands(commands)
+    compare_commands.add_compare(commands)
     return parser
 
 

@@ -18,10 +18,12 @@ from crag_core.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.expand import parse_synonyms
 from crag_core.history import open_history
+from crag_core.judges import DEPEND_ON_OTHERS
 from crag_core.laboratory import Laboratory
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.ollama import ServerState
+from crag_core.measuring.setup import Setup
 from crag_core.metrics import Metrics
 from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
@@ -42,6 +44,7 @@ from crag_core.websearch.chain import SearchChain
 from crag_core.websearch.cooldown import Cooldown
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
+from crag_core.websearch.snapshot import Snapshot
 from crag_core.websearch.tavily import Tavily
 
 VERSION = "0.1.0"
@@ -50,8 +53,6 @@ EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 EVALUATORS = tuple(evaluators.cards())
 OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
-# Their grade of one passage is made from the passages beside it, so it does not hold in another company.
-_DEPENDS_ON_OTHERS = ("signals",)
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,11 @@ class Workbench:
     def searcher(self) -> CachedSearcher:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
         now = self.config
-        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_timeout)
+        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_snapshot, now.web_timeout)
         if made_of not in self._searchers:
-            chain = SearchChain([_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers])
-            self._searchers[made_of] = CachedSearcher(chain)
+            asked = [_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers]
+            identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
+            self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
         return self._searchers[made_of]
 
     def models(self) -> Models:
@@ -150,7 +152,9 @@ class Workbench:
             hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
         )
 
-    def evaluator(self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE) -> Evaluator:
+    def evaluator(
+        self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
+    ) -> Evaluator:
         """An evaluator by name, its grades kept in the cache; one that asks a model says so when there is none.
 
         `writer` names the model for the cache, as a `Choice` does.
@@ -161,7 +165,7 @@ class Workbench:
                 f"The evaluator {name!r} needs a language model.", hint="Choose a model, or another evaluator."
             )
         made = self._evaluator(name, model)
-        if self.cache is None or name in _DEPENDS_ON_OTHERS:
+        if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         asked = f"{writer}|prompts {prompts.VERSION}" if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
@@ -202,15 +206,23 @@ class Workbench:
         except (OSError, UnicodeError) as error:
             raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
 
-    def pipeline(self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True) -> Pipeline:
+    def setup(self, choice: Choice, corpus: str = "") -> Setup:
+        """Under which questions are run with `choice` now; `corpus` is the fingerprint of the index, if it is known."""
+        web = "" if choice.web is WebMode.OFF else self.searcher.identity
+        return Setup(self.pipeline(choice, observed=False).settings, corpus or self.store.fingerprint(), web)
+
+    def pipeline(
+        self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True, cached: bool = True
+    ) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
         `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics and audit log
-        hear of its runs; not of a labelled set that is graded, since nobody asked its questions.
+        hear of its runs; not of a labelled set that is graded, since nobody asked its questions. `cached`: a grade that
+        an earlier run paid for is taken; not where it is measured what grading costs.
         """
         model = self.language_model(choice.model)
         parts = Parts(
-            evaluator=self.evaluator(choice.evaluator, model, choice.model),
+            evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
             strip_evaluator=evaluators.CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
             meter=self.meter,
             retriever=self.retriever,
@@ -250,6 +262,8 @@ def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
         return SearXNG(settings.searxng_url, settings.web_timeout)
     if name == "tavily":
         return Tavily(settings.tavily_key, settings.web_timeout)
+    if name == "snapshot":
+        return Snapshot(settings.web_snapshot)
     # A rate limit is waited out only where nobody else can be asked.
     return DuckDuckGo(settings.web_timeout) if is_last else DuckDuckGo(settings.web_timeout, pauses=())
 

@@ -12,7 +12,7 @@ from typing import Any
 from crag_core.errors import BadRecord, UnknownName
 
 ENV_FILE = Path(".env")
-_PROVIDERS = ("duckduckgo", "searxng", "tavily")
+_PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
@@ -39,10 +39,13 @@ class Config:
     web_providers: str = _setting(
         "CRAG_WEB_PROVIDERS",
         "duckduckgo",
-        "who is asked, in order: duckduckgo, searxng, tavily; the next on failure",
+        "who is asked, in order: duckduckgo, searxng, tavily, snapshot; the next on failure",
     )
     searxng_url: str = _setting("CRAG_SEARXNG_URL", "", "a SearXNG instance with its JSON format switched on")
     tavily_key: str = _setting("TAVILY_API_KEY", "", "key for Tavily; never shown, logged or recorded")
+    web_snapshot: str = _setting(
+        "CRAG_WEB_SNAPSHOT", "", "folder of an offline web, one page a line in its web.jsonl, for the provider snapshot"
+    )
     top_k: int = _setting("CRAG_TOP_K", 6, "passages retrieved for a question, 1 to 20")
     cache: str = _setting(
         "CRAG_CACHE", "disk", "where grades are kept for the next time: disk, off, or a Redis by URL (redis://…)"
@@ -93,6 +96,7 @@ class Config:
         for name, given, variable in (
             ("searxng", self.searxng_url, "CRAG_SEARXNG_URL"),
             ("tavily", self.tavily_key, "TAVILY_API_KEY"),
+            ("snapshot", self.web_snapshot, "CRAG_WEB_SNAPSHOT"),
         ):
             if name in self.providers and not given:
                 raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")

@@ -8,12 +8,20 @@ from dataclasses import replace
 from crag_core.trace import GRADE, SECOND_OPINION, RunSettings, Trace
 from crag_core.types import EvaluatorCard, Step
 
+DEPEND_ON_OTHERS = ("signals",)
+"""Evaluators whose grade of one passage is made from the passages beside it, so it does not hold in another company."""
+
 _SIGNED = re.compile(r"\b(graded by .+?)(?:, \d+ (?:from the cache|not graded))*$")
 _LONGEST = 200
 
 
 def made_by(card: EvaluatorCard) -> tuple[str, str]:
     return card.name, card.version
+
+
+def grades_apart(card: EvaluatorCard) -> bool:
+    """Whether each passage is graded by itself, whatever others are asked about with it."""
+    return card.batch == 1 and card.name not in DEPEND_ON_OTHERS
 
 
 def judge_of(settings: RunSettings) -> tuple[str, ...]:

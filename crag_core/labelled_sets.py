@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crag_core.build import Workbench
@@ -17,10 +18,11 @@ CORPORA = "corpora"
 
 @dataclass(frozen=True)
 class Opened:
-    """A set, and the workbench with the documents that it is about."""
+    """A set, and the workbench with the documents that it is about; `judged` has the grades of files, by question."""
 
     labelled: LabelledSet
     workbench: Workbench
+    judged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def open_set(named: str, workbench: Workbench) -> Opened:
@@ -69,7 +71,7 @@ def _open_folder(folder: Path, workbench: Workbench) -> Opened:
         own = Workbench(replace(workbench.config, home=home))
         own.laboratory = workbench.laboratory
         _index(own, found.documents)
-    return Opened(LabelledSet(folder.name, found.questions), own)
+    return Opened(LabelledSet(folder.name, found.questions), own, found.graded)
 
 
 def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None:

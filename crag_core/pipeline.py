@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from crag_core import errors, grading, stages, web_stages, writing
 from crag_core.again import retrieve_again
@@ -64,6 +65,11 @@ class Pipeline:
         self._now = now
         self._new_id = new_id
         self._observers = observers
+
+    def with_parts(self, parts: Parts, clock: Clock) -> Pipeline:
+        """The same settings with other parts and another clock."""
+        made: dict[str, Any] = {"now": self._now, "new_id": self._new_id, "observers": self._observers}
+        return Pipeline(parts, self.settings, clock=clock, **made)
 
     def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so."""

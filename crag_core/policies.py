@@ -13,6 +13,9 @@ from crag_core.policy import FastPath, Policy, parse_policy
 DEFAULT = "two-signal"
 """The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
 FOLDER = Path(__file__).parent.parent / "data" / "policies"
+PLAIN = "plain"
+"""The name of what corrective policies are compared with: plain RAG, which grades nothing."""
+_BASELINES = FOLDER.parent / "baselines"
 
 
 def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
@@ -57,3 +60,8 @@ def find_policy(name: str, settings: Config | None = None) -> Policy:
                 raise BadRecord(problem)
         raise UnknownName.among("policy", name, policies)
     return policies[name]
+
+
+def plain_rag() -> Policy:
+    """Retrieve, then generate. It stands beside the policies, not among them: it has no thresholds to set."""
+    return parse_policy((_BASELINES / f"{PLAIN}.toml").read_text("utf-8"), PLAIN)

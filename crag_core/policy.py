@@ -122,11 +122,13 @@ class FastPath:
 
     `read_file`: every passage is a whole file that the user pinned. `few_context`: at most this many passages.
     `high_vector_score`: every passage came from dense retrieval with at least this cosine.
+    `always`: whatever was found.
     """
 
     read_file: bool = False
     few_context: int | None = None
     high_vector_score: float | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from crag_core.build import Choice, Workbench, default_evaluator, preset_choice,
 from crag_core.errors import BadRecord, CragError
 from crag_core.labelled_sets import Opened, open_set
 from crag_core.policies import DEFAULT, find_policy
-from crag_core.scoring import Controls, Scoring, score
+from crag_core.scoring import Controls, score
 from crag_core.tuning.auroc import auroc
 from crag_core.tuning.board import Board
 from crag_core.tuning.calibration import calibrated
@@ -28,7 +27,7 @@ from crag_core.tuning.rates import Rates, confusion, rate
 from crag_core.tuning.recommend import Recommendation, recommend
 from crag_core.tuning.scored import cases
 from crag_core.tuning_options import LEAST, MOST, NOT_KEPT, add_evaluate, add_tune
-from crag_core.tuning_told import advice, plain, told
+from crag_core.tuning_told import Progress, advice, plain, told
 
 
 def add_commands(commands: Any) -> None:
@@ -101,7 +100,7 @@ def grade(options: argparse.Namespace) -> Graded:
     try:
         done = score(
             questions, pipeline, book, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
-            on_progress=_Shown(),
+            on_progress=Progress("graded"),
         )  # fmt: skip
     except KeyboardInterrupt:
         controls.cancel.set()
@@ -149,24 +148,6 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         reason=why,
         calibration=curve,
     )
-
-
-class _Shown:
-    """One line that grows on a terminal, a line every minute elsewhere."""
-
-    def __init__(self) -> None:
-        self._lock, self._last, self._pause = threading.Lock(), 0.0, 0.5 if sys.stderr.isatty() else 60.0
-
-    def __call__(self, scoring: Scoring) -> None:
-        is_last = scoring.done + scoring.failed == scoring.total
-        with self._lock:
-            if not is_last and time.monotonic() - self._last < self._pause:
-                return
-            self._last = time.monotonic()
-        left = "" if scoring.left is None or is_last else f", about {scoring.left:.0f} s left"
-        failed = f", {scoring.failed} failed" if scoring.failed else ""
-        end = "\n" if is_last or not sys.stderr.isatty() else "\r"
-        print(f"graded {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
 
 
 def _broken(options: argparse.Namespace, rates: Rates) -> Iterator[str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from crag_core.batch import Scoring
 from crag_core.records import to_plain
 from crag_core.tuning.board import ACTIONS, Board
 from crag_core.tuning.conditions import Conditions
@@ -82,6 +86,26 @@ def advice(found: Recommendation) -> str:
         wrong = share_told(one.rates.confidently_wrong)
         lines.append(f"{one.name:<24}{one.lower:>7.3f}{one.upper:>7.3f}{one.cost:>8.3f}  {wrong}{saved}")
     return "\n".join(lines)
+
+
+class Progress:
+    """One line that grows on a terminal, a line every minute elsewhere."""
+
+    def __init__(self, done: str) -> None:
+        """`done` is what was done with a question."""
+        self._done = done
+        self._lock, self._last, self._pause = threading.Lock(), 0.0, 0.5 if sys.stderr.isatty() else 60.0
+
+    def __call__(self, scoring: Scoring) -> None:
+        is_last = scoring.done + scoring.failed == scoring.total
+        with self._lock:
+            if not is_last and time.monotonic() - self._last < self._pause:
+                return
+            self._last = time.monotonic()
+        left = "" if scoring.left is None or is_last else f", about {scoring.left:.0f} s left"
+        failed = f", {scoring.failed} failed" if scoring.failed else ""
+        end = "\n" if is_last or not sys.stderr.isatty() else "\r"
+        print(f"{self._done} {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
 
 
 def share_told(found: Estimate | None) -> str:

@@ -22,7 +22,8 @@ with st.form("settings_form"):
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
-        help="duckduckgo, searxng, tavily; the next is asked when one fails. Tavily's key comes from TAVILY_API_KEY.",
+        help="duckduckgo, searxng, tavily, snapshot; the next is asked when one fails. Tavily's key comes from "
+        "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
     searxng = st.text_input("SearXNG answers at", now.searxng_url, placeholder="http://127.0.0.1:8080", max_chars=200)
     left, right = st.columns(2)

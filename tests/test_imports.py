@@ -47,7 +47,7 @@ PURE = core(
     *("types", "records", "errors", "words", "figures", "signals", "split", "policy", "plan", "decide", "loop"),
     *("stability", "refine", "fusion", "expand", "reroute", "corrections", "summary", "trace", "replies", "extraction"),
     *("query", "answer", "budget", "prompts", "protocols", "waiting", "overall", "edits", "opinions", "difference"),
-    *("judges", "language", "claims", "support", "unanswered"),
+    *("judges", "language", "claims", "support", "unanswered", "side_by_side"),
     *("labels", "kept", "stage", "story", "story_corpus", "story_web"),
 )
 RUNNING = ("pure", "pipeline")
@@ -55,6 +55,7 @@ ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history", 
 RINGS = {
     "pure": Ring(PURE, ("pure",)),
     "tuning": Ring(core("tuning"), ("pure", "tuning"), ("numpy", "scipy")),
+    "measuring": Ring(core("measuring"), ("pure", "tuning", "measuring"), ("numpy",)),
     "evaluators": Ring(core("evaluators"), ("pure", "evaluators"), None, ("streamlit", "llama_index")),
     "websearch": Ring(core("websearch"), ("pure", "websearch"), None, ("streamlit", "llama_index")),
     "llama import": Ring(core("llama_import"), (), ("llama_index",)),
@@ -62,8 +63,10 @@ RINGS = {
     "retrieval": Ring(core("retrieval"), ("pure", "retrieval", "llama import"), None, ("streamlit",)),
     "cache": Ring(core("cache"), ("pure", "cache"), None, ("streamlit", "llama_index")),
     "history": Ring(core("history"), ("pure", "history"), None, ("streamlit", "llama_index")),
-    "laboratory": Ring(core("laboratory"), ("pure", "tuning", "laboratory")),
-    "scoring": Ring(core("scoring", "drafts"), (*RUNNING, "tuning")),
+    "laboratory": Ring(core("laboratory"), ("pure", "tuning", "measuring", "laboratory")),
+    "scoring": Ring(
+        core("batch", "scoring", "drafts", "shared_work", "comparing"), (*RUNNING, "tuning", "measuring", "scoring")
+    ),
     "pipeline": Ring(
         core("run", "stages", "grading", "again", "web_stages", "writing", "checking", "pipeline"), RUNNING
     ),
@@ -71,13 +74,25 @@ RINGS = {
     "config": Ring(core("config"), ("pure",), ("dotenv",)),
     "policies": Ring(core("policies"), ("pure", "config", "policies")),
     "llama": Ring(core("nodes", "postprocessor", "query_engine"), (*RUNNING, "llama"), ("llama_index",)),
-    "report": Ring(core("report"), ("pure", "report", "tuning"), ("jinja2", "markupsafe")),
-    "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", "tuning", *ADAPTERS)),
+    "report": Ring(core("report"), ("pure", "report", "tuning", "measuring"), ("jinja2", "markupsafe")),
+    "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", "tuning", "measuring", *ADAPTERS)),
+    "configurations": Ring(core("configurations"), (*RUNNING, "config", "policies", "build")),
     "command line": Ring(
-        core("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets"),
-        (*RUNNING, "config", "policies", "build", "observers", "tuning", "scoring", "report", "command line"),
+        core("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets", "compare_commands"),
+        (
+            *(*RUNNING, "config", "policies", "build", "configurations", "observers"),
+            *("tuning", "measuring", "scoring", "report", "command line"),
+        ),
     ),
-    "ui": Ring(("ui",), (*RUNNING, "config", "build", "observers", "tuning", "scoring", "report", "ui"), None, HEAVY),
+    "ui": Ring(
+        ("ui",),
+        (
+            *(*RUNNING, "config", "policies", "build", "configurations", "observers"),
+            *("tuning", "measuring", "scoring", "report", "ui"),
+        ),
+        None,
+        HEAVY,
+    ),
     "pages": Ring(("pages", "app"), (*RUNNING, "config", "build", "tuning", "report", "ui"), ("streamlit",)),
 }
 EXCEPTIONS = {

@@ -27,6 +27,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "web_providers": ("CRAG_WEB_PROVIDERS", "duckduckgo"),
     "searxng_url": ("CRAG_SEARXNG_URL", ""),
     "tavily_key": ("TAVILY_API_KEY", ""),
+    "web_snapshot": ("CRAG_WEB_SNAPSHOT", ""),
     "top_k": ("CRAG_TOP_K", 6),
     "cache": ("CRAG_CACHE", "disk"),
     "cache_hours": ("CRAG_CACHE_HOURS", 24.0),
@@ -52,6 +53,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_WEB_PROVIDERS": ("duckduckgo,", "duckduckgo,"),
     "CRAG_SEARXNG_URL": ("http://box:8080", "http://box:8080"),
     "TAVILY_API_KEY": ("s3cret", "s3cret"),
+    "CRAG_WEB_SNAPSHOT": ("data/web", "data/web"),
     "CRAG_TOP_K": ("20", 20),
     "CRAG_CACHE": ("redis://box:6379/1", "redis://box:6379/1"),
     "CRAG_CACHE_HOURS": ("0.5", 0.5),
@@ -191,7 +193,10 @@ def test_providers_are_asked_in_the_order_given(text: str, providers: tuple[str,
     assert load({"CRAG_WEB_PROVIDERS": text} | TAVILY | SEARXNG).providers == providers
 
 
-@pytest.mark.parametrize(("provider", "variable"), [("tavily", "TAVILY_API_KEY"), ("searxng", "CRAG_SEARXNG_URL")])
+@pytest.mark.parametrize(
+    ("provider", "variable"),
+    [("tavily", "TAVILY_API_KEY"), ("searxng", "CRAG_SEARXNG_URL"), ("snapshot", "CRAG_WEB_SNAPSHOT")],
+)
 def test_a_provider_without_what_it_needs_is_refused(provider: str, variable: str) -> None:
     with pytest.raises(BadRecord) as refused:
         load({"CRAG_WEB_PROVIDERS": f"duckduckgo,{provider}"})
@@ -203,7 +208,7 @@ def test_an_unknown_provider_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(UnknownName) as refused:
         load({"CRAG_WEB_PROVIDERS": "duckduckgo,travily"})
     assert str(refused.value) == (
-        "Unknown web search provider 'travily'. Did you mean 'tavily'? Known: duckduckgo, searxng, tavily."
+        "Unknown web search provider 'travily'. Did you mean 'tavily'? Known: duckduckgo, searxng, snapshot, tavily."
     )
 
 

@@ -14,7 +14,29 @@ from crag_core.trace import Trace
 from crag_core.types import Step
 
 
-class Job(Listener):
+class _Work:
+    """Something done in a thread of its own, begun at once; `bug` holds what of ours went wrong in it."""
+
+    def __init__(self, work: Callable[[], None], name: str) -> None:
+        self.bug: Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # a bug of ours must reach the page, not die with the thread
+            self.bug = error
+
+
+class Job(_Work, Listener):
     """A run under way: what it does now, what it has recorded, the answer so far. `stop()` stops it for real."""
 
     def __init__(self, work: Callable[[Run], Trace], trace: Trace) -> None:
@@ -23,14 +45,12 @@ class Job(Listener):
         self.progress: tuple[int, int] | None = None
         self.text = ""
         self.started_at = time.monotonic()
-        self.bug: Exception | None = None
         self._cancel = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="run", daemon=True)
-        self._thread.start()
 
-    @property
-    def is_running(self) -> bool:
-        return self._thread.is_alive()
+        def run() -> None:
+            self.trace = work(Run(self, self._cancel))
+
+        super().__init__(run, "run")
 
     @property
     def is_stopping(self) -> bool:
@@ -38,9 +58,6 @@ class Job(Listener):
 
     def stop(self) -> None:
         self._cancel.set()
-
-    def wait(self) -> None:
-        self._thread.join()
 
     def started(self, name: str) -> None:
         self.step, self.progress = name, None
@@ -54,11 +71,36 @@ class Job(Listener):
     def wrote(self, piece: str) -> None:
         self.text += piece
 
-    def _run(self, work: Callable[[Run], Trace]) -> None:
-        try:
-            self.trace = work(Run(self, self._cancel))
-        except Exception as error:  # a bug of ours must reach the page, not die with the thread
-            self.bug = error
+
+class Comparing(_Work, Listener):
+    """One question on its way through several configurations: the runs so far, and what the present one does."""
+
+    def __init__(self, work: Callable[[Run], tuple[Trace, ...]], count: int) -> None:
+        self.traces: tuple[Trace, ...] = ()
+        self.step = "starting"
+        self.done, self.count = 0, count
+        self.started_at = time.monotonic()
+        self._cancel = threading.Event()
+        self._last = ""
+
+        def run() -> None:
+            self.traces = work(Run(self, self._cancel))
+
+        super().__init__(run, "comparing")
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._cancel.is_set() and self.is_running
+
+    def stop(self) -> None:
+        self._cancel.set()
+
+    def started(self, name: str) -> None:
+        self.step = name
+
+    def finished(self, step: Step, trace: Trace) -> None:
+        self.done += bool(self._last) and trace.id != self._last
+        self._last = trace.id
 
 
 class Indexing:
@@ -109,20 +151,21 @@ class Indexing:
         self.progress = progress
 
 
-class Grading:
-    """A labelled set on its way through retrieval and grading: how far it is, and what ended it early."""
+class Grading(_Work):
+    """A labelled set on its way, graded or run whole: how far it is, and what ended it early."""
 
     def __init__(self, work: Callable[[Controls, OnScoring], Scoring]) -> None:
         self.scoring: Scoring | None = None
         self.error: CragError | None = None
-        self.bug: Exception | None = None
         self.controls = Controls()
-        self._thread = threading.Thread(target=self._run, args=(work,), name="grading", daemon=True)
-        self._thread.start()
 
-    @property
-    def is_running(self) -> bool:
-        return self._thread.is_alive()
+        def run() -> None:
+            try:
+                self.scoring = work(self.controls, self._tell)
+            except CragError as error:
+                self.error = error
+
+        super().__init__(run, "grading")
 
     @property
     def is_paused(self) -> bool:
@@ -140,17 +183,6 @@ class Grading:
 
     def stop(self) -> None:
         self.controls.cancel.set()
-
-    def wait(self) -> None:
-        self._thread.join()
-
-    def _run(self, work: Callable[[Controls, OnScoring], Scoring]) -> None:
-        try:
-            self.scoring = work(self.controls, self._tell)
-        except CragError as error:
-            self.error = error
-        except Exception as error:  # a bug of ours must reach the page, not die with the thread
-            self.bug = error
 
     def _tell(self, scoring: Scoring) -> None:
         self.scoring = scoring

@@ -47,7 +47,7 @@ def live_gradings() -> dict[tuple[str, ...], Grading]:
 
 
 @st.cache_data(ttl=5, show_spinner=False, max_entries=20)
-def _corpus(home: str) -> str:
+def corpus(home: str) -> str:
     """Of the documents indexed there; looked at every few seconds, since a large index takes time to list."""
     return state.workbench().store.fingerprint()
 
@@ -84,7 +84,7 @@ def sample() -> Read:
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
     pipeline = state.workbench().pipeline(_choice(), observed=False)
-    return conditions_of(pipeline.settings, _corpus(str(state.settings().home)))
+    return conditions_of(pipeline.settings, corpus(str(state.settings().home)))
 
 
 def seen() -> Seen | None:
@@ -195,7 +195,7 @@ def take_ended() -> Grading | None:
     st.session_state["tune_grading"] = None
     for key in [key for key, one in live_gradings().items() if one is done]:
         live_gradings().pop(key, None)
-    _corpus.clear()  # documents may have come in meanwhile
+    corpus.clear()  # documents may have come in meanwhile
     return done
 
 

@@ -72,7 +72,9 @@ def _draw_running() -> None:
             st.progress(0.0, ":shimmer[Waiting for the documents …]")
         else:
             done = scoring.done + scoring.failed
-            doing = "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{_left(scoring.left)}"
+            doing = (
+                "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{left_told(scoring.left)}"
+            )
             failed = f", {scoring.failed} failed" if scoring.failed else ""
             st.progress(done / max(scoring.total, 1), f"{doing}{failed}")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -87,7 +89,7 @@ def _draw_running() -> None:
             st.caption("Whatever is graded is kept, also when this page is closed or the machine is switched off.")
 
 
-def _left(seconds: float | None) -> str:
+def left_told(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds < 90:

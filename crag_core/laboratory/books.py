@@ -1,4 +1,7 @@
-"""What was graded, in one SQLite file: a row for every question under every set of conditions, written at once."""
+"""What was graded, and what whole runs came to: a row in SQLite for every question under every set of conditions.
+
+A row is written at once, so that a kill loses only what was under way.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from crag_core.errors import BadRecord, ScoresUnavailable
 from crag_core.records import from_plain, to_plain
@@ -27,25 +30,46 @@ CREATE TABLE IF NOT EXISTS scored (
 """
 
 
-class ScoreBook:
-    """The questions graded under `conditions`. Safe to use from several threads and processes; constructing it touches
-    no disk, and only writing makes a file. Every method raises `ScoresUnavailable`."""
+class Under(Protocol):
+    """What a row depends on besides its question, a frozen record; equal ones have equal fingerprints."""
 
-    def __init__(self, path: Path, conditions: Conditions) -> None:
+    @property
+    def fingerprint(self) -> str: ...
+
+
+class Keyed(Protocol):
+    """What is kept of a run, a frozen record; `key` is that of its question."""
+
+    @property
+    def key(self) -> str: ...
+
+
+Facts = TypeVar("Facts", bound=Keyed)
+
+
+class RunBook(Generic[Facts]):
+    """The questions that were run under `conditions`, with facts of type `kind` and the whole record of each.
+
+    Safe to use from several threads and processes; constructing it touches no disk, and only writing makes a file.
+    Every method raises `ScoresUnavailable`.
+    """
+
+    def __init__(self, path: Path, conditions: Under, kind: type[Facts]) -> None:
         self._path = path
+        self._kind = kind
         self.conditions = conditions
         self._fingerprint = conditions.fingerprint
 
     def keys(self) -> set[str]:
-        """Of the questions that are graded."""
+        """Of the questions that are there."""
         return {key for (key,) in self._rows("SELECT key FROM scored WHERE conditions = ?", self._fingerprint)}
 
-    def load(self) -> dict[str, ScoredQuestion]:
-        """By key, without the texts. A row that this version cannot read counts as not graded."""
+    def load(self) -> dict[str, Facts]:
+        """By key, without the texts. A row that this version cannot read counts as not there."""
         found = {}
         for key, facts in self._rows("SELECT key, facts FROM scored WHERE conditions = ?", self._fingerprint):
             try:
-                found[key] = from_plain(ScoredQuestion, json.loads(facts), "scored")
+                found[key] = from_plain(self._kind, json.loads(facts), "facts")
             except (BadRecord, ValueError):
                 continue
         return found
@@ -56,20 +80,20 @@ class ScoreBook:
         try:
             return Trace.from_json(zlib.decompress(rows[0][0]).decode("ascii")) if rows else None
         except (zlib.error, UnicodeError) as error:
-            raise BadRecord(f"This run cannot be read any more ({error}).", hint="Grade the set again.") from error
+            raise BadRecord(f"This run cannot be read any more ({error}).", hint="Run the set again.") from error
 
-    def add(self, scored: ScoredQuestion, trace: Trace) -> None:
+    def add(self, facts: Facts, trace: Trace) -> None:
         """In place of an earlier row of the same question."""
-        facts = json.dumps(to_plain(scored))
+        written = json.dumps(to_plain(facts))
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
         with self._open(writes=True) as database, database:
             told = json.dumps(to_plain(self.conditions))
             database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", (self._fingerprint, told))
-            row = (self._fingerprint, scored.key, facts, record)
+            row = (self._fingerprint, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO scored VALUES (?, ?, ?, ?)", row)
 
     def clear(self) -> None:
-        """Forget what was graded under these conditions."""
+        """Forget what was run under these conditions."""
         if self._path.exists():
             with self._open(writes=True) as database, database:
                 database.execute("DELETE FROM scored WHERE conditions = ?", (self._fingerprint,))
@@ -91,6 +115,13 @@ class ScoreBook:
                 yield database
         except (sqlite3.Error, OSError) as error:
             raise ScoresUnavailable(
-                f"What was graded cannot be {'kept' if writes else 'read'} in {os.fspath(self._path)} ({error}).",
-                hint="Check the disk; a damaged file can be deleted, then the sets are graded again.",
+                f"What was run cannot be {'kept' if writes else 'read'} in {os.fspath(self._path)} ({error}).",
+                hint="Check the disk; a damaged file can be deleted, then the sets are run again.",
             ) from error
+
+
+class ScoreBook(RunBook[ScoredQuestion]):
+    """The questions graded under `conditions`."""
+
+    def __init__(self, path: Path, conditions: Conditions) -> None:
+        super().__init__(path, conditions, ScoredQuestion)

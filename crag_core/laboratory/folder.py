@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crag_core.errors import BadRecord, ScoresUnavailable, UnknownName
-from crag_core.laboratory.scores import ScoreBook
+from crag_core.laboratory.books import RunBook, ScoreBook
+from crag_core.measuring.outcome import Outcome
+from crag_core.measuring.setup import Setup
 from crag_core.tuning.conditions import Conditions
 from crag_core.tuning.files.reading import Read, read_questions, write_questions
 from crag_core.tuning.labelled import LabelledSet
 from crag_core.tuning.preset import TunedPreset, parse_preset
 
 _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
-SETS, PRESETS, SCORES = "sets", "presets", "scores.db"
+SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
 
 
 class Laboratory:
@@ -61,6 +63,9 @@ class Laboratory:
 
     def scores(self, conditions: Conditions) -> ScoreBook:
         return ScoreBook(self._folder / SCORES, conditions)
+
+    def outcomes(self, setup: Setup) -> RunBook[Outcome]:
+        return RunBook(self._folder / OUTCOMES, setup, Outcome)
 
     def _path(self, kind: str, name: str, ending: str) -> Path:
         if not _NAME.fullmatch(name):

@@ -12,7 +12,7 @@ from crag_core.tuning.intervals import Estimate
 from crag_core.tuning.labelled import Expected
 from crag_core.tuning.rates import confusion
 
-_EXPECTED = {
+LABELS = {
     Expected.CORRECT: "The documents answer it",
     Expected.AMBIGUOUS: "They are about it, but do not answer it",
     Expected.INCORRECT: "They are about something else",
@@ -80,7 +80,7 @@ def routes_of(tuned: Tuned) -> tuple[Row, ...]:
                 for action, count in zip(ACTIONS, counts, strict=True)
             )
             web = int(searched[board.expected == place].sum())
-            rows.append(Row(_EXPECTED[expected], total, cells, Cell(web, _part(web, total))))
+            rows.append(Row(LABELS[expected], total, cells, Cell(web, _part(web, total))))
     return tuple(rows)
 
 

@@ -3,8 +3,14 @@
 from crag_core.protocols import WebSearcher
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
+from crag_core.websearch.snapshot import Snapshot
 from crag_core.websearch.tavily import Tavily
 
-__all__ = ["PROVIDERS", "DuckDuckGo", "SearXNG", "Tavily"]
+__all__ = ["PROVIDERS", "DuckDuckGo", "SearXNG", "Snapshot", "Tavily"]
 
-PROVIDERS: dict[str, type[WebSearcher]] = {"duckduckgo": DuckDuckGo, "searxng": SearXNG, "tavily": Tavily}
+PROVIDERS: dict[str, type[WebSearcher]] = {
+    "duckduckgo": DuckDuckGo,
+    "searxng": SearXNG,
+    "tavily": Tavily,
+    "snapshot": Snapshot,
+}

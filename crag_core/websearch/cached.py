@@ -15,8 +15,15 @@ class CachedSearcher:
     """Keeps at most `size` answers for `seconds`; failures are not kept. Safe to share between sessions."""
 
     def __init__(
-        self, searcher: WebSearcher, size: int = 256, seconds: float = 3600.0, clock: Clock = time.monotonic
+        self,
+        searcher: WebSearcher,
+        identity: str = "",
+        size: int = 256,
+        seconds: float = 3600.0,
+        clock: Clock = time.monotonic,
     ) -> None:
+        self.identity = identity or searcher.name
+        """Another one wherever other results are to be expected, as far as can be told."""
         self._searcher = searcher
         self._size = size
         self._seconds = seconds

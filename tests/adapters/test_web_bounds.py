@@ -242,5 +242,5 @@ def test_unusable_proxy_of_the_environment_is_a_failure(
 
 
 def test_providers_are_listed_by_name_in_their_order() -> None:
-    assert list(PROVIDERS) == ["duckduckgo", "searxng", "tavily"]
-    assert [provider.name for provider in PROVIDERS.values()] == ["DuckDuckGo", "SearXNG", "Tavily"]
+    assert list(PROVIDERS) == ["duckduckgo", "searxng", "tavily", "snapshot"]
+    assert [provider.name for provider in PROVIDERS.values()] == ["DuckDuckGo", "SearXNG", "Tavily", "Offline web"]

@@ -66,7 +66,10 @@ def test_nothing_grave_on_the_ask_page(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("name", "title"), [("policies", "One set of scores, every policy"), ("settings", "Settings")])
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("policies", "One set of scores, every policy"), ("settings", "Settings"), ("compare", "Compare configurations")],
+)
 def test_nothing_grave_on_the_other_pages(browser: Browser, empty_app: str, theme: str, name: str, title: str) -> None:
     context = browser.new_context(color_scheme=theme)  # type: ignore[arg-type]
     page = context.new_page()

@@ -96,7 +96,7 @@ def test_settings_show_every_variable_and_take_another_host(start: Start) -> Non
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"providers": "duckduckgo, bing"}, "Unknown web search provider 'bing'. Known: duckduckgo, searxng, tavily."),
+        ({"providers": "duckduckgo, bing"}, "search provider 'bing'. Known: duckduckgo, searxng, snapshot, tavily."),
         ({"providers": "duckduck"}, "Did you mean 'duckduckgo'?"),
         ({"providers": "duckduckgo,duckduckgo"}, "expected each provider once"),
         ({"providers": " , "}, "expected each provider once"),

@@ -44,7 +44,7 @@ div details summary code pre figure figcaption table caption thead tbody tfoot t
 """
 ATTRIBUTES = """
 lang dir charset http-equiv content name class id href rel title role tabindex open scope aria-label aria-labelledby
-aria-hidden viewbox d x y x1 x2 y1 y2 r cx cy rx width height overflow
+aria-hidden viewbox colspan d x y x1 x2 y1 y2 r cx cy rx width height overflow
 """
 """Every kind of element and attribute that a report is made of."""
 

@@ -130,6 +130,44 @@ def test_a_question_names_the_file_that_answers_it() -> None:
     assert [question.document for question in found.questions] == ["a_1-2.md", "", "", ""]
 
 
+def test_a_question_has_the_grades_of_the_files_that_were_judged_for_it() -> None:
+    corpus = lines(*(document(id_) for id_ in ("a#1", "a_1", "c", "d")))
+    queries = lines(*(ask(f"q{n}", f"Question {n}?", answerable=True) for n in range(4)))
+    first = (("q0", "c", 0), ("q0", "a_1", 2), ("q0", "a#1", 1))
+    qrels = judged(*first, ("q1", "d", 1), ("q2", "gone", 2), ("q9", "c", 2))
+    found = read_set(queries, corpus, qrels)
+    keys = [question.key for question in found.questions]
+    assert found.graded == {
+        keys[0]: {"c.md": 0, "a_1-2.md": 2, "a_1.md": 1},
+        keys[1]: {"d.md": 1},
+        keys[2]: {},
+        keys[3]: {},
+    }
+    assert read_set(queries).graded == {key: {} for key in keys}
+
+
+def test_a_question_that_comes_twice_has_the_highest_grades_of_both() -> None:
+    corpus = lines(*(document(id_) for id_ in ("a", "b", "c")))
+    queries = lines(*(ask(id_, answerable=True) for id_ in ("q1", "q2", "q3")))
+    qrels = judged(("q1", "a", 2), ("q1", "b", 0), ("q2", "a", 1), ("q2", "b", 1), ("q2", "c", 0))
+    found = read_set(queries, corpus, qrels)
+    assert found.graded == {found.questions[0].key: {"a.md": 2, "b.md": 1, "c.md": 0}}
+    assert found.questions[0].document == "a.md"
+
+
+def test_only_questions_that_are_kept_have_grades() -> None:
+    corpus, qrels = lines(document("a")), judged(("q1", "a", 2), ("q2", "a", 2), ("q3", "a", 2), ("q4", "a", 2))
+    queries = lines(
+        ask("q1", answerable=True),
+        ask("q2", answerable=False),
+        ask("q3", "Who?", expected_mode="disputed"),
+        ask("q4", "What?"),
+    )
+    found = read_set(queries, corpus, qrels)
+    assert found.graded == {question.key: {"a.md": 2} for question in found.questions}
+    assert [question.question for question in found.questions] == ["What?"]
+
+
 def test_documents_without_text_and_ids_given_twice_are_told() -> None:
     found = read_set(b"", lines(document("a"), document("a", "Other."), document("b", " ")))
     assert found.documents == (("a.md", "Text.\n"),)
@@ -181,6 +219,11 @@ def test_every_shared_set_loads(folder: Path) -> None:
     LabelledSet(folder.name, found.questions)
     names = {name for name, _ in found.documents} | {""}
     assert {question.document for question in found.questions} <= names
+    assert list(found.graded) == [question.key for question in found.questions]
+    assert {name for files in found.graded.values() for name in files} <= names
+    for question in found.questions:
+        answering = [name for name, grade in found.graded[question.key].items() if grade == 2]
+        assert question.document in (answering or [""])
     if any(b"\t2\n" in line for line in [(folder / "qrels.tsv").read_bytes() if queries else b""]):
         answered = [question for question in found.questions if question.expected is CORRECT]
         assert answered and all(question.document for question in answered)

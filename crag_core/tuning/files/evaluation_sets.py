@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from crag_core.errors import BadRecord
@@ -26,11 +26,16 @@ _LONGEST_STEM = 100
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """`documents` are pairs of file name and text, Markdown; a question's `document` is one of these names or ""."""
+    """`documents` are pairs of file name and text, Markdown; a question's `document` is one of these names or "".
+
+    `graded` has, by the key of a question, the judged files with their grades: 0 not relevant, 1 related, 2 answers;
+    of a question that comes more than once, the highest ones.
+    """
 
     questions: tuple[LabelledQuestion, ...]
     documents: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+    graded: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> EvaluationSet:
@@ -40,6 +45,7 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
     unlabelled: Counter[str] = Counter()
     turns = 0
     found: list[tuple[int, LabelledQuestion]] = []
+    graded: dict[str, dict[str, int]] = {}
     for line, row in _objects("queries.jsonl", queries):
         id_, question = _text("queries.jsonl", line, row, "query_id"), _text("queries.jsonl", line, row, "query")
         grades = judged.get(id_, {})
@@ -47,14 +53,18 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
         if expected is None or not question:
             unlabelled[_why_left(row) if question else "no question"] += 1
             continue
-        document = next((names[doc] for doc, grade in grades.items() if grade == _ANSWERS and doc in names), "")
-        found.append((line, LabelledQuestion(question, expected, _answers(line, row), document, note=id_)))
+        files = {names[doc]: grade for doc, grade in grades.items() if doc in names}
+        document = next((name for name, grade in files.items() if grade == _ANSWERS), "")
+        asked = LabelledQuestion(question, expected, _answers(line, row), document, note=id_)
+        found.append((line, asked))
+        merged = graded.setdefault(asked.key, {})
+        merged |= {name: max(grade, merged.get(name, 0)) for name, grade in files.items()}
         turns += bool(row.get("history"))
     settled = settle(found)
     remarks = (*_told(settled), *(f"{count:,} left out: {why}." for why, count in unlabelled.items()), *left)
     if turns:
         remarks += (f"{turns:,} are a later turn of a conversation and are asked without what was said before.",)
-    return EvaluationSet(settled.questions, documents, remarks)
+    return EvaluationSet(settled.questions, documents, remarks, {one.key: graded[one.key] for one in settled.questions})
 
 
 # --- labels ---------------------------------------------------------------------------------------------------------

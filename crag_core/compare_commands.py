@@ -1,0 +1,151 @@
+"""`python -m crag_core compare`: a labelled set under several configurations, measured side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from crag_core.batch import Controls
+from crag_core.build import Workbench
+from crag_core.comparing import Contender, OutcomeKeeper, run_set
+from crag_core.configurations import KEYS, Configuration, read_configurations
+from crag_core.errors import BadRecord, CragError
+from crag_core.labelled_sets import Opened, open_set
+from crag_core.measuring.table import Table
+from crag_core.measuring.written import to_csv, to_data, to_text
+from crag_core.policies import DEFAULT, PLAIN
+from crag_core.report.comparison import Comparison, described, render_comparison
+from crag_core.run import WebMode
+from crag_core.tuning.labelled import LabelledQuestion
+from crag_core.tuning_told import Progress
+
+_SEED = 4
+
+
+def add_compare(commands: Any) -> None:
+    """The subcommand, with its options."""
+    parser = commands.add_parser("compare", help="run a labelled set under several configurations and measure them")
+    parser.add_argument(
+        "--set", required=True, metavar="SET",
+        help="a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl and corpus.jsonl",
+    )  # fmt: skip
+    parser.add_argument(
+        "--with", action="append", dest="configurations", metavar="CONFIGURATION",
+        help=f"a policy or {PLAIN}, and key=value with commas between ({', '.join(KEYS)}); may be repeated, "
+        f"the first is what the others are compared with; default: {PLAIN} and {DEFAULT}",
+    )  # fmt: skip
+    parser.add_argument("--limit", type=_count, metavar="N", help="so many questions, drawn with a fixed seed")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page there to send to somebody")
+    parser.set_defaults(command=compare)
+
+
+def compare(options: argparse.Namespace) -> int:
+    workbench = Workbench()
+    wanted = read_configurations(options.configurations or [PLAIN, DEFAULT], workbench)  # before anything takes long
+    opened = open_set(options.set, workbench)
+    questions = drawn(opened.labelled.questions, options.limit)
+    books = {one.name: book_of(one, opened.workbench) for one in wanted}
+    controls = Controls()
+    contenders = [
+        Contender(opened.workbench.pipeline(one.choice, observed=False, cached=False), books[one.name])
+        for one in wanted
+    ]
+    try:
+        done = run_set(
+            questions,
+            contenders,
+            time.perf_counter,
+            judged=opened.judged,
+            controls=controls,
+            on_progress=Progress("run"),
+        )
+    except KeyboardInterrupt:
+        controls.cancel.set()
+        print("\nstopped; what was run is kept, and the same command goes on from there", file=sys.stderr)
+        raise SystemExit(130) from None
+    table = Table(questions, {name: book.load() for name, book in books.items()})
+    _write(options, table, _told(options, opened, wanted))
+    print(heading(opened, len(table.questions), wanted))
+    print(to_text(table))
+    if done.failed:
+        hint = "What was run is kept; the same command tries them once more."
+        raise CragError(f"{done.failed} of {done.total} questions could not be run, and are left out.", hint=hint)
+    return 0
+
+
+def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[LabelledQuestion, ...]:
+    """At most `limit` of them, in their order; the same ones every time, and more with a higher limit."""
+    if limit is None or limit >= len(questions):
+        return tuple(questions)
+    places = Random(_SEED).sample(range(len(questions)), len(questions))[:limit]
+    return tuple(questions[place] for place in sorted(places))
+
+
+def book_of(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
+    """Where the outcomes of a configuration are kept, with the documents of now."""
+    setup = workbench.setup(one.choice)
+    return workbench.laboratory.outcomes(replace(setup, name=one.name, created=_now()))
+
+
+def heading(opened: Opened, count: int, wanted: Sequence[Configuration]) -> str:
+    gains = f"; the second lines tell what is certainly gained over {wanted[0].name}" if len(wanted) > 1 else ""
+    return f"{opened.labelled.name}: {count} questions, intervals of 95 %{gains}\n"
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """The same once more; files by their names alone, since folders are nobody else's business."""
+    wanted = [("--with", one) for one in options.configurations or (PLAIN, DEFAULT)]
+    more = [("--limit", str(options.limit))] if options.limit else []
+    page = [("--html", options.html.name)] if options.html else []
+    pairs = (("--set", Path(options.set).name or options.set), *wanted, *more, *page)
+    return " ".join(("python -m crag_core compare", *(f"{key} {shlex.quote(value)}" for key, value in pairs)))
+
+
+def _told(options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration]) -> Comparison:
+    here = opened.workbench
+    lines = {
+        one.name: described(here.pipeline(one.choice, observed=False).settings, _asked(one, here)) for one in wanted
+    }
+    return Comparison(opened.labelled.name, _now(), lines, command_of(options))
+
+
+def _asked(one: Configuration, workbench: Workbench) -> str:
+    """Who is asked for pages of the web."""
+    return "" if one.choice.web is WebMode.OFF else workbench.searcher.identity
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
+    return int(text)
+
+
+def _write(options: argparse.Namespace, table: Table, told: Comparison) -> None:
+    wanted: tuple[tuple[Path | None, Callable[[], str]], ...] = (
+        (options.csv, lambda: to_csv(table)),
+        (options.json, lambda: json.dumps(to_data(table), indent=1) + "\n"),
+        (options.html, lambda: render_comparison(table, told)),
+    )
+    for path, text in wanted:
+        if path is None:
+            continue
+        try:
+            path.write_text(text(), "utf-8", newline="")
+        except OSError as error:
+            raise BadRecord(f"The figures cannot be written to {path}: {error}.") from error
+        print(f"written to {path}")

@@ -1,0 +1,24 @@
+"""Under what a set was run: all that an answer depends on besides the question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core import records
+from crag_core.trace import RunSettings
+
+
+@dataclass(frozen=True)
+class Setup:
+    """`corpus` is the fingerprint of the index. `web` tells who is asked: "" nobody, the fingerprint of an offline web,
+    or the names of the providers, whose answers may be others tomorrow. `name` and `created` are for people."""
+
+    settings: RunSettings
+    corpus: str
+    web: str = ""
+    name: str = ""
+    created: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return records.fingerprint((self.settings, self.corpus, self.web))

@@ -1,0 +1,144 @@
+"""The Compare page in the real browser: one question under two configurations, and the sample set with its table."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import PATIENCE, upload
+from tests.browser.test_accessibility import check
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+QUESTION = "How high is the tower of the lighthouse?"
+
+
+def enter(page: Page, url: str) -> None:
+    page.goto(f"{url}/compare")
+    expect(page.get_by_text("A · Plain RAG")).to_be_visible()
+
+
+def compare(page: Page, question: str = QUESTION) -> None:
+    page.get_by_label("Question for all of them").fill(question)
+    page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
+    expect(page.get_by_text("What each answer was given to read")).to_be_visible()
+
+
+def cell(page: Page, name: str) -> Locator:
+    """What a configuration came to: the last thing that bears its name."""
+    return page.get_by_test_id("stVerticalBlock").filter(has=page.get_by_text(name, exact=True)).last
+
+
+def sentences(page: Page) -> Locator:
+    return page.locator(".versus td.text")
+
+
+def run_sample(page: Page) -> None:
+    page.get_by_role("radio", name="A labelled set").click()
+    page.get_by_role("button", name="Use 49 questions").click()
+    run, table = page.get_by_role("button", name="Run 49 questions"), page.get_by_text("What it comes to")
+    expect(run.or_(table)).to_be_visible()
+    if run.is_visible():  # else another test has run them in this home
+        run.click()
+    expect(table).to_be_visible(timeout=4 * PATIENCE)
+    expect(page.locator(".versus.figures")).to_be_visible()
+
+
+def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: str, lighthouse: Path) -> None:
+    upload(page, empty_app, lighthouse)
+    page.get_by_role("link", name="Compare").click()
+    page.get_by_role("combobox", name="Policy").click()
+    page.get_by_role("option", name="Paper", exact=True).click()
+    expect(page.get_by_text("B · Paper")).to_be_visible()
+    compare(page)
+    expect(cell(page, "A · Plain RAG")).to_contain_text("Not graded")
+    expect(cell(page, "A · Plain RAG")).to_contain_text("nothing was graded")
+    expect(cell(page, "B · Paper")).to_contain_text("Best score")
+    for name in ("A · Plain RAG", "B · Paper"):
+        expect(cell(page, name)).to_contain_text("42 metres high")
+        expect(cell(page, name)).to_contain_text("0 model calls, ")
+
+    every = sentences(page).count()
+    assert every > sentences(page).locator("xpath=..").and_(page.locator("tr.differs")).count() > 0
+    assert page.locator(".versus img, .versus a, .versus script").count() == 0, "what documents say is text"
+    expect(sentences(page).filter(has_text="<img src=x onerror=alert(1)>")).to_have_count(1)
+    given, left = page.get_by_role("img", name="given", exact=True), page.get_by_role("img", name="not given")
+    assert given.count() + left.count() == 2 * every and left.count() > 0
+    page.get_by_text("Only what differs").click()
+    expect(sentences(page).locator("xpath=..").and_(page.locator("tr:not(.differs)"))).to_have_count(0)
+    assert 0 < sentences(page).count() < every
+
+    cell(page, "B · Paper").get_by_role("button", name="Open in Ask").click()
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_label("Your question")).to_have_value(QUESTION)
+    page.get_by_role("link", name="Compare").click()
+    expect(cell(page, "B · Paper")).to_contain_text("42 metres high")
+
+
+def test_a_configuration_is_kept_while_the_sidebar_goes_on(page: Page, empty_app: str) -> None:
+    enter(page, empty_app)
+    page.get_by_role("button", name="Keep the sidebar's choice").click()
+    expect(page.get_by_text("Follows the sidebar")).to_have_count(0)
+    page.get_by_role("combobox", name="Policy").click()
+    page.get_by_role("option", name="Heuristic", exact=True).click()
+    expect(page.get_by_text("C · Heuristic")).to_be_visible()
+    page.get_by_role("button", name="Add a policy").click()
+    page.get_by_role("button", name="Worst chunk").click()
+    expect(page.get_by_text("D · Heuristic")).to_be_visible()
+    expect(page.get_by_text("At most 4 at a time.")).to_be_visible()
+    page.get_by_role("button", name="Keep the sidebar's choice").click()
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("End")
+    expect(page.get_by_text("Remove one to compare the sidebar's choice.")).to_be_visible()
+    page.get_by_role("button", name="Remove").first.click()
+    expect(page.get_by_text("D · Heuristic,")).to_be_visible()
+    expect(page.get_by_text("A · Plain RAG")).to_have_count(0)
+
+
+def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empty_app: str, lighthouse: Path) -> None:
+    upload(page, empty_app, lighthouse)
+    enter(page, empty_app)
+    run_sample(page)
+    table = page.locator(".versus.figures")
+    expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
+    expect(page.get_by_text("On 49 questions, with 95 % intervals.")).to_be_visible()
+    rows = table.locator("tbody tr:has(th[scope=row])").count()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Figures (CSV)").click()
+    found = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+    assert len(found) == 2 * rows and {row["configuration"] for row in found} == {"Plain RAG", "Two signals"}
+    assert download.value.suggested_filename == "Sample-questions.csv"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_grave_on_the_compare_page(
+    browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    upload(page, empty_app, lighthouse)
+    enter(page, empty_app)
+    check(page, "nothing asked")
+    for name in ("Signals", "Heuristic"):  # a narrow page scrolls then
+        page.get_by_role("button", name="Add a policy").click()
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.get_by_text(f" · {name}", exact=False)).to_be_visible()
+        page.keyboard.press("Escape")
+    compare(page)
+    for fold in page.locator(".versus details:not([open]) summary").all():
+        fold.click()
+    check(page, "one question")
+    page.get_by_text("Only what differs").click()
+    check(page, "only what differs")
+    page.get_by_role("radio", name="A labelled set").click()
+    expect(page.get_by_text("Where the questions come from")).to_be_visible()
+    check(page, "no questions")
+    run_sample(page)
+    check(page, "table")
+    context.close()

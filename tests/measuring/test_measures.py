@@ -1,0 +1,268 @@
+"""What a question adds to every measure, by hand; and which questions have no part in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.measuring.measures import MEASURES, Counts, Group, Measure, Unit
+from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
+from crag_core.tuning.labelled import Expected, LabelledQuestion
+from crag_core.types import Action, Usage, WebOutcome
+from tests.fakes import QUESTION, Bench, FakeModel
+
+CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
+NOT_ANSWERED = (AMBIGUOUS, INCORRECT, UNANSWERABLE)
+BY_NAME = {measure.name: measure for measure in MEASURES}
+LOG3, LOG5 = math.log2(3), math.log2(5)
+
+MIXED = Evidence((0, 2, 1, 2), 200, 50)
+"""Four documents of which the second and the fourth answer; a quarter of the text is irrelevant."""
+
+FULL = Outcome(
+    key="",
+    run_id="run-1",
+    action=Action.AMBIGUOUS,
+    before=MIXED,
+    after=Evidence((2,), 40, 0),
+    known=(2, 2, 2, 1),
+    score_before=0.5,
+    score_after=0.75,
+    is_answered=True,
+    exact=0.0,
+    f1=0.4,
+    contains=1.0,
+    sentences=4,
+    grounded=3,
+    ungrounded=1,
+    web="used",
+    seconds=8.0,
+    usage=Usage(3, 100, 20),
+)
+
+
+def counts(name: str, expected: Expected = CORRECT, **changes: Any) -> Counts | None:
+    return BY_NAME[name].counts(LabelledQuestion(QUESTION, expected), replace(FULL, **changes))
+
+
+# --- all of them ----------------------------------------------------------------------------------------------------
+
+IDEAL = 2 + 2 / LOG3 + 1 + 1 / LOG5  # of 2, 2, 2, 1: the best list of four
+BY_HAND: dict[str, tuple[float, float]] = {
+    "right": (0.0, 1.0),
+    "right_correct": (0.0, 1.0),
+    "hit_before": (1.0, 1.0),
+    "hit_after": (1.0, 1.0),
+    "precision_before": (0.5, 1.0),
+    "precision_after": (1.0, 1.0),
+    "recall_before": (2 / 3, 1.0),
+    "recall_after": (1 / 3, 1.0),
+    "mrr_before": (0.5, 1.0),
+    "mrr_after": (1.0, 1.0),
+    "ndcg_before": ((2 / LOG3 + 1 / 2 + 2 / LOG5) / IDEAL, 1.0),
+    "ndcg_after": (1.0, 1.0),
+    "irrelevant_before": (50.0, 200.0),
+    "irrelevant_after": (0.0, 40.0),
+    "contains": (1.0, 1.0),
+    "f1": (0.4, 1.0),
+    "exact": (0.0, 1.0),
+    "grounded": (3.0, 4.0),
+    "abstained_answerable": (0.0, 1.0),
+    "corrected": (1.0, 1.0),
+    "improved": (1.0, 1.0),
+    "gain": (0.25, 1.0),
+    "web": (1.0, 1.0),
+    "needless_web": (1.0, 1.0),
+    "seconds": (8.0, 1.0),
+    "calls": (3.0, 1.0),
+    "tokens": (120.0, 1.0),
+}
+"""Of FULL, where it was expected to be answered; every other measure leaves it out."""
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_every_measure_of_an_answerable_question_by_hand(measure: Measure) -> None:
+    found, expected = measure.counts(LabelledQuestion(QUESTION, CORRECT), FULL), BY_HAND.get(measure.name)
+    assert found == (expected if expected is None else pytest.approx(expected))
+
+
+EVERYWHERE = ("right", "grounded", "corrected", "improved", "gain", "web", "seconds", "calls", "tokens")
+
+
+@pytest.mark.parametrize("expected", NOT_ANSWERED)
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_what_cannot_be_answered_takes_part_in_few_measures(measure: Measure, expected: Expected) -> None:
+    found = measure.counts(LabelledQuestion(QUESTION, expected), FULL)
+    if measure.name in EVERYWHERE and measure.name != "right":
+        assert found == pytest.approx(BY_HAND[measure.name])
+    elif measure.name == "right" or measure.name == f"right_{expected.value.lower()}":
+        assert found == (float(expected is not INCORRECT), 1.0), "AMBIGUOUS is right but for something else"
+    elif measure.name == "answered_unanswerable":
+        assert found == (1.0, 1.0)
+    else:
+        assert found is None
+
+
+def test_names_are_unique_and_every_measure_tells_what_it_is() -> None:
+    assert len(BY_NAME) == len(MEASURES) == len({(measure.group, measure.title) for measure in MEASURES})
+    for measure in MEASURES:
+        assert measure.told and measure.better in (-1, 0, 1)
+        assert isinstance(measure.group, Group) and isinstance(measure.unit, Unit)
+    groups = [measure.group for measure in MEASURES]
+    assert [group for group, before in zip(groups, [None, *groups], strict=False) if group is not before] == list(Group)
+
+
+@pytest.mark.parametrize(
+    ("better", "names"),
+    [
+        (-1, {"irrelevant_before", "irrelevant_after", "abstained_answerable", "answered_unanswerable"}),
+        (-1, {"needless_web", "calls", "tokens"}),
+        (0, {"corrected", "web"}),
+        (1, {"right", "ndcg_after", "mrr_before", "grounded", "f1", "improved", "gain"}),
+    ],
+)
+def test_which_way_is_better(better: int, names: set[str]) -> None:
+    assert {BY_NAME[name].better for name in names} == {better}
+
+
+# --- routing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "right"),
+    [
+        (CORRECT, {Action.CORRECT}),
+        (AMBIGUOUS, {Action.AMBIGUOUS}),
+        (INCORRECT, {Action.INCORRECT}),
+        (UNANSWERABLE, {Action.AMBIGUOUS, Action.INCORRECT}),
+    ],
+)
+@pytest.mark.parametrize("action", Action)
+def test_a_route_is_right_where_the_label_says_so(expected: Expected, right: set[Action], action: Action) -> None:
+    wanted = (float(action in right), 1.0)
+    assert counts("right", expected, action=action) == wanted
+    for other in Expected:
+        found = counts(f"right_{other.value.lower()}", expected, action=action)
+        assert found == (wanted if other is expected else None)
+
+
+# --- retrieval ------------------------------------------------------------------------------------------------------
+
+RANKED = [name for name in BY_HAND if name.endswith("_after") and name != "irrelevant_after"]
+
+
+@pytest.mark.parametrize("name", RANKED)
+def test_nothing_in_the_context_scores_nothing(name: str) -> None:
+    assert counts(name, after=Evidence((), 0, 0)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", [*RANKED, "irrelevant_after"])
+@pytest.mark.parametrize("after", [None, Evidence(None, 0, 0)])
+def test_evidence_that_nobody_can_judge_has_no_part(name: str, after: Evidence | None) -> None:
+    assert counts(name, after=after) is None
+
+
+@pytest.mark.parametrize("name", ["recall_before", "ndcg_before"])
+@pytest.mark.parametrize("known", [None, (), (1, 1)])
+def test_recall_and_ndcg_need_a_known_document_that_answers(name: str, known: tuple[int, ...] | None) -> None:
+    assert counts(name, known=known) is None
+    assert counts("hit_before", known=known) == (1.0, 1.0)
+
+
+def test_an_empty_context_is_not_free_of_what_is_irrelevant() -> None:
+    assert counts("irrelevant_after", after=Evidence((), 0, 0)) is None
+    assert counts("irrelevant_after", after=Evidence((0,), 30, 30)) == (30.0, 30.0)
+
+
+def test_pages_of_the_web_never_make_more_than_everything() -> None:
+    """They are known to answer as soon as they are found."""
+    beside = Evidence((2, 2, 2), 60, 0, beyond=(2, 2))
+    assert counts("recall_after", known=(2,), after=beside) == (1.0, 1.0)
+    assert counts("ndcg_after", known=(2,), after=beside) == (1.0, 1.0)
+    instead = Evidence((2, 0, 2), 60, 20, beyond=(2, 2))
+    assert counts("recall_after", known=(2,), after=instead) == (2 / 3, 1.0)
+    found = counts("ndcg_after", known=(2,), after=instead)
+    assert found == pytest.approx(((2 + 2 / 2) / (2 + 2 / LOG3 + 2 / 2), 1.0))
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["contains", "f1", "exact"])
+def test_a_question_without_a_known_answer_has_no_part(name: str) -> None:
+    assert counts(name, **{name: None}) is None
+    assert counts(name, **{name: 0.0}) == (0.0, 1.0)
+
+
+def test_sentences_count_and_not_questions() -> None:
+    assert counts("grounded", sentences=0, grounded=0) is None
+    assert counts("grounded", sentences=5, grounded=0) == (0, 5)
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_an_answer_is_right_where_there_is_one_to_give(is_answered: bool) -> None:
+    assert counts("abstained_answerable", is_answered=is_answered) == (float(not is_answered), 1.0)
+    assert counts("answered_unanswerable", is_answered=is_answered) is None
+    for expected in NOT_ANSWERED:
+        assert counts("abstained_answerable", expected, is_answered=is_answered) is None
+        assert counts("answered_unanswerable", expected, is_answered=is_answered) == (float(is_answered), 1.0)
+
+
+# --- correction -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["improved", "gain"])
+@pytest.mark.parametrize("changes", [{"action": Action.CORRECT}, {"score_before": None}, {"score_after": None}])
+def test_only_graded_corrections_can_improve(name: str, changes: dict[str, Any]) -> None:
+    assert counts(name, **changes) is None
+
+
+@pytest.mark.parametrize(("after", "improved", "gain"), [(0.75, 1.0, 0.25), (0.5, 0.0, 0.0), (0.25, 0.0, -0.25)])
+def test_a_correction_improves_where_the_best_score_rises(after: float, improved: float, gain: float) -> None:
+    assert counts("improved", score_after=after) == (improved, 1.0)
+    assert counts("gain", score_after=after) == (gain, 1.0)
+    assert counts("gain", score_before=0.0, score_after=0.0) == (0.0, 1.0), "0 is a score"
+
+
+@pytest.mark.parametrize("action", Action)
+def test_whatever_is_not_correct_is_corrected(action: Action) -> None:
+    assert counts("corrected", action=action) == (float(action is not Action.CORRECT), 1.0)
+
+
+@pytest.mark.parametrize("outcome", [*(one.value for one in WebOutcome), ""])
+def test_the_web_counts_where_it_answered(outcome: str) -> None:
+    answered = (float(outcome in ("used", "empty")), 1.0)
+    assert counts("web", web=outcome) == counts("needless_web", web=outcome) == answered
+    assert counts("web", INCORRECT, web=outcome) == answered
+    assert counts("needless_web", INCORRECT, web=outcome) is None
+
+
+# --- of a real run --------------------------------------------------------------------------------------------------
+
+
+def test_the_measures_of_a_run_from_its_record() -> None:
+    asked = LabelledQuestion(QUESTION, CORRECT, ("nine",), "document-2.txt")
+    found = outcome_of(Bench(best=0.5, model=FakeModel()).pipeline.run(QUESTION), asked)
+    values = {name: BY_NAME[name].counts(asked, found) for name in BY_HAND}
+    # Three documents of which the second answers; its sentence stands in the first one too, which goes before it.
+    assert {name: value for name, value in values.items() if value and name.endswith("_before")} == {
+        "hit_before": (1.0, 1.0),
+        "precision_before": (pytest.approx(1 / 3), 1.0),
+        "recall_before": (1.0, 1.0),
+        "mrr_before": (0.5, 1.0),
+        "ndcg_before": (pytest.approx(1 / LOG3), 1.0),
+        "irrelevant_before": (54.0, 81.0),
+    }
+    # The sentence of the first document, and that of a page of the web.
+    assert {name: value for name, value in values.items() if value and name.endswith("_after")} == {
+        "hit_after": (1.0, 1.0),
+        "precision_after": (0.5, 1.0),
+        "recall_after": (0.5, 1.0),
+        "mrr_after": (0.5, 1.0),
+        "ndcg_after": (pytest.approx(2 / LOG3 / (2 + 2 / LOG3)), 1.0),
+        "irrelevant_after": (13.0, 26.0),
+    }
+    assert (values["right"], values["web"], values["calls"]) == ((0.0, 1.0), (1.0, 1.0), (2.0, 1.0))

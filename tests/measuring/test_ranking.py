@@ -1,0 +1,110 @@
+"""Measures of a ranked list: against trec_eval on random lists, and at the edges by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import RR, P, R, Success, nDCG
+
+from crag_core.measuring import ranking
+
+Lists = dict[str, tuple[list[int], list[int]]]
+"""By query, the grades in the order of the list, and all known grades."""
+
+OURS: dict[str, Callable[[Sequence[int], Sequence[int]], float]] = {
+    "Success": lambda ranked, known: ranking.hit(ranked),
+    "P": lambda ranked, known: ranking.precision(ranked),
+    "R": ranking.recall,
+    "RR": lambda ranked, known: ranking.reciprocal_rank(ranked),
+    "nDCG": ranking.ndcg,
+}
+THEIRS = {"Success": Success(rel=2), "P": P(rel=2), "R": R(rel=2), "RR": RR(rel=2), "nDCG": nDCG}
+LENGTHS = (1, 2, 3, 5, 8, 13, 20, 40)
+
+
+def drawn(random: np.random.Generator, length: int, count: int = 500) -> Lists:
+    """Lists of documents with grades 0, 1 and 2, some of them unjudged; and some known ones that were not found."""
+    lists = {}
+    for number in range(count):
+        found = random.choice(3, size=length, p=random.dirichlet((2.0, 1.0, 1.0))).tolist()
+        missed = random.choice(3, size=random.integers(0, 12)).tolist()
+        if 2 in found + missed:
+            lists[f"q{number}"] = (found, found + missed)
+    return lists
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_every_measure_is_that_of_trec_eval(length: int) -> None:
+    random = np.random.default_rng(length)
+    lists = drawn(random, length)
+    qrels, run = [], []
+    for query, (found, known) in lists.items():
+        names = [f"d{place:03}" for place in random.permutation(len(known))]  # ids must tell nothing of ranks
+        judged = [(name, grade) for name, grade in zip(names, known, strict=True) if grade or random.random() < 0.5]
+        qrels += [ir_measures.Qrel(query, name, grade) for name, grade in judged]
+        run += [ir_measures.ScoredDoc(query, name, -rank) for rank, name in enumerate(names[: len(found)])]
+    theirs = {str(measure @ length): name for name, measure in THEIRS.items()}
+    compared = 0
+    for metric in ir_measures.iter_calc([measure @ length for measure in THEIRS.values()], qrels, run):
+        ours = OURS[theirs[str(metric.measure)]](*lists[metric.query_id])
+        assert ours == pytest.approx(metric.value, abs=1e-9), (metric, lists[metric.query_id])
+        compared += 1
+    assert compared == len(THEIRS) * len(lists) and len(lists) > 300
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+BY_HAND = [  # found, known, hit, precision, recall, reciprocal rank, nDCG
+    ((2,), (2,), 1.0, 1.0, 1.0, 1.0, 1.0),
+    ((0,), (2,), 0.0, 0.0, 0.0, 0.0, 0.0),
+    ((1,), (2,), 0.0, 0.0, 0.0, 0.0, 0.5),
+    ((1,), (1, 2), 0.0, 0.0, 0.0, 0.0, 0.5),
+    ((0, 2), (2,), 1.0, 0.5, 1.0, 0.5, 1 / math.log2(3)),
+    ((2, 2), (2, 2, 2, 2), 1.0, 1.0, 0.5, 1.0, 1.0),
+    ((1, 0, 2, 2), (2, 2, 1), 1.0, 0.5, 1.0, 1 / 3, (1 + 1 + 2 / math.log2(5)) / (2 + 2 / math.log2(3) + 0.5)),
+    ((0, 0, 0), (2, 1), 0.0, 0.0, 0.0, 0.0, 0.0),
+    ((), (2,), 0.0, 0.0, 0.0, 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("found", "known", "hit", "precision", "recall", "rank", "ndcg"), BY_HAND)
+def test_short_lists_by_hand(
+    found: tuple[int, ...],
+    known: tuple[int, ...],
+    hit: float,
+    precision: float,
+    recall: float,
+    rank: float,
+    ndcg: float,
+) -> None:
+    assert (ranking.hit(found), ranking.precision(found)) == (hit, precision)
+    assert ranking.recall(found, known) == recall
+    assert ranking.reciprocal_rank(found) == pytest.approx(rank)
+    assert ranking.ndcg(found, known) == pytest.approx(ndcg)
+
+
+@pytest.mark.parametrize("found", [(), (0,), (2, 1)])
+@pytest.mark.parametrize("known", [(), (0, 0), (1, 0, 1)])
+def test_recall_needs_something_that_answers(found: tuple[int, ...], known: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="at least one known document that answers"):
+        ranking.recall(found, known)
+
+
+@pytest.mark.parametrize("found", [(), (0,)])
+@pytest.mark.parametrize("known", [(), (0, 0)])
+def test_ndcg_needs_something_related(found: tuple[int, ...], known: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="at least one known document that is related"):
+        ranking.ndcg(found, known)
+
+
+def test_ndcg_counts_what_is_only_related() -> None:
+    assert ranking.ndcg((1, 0), (1,)) == 1.0
+    assert ranking.ndcg((0, 1), (1,)) == pytest.approx(1 / math.log2(3))
+
+
+def test_the_order_of_what_is_known_means_nothing() -> None:
+    assert ranking.ndcg((2, 1), (1, 0, 2)) == ranking.ndcg((2, 1), (2, 1, 0)) == 1.0

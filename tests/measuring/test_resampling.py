@@ -1,0 +1,301 @@
+"""Intervals by resampling: against SciPy's percentile bootstrap, and as often around the truth as they promise."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from crag_core.measuring.resampling import DRAWS, Array, Ratio, Resamples
+from crag_core.tuning.intervals import Estimate
+
+MANY = 20_000
+"""Draws that leave little to chance, so that two ways to draw can be compared."""
+
+
+def drawn(seed: int, count: int = 80) -> tuple[Ratio, Ratio]:
+    """Two ratios over the same questions that go together; every question has a whole of 0 to 6."""
+    random = np.random.default_rng(seed)
+    wholes = random.integers(0, 7, count).astype(float)
+    hard = random.random(count)
+    other = np.clip(wholes + random.integers(-1, 2, count), 0, None)
+    return Ratio(random.binomial(wholes.astype(int), hard).astype(float), wholes), Ratio(
+        random.binomial(other.astype(int), hard**0.5).astype(float), other
+    )
+
+
+def mean_of(values: Array) -> Ratio:
+    return Ratio(values, np.ones(len(values)))
+
+
+def by_scipy(statistic: Callable[..., Array], *data: Array) -> tuple[float, float]:
+    """The ends of its interval, each question drawn with all its numbers."""
+    found = stats.bootstrap(
+        data, statistic, paired=True, vectorized=True, n_resamples=MANY, batch=1000, method="percentile", rng=7
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def assert_alike(found: Estimate | None, low: float, high: float) -> None:
+    assert found is not None
+    near = 0.03 * (high - low)
+    assert (found.low, found.high) == (pytest.approx(low, abs=near), pytest.approx(high, abs=near))
+
+
+# --- against SciPy --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interval_of_a_ratio_is_that_of_scipy(seed: int) -> None:
+    one, _ = drawn(seed)
+    low, high = by_scipy(lambda parts, wholes, axis: parts.sum(axis) / wholes.sum(axis), one.parts, one.wholes)
+    found = Resamples(80, MANY).estimate(one)
+    assert_alike(found, low, high)
+    assert found is not None and found.value == one.parts.sum() / one.wholes.sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interval_of_a_mean_is_that_of_scipy(seed: int) -> None:
+    values = np.random.default_rng(seed).exponential(size=50)
+    low, high = by_scipy(lambda sample, axis: sample.mean(axis), values)
+    assert_alike(Resamples(50, MANY).estimate(mean_of(values)), low, high)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["difference", "change"])
+def test_gains_are_those_of_scipy_on_paired_questions(seed: int, kind: str) -> None:
+    one, other = drawn(seed)
+
+    def gain(p1: Array, w1: Array, p2: Array, w2: Array, axis: int) -> Array:
+        first, second = p1.sum(axis) / w1.sum(axis), p2.sum(axis) / w2.sum(axis)
+        return first - second if kind == "difference" else first / second - 1
+
+    low, high = by_scipy(gain, one.parts, one.wholes, other.parts, other.wholes)
+    found = getattr(Resamples(80, MANY), kind)(one, other)
+    assert_alike(found, low, high)
+    assert found.value == pytest.approx(gain(one.parts, one.wholes, other.parts, other.wholes, axis=0))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_the_interval_of_a_quantile_is_that_of_scipy(share: float) -> None:
+    values = np.random.default_rng(3).lognormal(size=300)
+    low, high = by_scipy(lambda sample, axis: np.quantile(sample, share, method="inverted_cdf", axis=axis), values)
+    assert_alike(Resamples(300, MANY).quantile(values, share), low, high)
+
+
+def test_questions_are_paired() -> None:
+    """What makes a question hard for one makes it hard for the other, and says nothing about their difference."""
+    random = np.random.default_rng(5)
+    hard = random.normal(0, 10, 200)
+    one, other = mean_of(hard + random.normal(0, 0.1, 200)), mean_of(hard)
+    found, alone = Resamples(200).difference(one, other), Resamples(200).estimate(one)
+    assert found is not None and alone is not None
+    assert found.high - found.low < (alone.high - alone.low) / 20
+
+
+# --- coverage -------------------------------------------------------------------------------------------------------
+
+TRUTH = 0.35
+
+
+def shares(random: np.random.Generator, count: int) -> Ratio:
+    return mean_of(random.binomial(1, TRUTH, count).astype(float))
+
+
+def clusters(random: np.random.Generator, count: int) -> Ratio:
+    """Sentences that stand and fall with their question."""
+    wholes = random.integers(0, 8, count)
+    of_each = random.beta(TRUTH, 1 - TRUTH, count)
+    return Ratio(random.binomial(wholes, of_each).astype(float), wholes.astype(float))
+
+
+def some(random: np.random.Generator, count: int) -> Ratio:
+    counts = random.binomial(1, 0.6, count).astype(float)
+    return Ratio(random.exponential(TRUTH, count) * counts, counts)
+
+
+@pytest.mark.parametrize("make", [shares, clusters, some])
+def test_the_truth_lies_within_as_often_as_promised(make: Callable[[np.random.Generator, int], Ratio]) -> None:
+    random, resamples = np.random.default_rng(11), Resamples(120)
+    found = [resamples.estimate(make(random, 120)) for _ in range(1000)]
+    held = np.mean([one is not None and one.low <= TRUTH <= one.high for one in found])
+    assert 0.91 <= held <= 0.98
+
+
+def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
+    random, resamples = np.random.default_rng(12), Resamples(120)
+    held, surely = 0, 0
+    for _ in range(1000):
+        hard = random.random(120)
+        one = mean_of((random.random(120) < hard).astype(float))
+        other = mean_of((random.random(120) < np.clip(hard, 0.1, 1)).astype(float))
+        found = resamples.difference(one, other)
+        assert found is not None
+        held += found.low <= -0.005 <= found.high  # the mean of what clipping adds: 0.1² / 2
+        surely += found.low > 0
+    assert 0.91 <= held / 1000 <= 0.98 and surely / 1000 < 0.03
+
+
+def test_the_median_is_held_as_often_as_promised() -> None:
+    random, resamples = np.random.default_rng(13), Resamples(120)
+    found = [resamples.quantile(random.exponential(size=120), 0.5) for _ in range(1000)]
+    held = np.mean([one is not None and one.low <= np.log(2) <= one.high for one in found])
+    assert 0.91 <= held <= 0.98
+
+
+# --- quantiles ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0])
+@pytest.mark.parametrize("count", [1, 2, 3, 19, 20, 21, 100, 333])
+def test_a_quantile_is_that_of_numpy(count: int, share: float) -> None:
+    values = np.random.default_rng(count).normal(size=count).round(1)  # with ties
+    found = Resamples(count, 10).quantile(values, share)
+    assert found is not None and found.value == np.quantile(values, share, method="inverted_cdf")
+    assert values.min() <= found.low <= found.high <= values.max()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("share", [0.5, 0.93, 0.95])
+@pytest.mark.parametrize("known", [40, 4, 2])
+def test_every_draw_has_the_quantile_of_numpy(known: int, share: float, seed: int) -> None:
+    """Of the numbers that it has; a draw that has none is left out."""
+    values = np.random.default_rng(1).normal(size=40)
+    values[known:] = np.nan
+    random = np.random.default_rng(seed)
+    samples = [values[random.integers(40, size=40)] for _ in range(64)]
+    there = [sample[~np.isnan(sample)] for sample in samples]
+    quantiles = [float(np.quantile(sample, share, method="inverted_cdf")) for sample in there if len(sample)]
+    found = Resamples(40, 64, seed).quantile(values, share)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(quantiles, (0.025, 0.975))))
+
+
+def test_numbers_that_are_not_there_are_left_out() -> None:
+    values = np.array([np.nan, 3.0, np.nan, 1.0, 2.0, np.nan])
+    found = Resamples(6).quantile(values, 0.5)
+    assert found is not None and found.value == 2.0
+    assert (found.low, found.high) == (1.0, 3.0)
+    assert Resamples(6).quantile(np.full(6, np.nan), 0.5) is None
+
+
+def test_draws_without_any_of_the_numbers_say_nothing() -> None:
+    values = np.full(50, np.nan)
+    values[7] = 4.0
+    assert Resamples(50).quantile(values, 0.95) == Estimate(4.0, 4.0, 4.0)
+
+
+# --- little to go by ------------------------------------------------------------------------------------------------
+
+
+def test_one_question_leaves_no_interval() -> None:
+    one, resamples = Ratio(np.array([1.0]), np.array([4.0])), Resamples(1)
+    assert resamples.estimate(one) == Estimate(0.25, 0.25, 0.25)
+    assert resamples.difference(one, mean_of(np.array([1.0]))) == Estimate(-0.75, -0.75, -0.75)
+    assert resamples.change(one, mean_of(np.array([0.5]))) == Estimate(-0.5, -0.5, -0.5)
+    assert resamples.quantile(np.array([7.0]), 0.95) == Estimate(7.0, 7.0, 7.0)
+
+
+def test_nothing_that_counts_has_no_estimate() -> None:
+    nothing, something, resamples = Ratio(np.zeros(5), np.zeros(5)), mean_of(np.ones(5)), Resamples(5)
+    assert nothing.value is None and nothing.counted == 0
+    assert resamples.estimate(nothing) is None
+    for gain in (resamples.difference, resamples.change):
+        assert gain(nothing, something) is gain(something, nothing) is gain(nothing, nothing) is None
+    assert resamples.change(something, mean_of(np.zeros(5))) is None, "nothing can be said in relation to 0"
+    assert resamples.change(mean_of(np.zeros(5)), something) == Estimate(-1.0, -1.0, -1.0)
+
+
+def test_draws_in_which_nothing_counts_say_nothing() -> None:
+    found = Resamples(40).estimate(Ratio(np.eye(40)[3] * 0.7, np.eye(40)[3]))
+    assert found is not None and (found.low, found.high) == pytest.approx((0.7, 0.7))
+
+
+def test_a_ratio_counts_the_questions_with_a_part_in_it() -> None:
+    ratio = Ratio(np.array([1.0, 0.0, 0.0, 3.0]), np.array([2.0, 0.0, 5.0, 3.0]))
+    assert (ratio.value, ratio.counted) == (0.4, 3)
+
+
+def test_numbers_that_never_change_leave_no_room() -> None:
+    tenths = mean_of(np.full(300, 0.1))
+    assert Resamples(300).estimate(tenths) == Estimate(*[pytest.approx(0.1, rel=1e-12)] * 3)
+
+
+# --- the same draws -------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_gains_exactly_nothing_over_itself() -> None:
+    one, _ = drawn(1)
+    resamples = Resamples(80)
+    again = Ratio(one.parts.copy(), one.wholes.copy())
+    for same in (one, again):
+        assert resamples.difference(one, same) == resamples.change(one, same) == Estimate(0.0, 0.0, 0.0)
+
+
+def test_equal_shares_of_other_numbers_are_no_certain_gain() -> None:
+    """1 of 10 and 0.1 of 1 differ in no draw by more than rounding leaves."""
+    tenth, tenths = Ratio(np.ones(300), np.full(300, 10.0)), mean_of(np.full(300, 0.1))
+    found = Resamples(300).difference(tenth, tenths)
+    assert found is not None and max(abs(found.low), abs(found.high)) < 1e-12
+
+
+def test_draws_are_the_same_every_time() -> None:
+    one, other = drawn(2)
+    assert Resamples(80).difference(one, other) == Resamples(80).difference(one, other)
+    assert Resamples(80, seed=1).estimate(one) != Resamples(80, seed=2).estimate(one)
+    assert Resamples(80).estimate(one) == Resamples(80, DRAWS).estimate(one)
+
+
+def test_one_less_the_other_is_the_opposite_of_the_other_less_the_one() -> None:
+    one, other = drawn(3)
+    found, turned = Resamples(80).difference(one, other), Resamples(80).difference(other, one)
+    assert found is not None and turned is not None
+    assert (found.value, found.low, found.high) == pytest.approx((-turned.value, -turned.high, -turned.low))
+
+
+# --- refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_no_question_is_refused(count: int) -> None:
+    with pytest.raises(ValueError, match="at least one question"):
+        Resamples(count)
+
+
+@pytest.mark.parametrize(("parts", "wholes"), [((3,), (4,)), ((2, 2), (2, 2)), ((), ())])
+def test_rows_of_different_lengths_are_refused(parts: tuple[int, ...], wholes: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="two rows of one length"):
+        Ratio(np.ones(parts), np.ones(wholes))
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_other_questions_than_those_drawn_are_refused(count: int) -> None:
+    resamples, other, same = Resamples(5), mean_of(np.ones(count)), mean_of(np.ones(5))
+    asked: list[Callable[[], object]] = [
+        lambda: resamples.estimate(other),
+        lambda: resamples.difference(same, other),
+        lambda: resamples.change(other, same),
+        lambda: resamples.quantile(other.parts, 0.5),
+    ]
+    for ask in asked:
+        with pytest.raises(ValueError, match=f"expected 5 questions, found {count}"):
+            ask()
+
+
+# --- many questions -------------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_questions_fit_into_little_memory() -> None:
+    values = np.random.default_rng(4).random(10_000)
+    resamples = Resamples(10_000)
+    tracemalloc.start()
+    found = resamples.difference(mean_of(values), mean_of(values / 2))
+    times = resamples.quantile(values, 0.95)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None and found.value == pytest.approx(values.mean() / 2)
+    assert times is not None and times.high - times.low < 0.02
+    assert peak < 40e6, "2000 draws of 10,000 questions, a byte each, and some to work with"

@@ -1,0 +1,262 @@
+"""Configurations side by side: the same questions, what each gains over the first, routes and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crag_core.measuring.measures import MEASURES, Unit
+from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
+from crag_core.measuring.table import Cell, Table
+from crag_core.tuning.intervals import Estimate
+from crag_core.tuning.labelled import Expected, LabelledQuestion
+from crag_core.types import Action, Usage
+from tests.fakes import Bench, FakeModel
+
+CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
+LABELS = {Action.CORRECT: "Correct", Action.AMBIGUOUS: "Perhaps", Action.INCORRECT: "Web"}
+
+
+def questions(*expected: Expected) -> list[LabelledQuestion]:
+    return [LabelledQuestion(f"Question {number}?", one) for number, one in enumerate(expected)]
+
+
+def outcome(asked: LabelledQuestion, action: Action = Action.CORRECT, **fields: Any) -> Outcome:
+    return Outcome(asked.key, "run", action, LABELS[action], **{"is_answered": True} | fields)
+
+
+def results(asked: Sequence[LabelledQuestion], *each: dict[str, Any]) -> dict[str, Outcome]:
+    """The outcomes of `asked` with these fields, one a question."""
+    return {one.key: outcome(one, **fields) for one, fields in zip(asked, each, strict=True)}
+
+
+def calls(*numbers: int) -> list[dict[str, Any]]:
+    return [{"usage": Usage(number)} for number in numbers]
+
+
+def cells(table: Table, name: str) -> tuple[Cell, ...]:
+    row = table.row(name)
+    assert row is not None
+    return row.cells
+
+
+def values(table: Table, name: str) -> list[float | None]:
+    return [cell.found.value if cell.found else None for cell in cells(table, name)]
+
+
+# --- values and gains -----------------------------------------------------------------------------------------------
+
+
+def test_every_measure_is_that_of_its_questions() -> None:
+    asked = questions(CORRECT, CORRECT, CORRECT, INCORRECT)
+    found = results(
+        asked,
+        {"f1": 0.5, "sentences": 4, "grounded": 1},
+        {"f1": 0.25, "sentences": 1, "grounded": 1},
+        {"action": Action.AMBIGUOUS, "is_answered": False},
+        {"action": Action.INCORRECT, "sentences": 5, "grounded": 2},
+    )
+    table = Table(asked, {"one": found})
+    assert values(table, "right") == [0.75] and values(table, "right_correct") == [pytest.approx(2 / 3)]
+    assert values(table, "f1") == [0.375] and cells(table, "f1")[0].counted == 2
+    assert values(table, "grounded") == [0.4], "of ten sentences, whatever question they belong to"
+    assert cells(table, "grounded")[0].counted == 3
+    assert values(table, "abstained_answerable") == [pytest.approx(1 / 3)]
+    assert values(table, "answered_unanswerable") == [1.0] and cells(table, "answered_unanswerable")[0].counted == 1
+
+
+def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> None:
+    asked = questions(*[CORRECT] * 4)
+    table = Table(
+        asked,
+        {
+            "first": results(asked, *calls(4, 4, 4, 4)),
+            "less": results(asked, *calls(3, 3, 3, 3)),
+            "more": results(asked, *calls(4, 8, 4, 8)),
+            "same": results(asked, *calls(4, 4, 4, 4)),
+        },
+    )
+    assert table.names == ("first", "less", "more", "same")
+    first, less, more, same = cells(table, "calls")
+    assert first == Cell(Estimate(4.0, 4.0, 4.0), 4) and not first.is_certain
+    assert less.gain == Estimate(-1.0, -1.0, -1.0) and less.change == Estimate(-0.25, -0.25, -0.25)
+    assert less.is_certain
+    assert more.gain is not None and (more.gain.value, more.gain.low, more.gain.high) == (2.0, 0.0, 4.0)
+    assert more.change is not None and more.change.value == 0.5 and not more.is_certain, "0 is within"
+    assert same.gain == same.change == Estimate(0.0, 0.0, 0.0) and not same.is_certain
+
+
+def test_gains_are_made_question_by_question() -> None:
+    """Two that rise and fall together differ by less than either one may be off."""
+    random = np.random.default_rng(2)
+    asked = questions(*[CORRECT] * 60)
+    hard = random.random(60) / 2
+    table = Table(
+        asked,
+        {
+            "first": results(asked, *({"f1": one} for one in hard)),
+            "better": results(asked, *({"f1": one + 0.02} for one in hard)),
+        },
+    )
+    one, other = cells(table, "f1")
+    assert one.found is not None and other.found is not None and other.found.low < one.found.high
+    assert other.gain is not None and (other.gain.low, other.gain.high) == pytest.approx((0.02, 0.02))
+    assert other.is_certain
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> None:
+    asked = questions(*Expected, *Expected)
+    all_fields = {
+        "before": Evidence((1, 2), 10, 5),
+        "after": Evidence((0, 2), 10, 5),
+        "known": (2,),
+        "score_before": 0.25,
+        "score_after": 0.5,
+        "web": "used",
+        **{"f1": 0.5, "exact": 1.0, "contains": 1.0, "sentences": 2, "grounded": 1, "usage": Usage(1, 1, 1)},
+    }
+    by_action = [{"action": action} | all_fields for action in (*Action, Action.AMBIGUOUS)] * 2
+    found = results(asked, *by_action)
+    for one in [asked[0], asked[4]]:  # abstained, and corrected, although answerable
+        found[one.key] = outcome(one, Action.AMBIGUOUS, **all_fields | {"is_answered": one is asked[0]})
+    other = cells(Table(asked, {"first": found, "same": found}), measure.name)[1]
+    assert other.gain == Estimate(0.0, 0.0, 0.0)
+    if measure.unit is Unit.SCORE or other.found == Estimate(0.0, 0.0, 0.0):
+        assert other.change is None
+    else:
+        assert other.change == Estimate(0.0, 0.0, 0.0)
+
+
+def test_nothing_changes_in_relation_to_nothing() -> None:
+    asked = questions(*[CORRECT] * 3)
+    table = Table(asked, {"first": results(asked, *calls(0, 0, 0)), "other": results(asked, *calls(1, 1, 1))})
+    other = cells(table, "calls")[1]
+    assert other.gain == Estimate(1.0, 1.0, 1.0) and other.change is None
+
+
+def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> None:
+    asked = questions(CORRECT, CORRECT)
+    has = results(asked, {"f1": 1.0}, {"f1": 0.5})
+    lacks = results(asked, {}, {})
+    for found, where in (({"first": has, "other": lacks}, 0), ({"first": lacks, "other": has}, 1)):
+        row = cells(Table(asked, found), "f1")
+        assert row[where].found is not None and row[1 - where] == Cell(None, 0)
+        assert row[1].gain is row[1].change is None and not row[1].is_certain
+
+
+def test_a_measure_that_no_configuration_has_is_left_out() -> None:
+    asked = questions(CORRECT)
+    table = Table(asked, {"one": results(asked, {})})
+    assert table.row("f1") is table.row("ndcg_after") is table.row("no such measure") is None
+    names = " ".join(row.measure.name for row in table.rows)
+    assert names == "right right_correct abstained_answerable corrected web needless_web seconds calls tokens"
+
+
+# --- which questions ------------------------------------------------------------------------------------------------
+
+
+def test_only_questions_that_all_have_finished_are_compared() -> None:
+    asked = questions(*[CORRECT] * 5)
+    first, other = results(asked, *calls(1, 2, 3, 4, 5)), results(asked, *calls(1, 2, 3, 4, 5))
+    del other[asked[1].key]
+    first[asked[3].key] = Outcome(asked[3].key, "run", None, failed="answer: away")
+    table = Table(asked, {"first": first, "other": other})
+    assert table.questions == (asked[0], asked[2], asked[4]) and table.left_out == 2
+    assert values(table, "calls") == [3.0, 3.0]
+    assert [path.count for path in table.paths("first")] == [3, 3]
+    assert table.confusion("other") == {CORRECT: {Action.CORRECT: 3, Action.AMBIGUOUS: 0, Action.INCORRECT: 0}}
+
+
+def test_outcomes_of_other_questions_are_left_aside() -> None:
+    asked = questions(*[CORRECT] * 3)
+    table = Table(asked[:1], {"one": results(asked, *calls(1, 20, 300))})
+    assert values(table, "calls") == [1.0] and table.left_out == 0
+
+
+@pytest.mark.parametrize("asked", [[], questions(CORRECT, INCORRECT)])
+def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[LabelledQuestion]) -> None:
+    table = Table(asked, {"one": {}, "other": results(asked, *({} for _ in asked))})
+    assert (table.rows, table.questions, table.left_out) == ((), (), len(asked))
+    assert table.row("right") is None
+    for name in table.names:
+        assert table.paths(name) == () and table.confusion(name) == {}
+
+
+def test_no_configuration_leaves_an_empty_table() -> None:
+    table = Table(questions(CORRECT), {})
+    assert (table.names, table.rows, table.left_out) == ((), (), 0)
+
+
+def test_one_question_is_enough() -> None:
+    asked = questions(CORRECT)
+    table = Table(asked, {"first": results(asked, *calls(2)), "other": results(asked, *calls(3))})
+    assert cells(table, "calls")[1] == Cell(
+        Estimate(3.0, 3.0, 3.0), 1, Estimate(1.0, 1.0, 1.0), Estimate(0.5, 0.5, 0.5)
+    )
+
+
+# --- routes ---------------------------------------------------------------------------------------------------------
+
+
+def test_confusion_counts_what_was_done_by_what_was_expected() -> None:
+    asked = questions(CORRECT, CORRECT, CORRECT, UNANSWERABLE, UNANSWERABLE, AMBIGUOUS)
+    done = [Action.CORRECT, Action.CORRECT, Action.INCORRECT, Action.AMBIGUOUS, Action.INCORRECT, Action.CORRECT]
+    table = Table(asked, {"one": results(asked, *({"action": action} for action in done))})
+    assert table.confusion("one") == {
+        CORRECT: {Action.CORRECT: 2, Action.AMBIGUOUS: 0, Action.INCORRECT: 1},
+        AMBIGUOUS: {Action.CORRECT: 1, Action.AMBIGUOUS: 0, Action.INCORRECT: 0},
+        UNANSWERABLE: {Action.CORRECT: 0, Action.AMBIGUOUS: 1, Action.INCORRECT: 1},
+    }
+
+
+def test_times_are_told_by_route() -> None:
+    asked = questions(*[CORRECT] * 30)
+    each: list[dict[str, Any]] = [
+        {"action": Action.INCORRECT, "seconds": 100.0 + number, "usage": Usage(2 + number % 2)} for number in range(10)
+    ]
+    each += [{"action": Action.CORRECT, "seconds": float(number), "usage": Usage(1)} for number in range(1, 21)]
+    web, correct = Table(asked, {"one": results(asked, *each)}).paths("one")[1::-1]
+    assert (correct.label, correct.count, correct.calls) == ("Correct", 20, 1.0)
+    assert (web.label, web.count, web.calls) == ("Web", 10, 2.5)
+    assert correct.p50 is not None and correct.p50.value == 10.0 and correct.p50.low < 10.0 < correct.p50.high
+    assert correct.p95 is not None and correct.p95.value == 19.0 and correct.p95.high == 20.0
+    assert web.p50 is not None and web.p95 is not None and (web.p50.value, web.p95.value) == (104.0, 109.0)
+    assert web.p50.low >= 100.0 and correct.p95.high <= 20.0, "each way by itself"
+
+
+def test_all_ways_together_come_last() -> None:
+    asked = questions(*[CORRECT] * 3)
+    each = [
+        {"action": Action.INCORRECT, "seconds": 9.0, "usage": Usage(4)},
+        {"action": Action.CORRECT, "seconds": 1.0},
+        {"action": Action.AMBIGUOUS, "seconds": 5.0, "usage": Usage(2)},
+    ]
+    paths = Table(asked, {"one": results(asked, *each)}).paths("one")
+    assert [path.label for path in paths] == ["Correct", "Perhaps", "Web", "all"]
+    assert [path.count for path in paths] == [1, 1, 1, 3] and [path.calls for path in paths] == [0.0, 2.0, 4.0, 2.0]
+    assert [path.p50.value if path.p50 else None for path in paths] == [1.0, 5.0, 9.0, 5.0]
+    assert paths[0].p95 == Estimate(1.0, 1.0, 1.0), "draws without that route say nothing"
+
+
+# --- of real runs ---------------------------------------------------------------------------------------------------
+
+
+def test_two_policies_over_the_records_of_their_runs() -> None:
+    asked = [LabelledQuestion(f"When does ferry {number} leave?", CORRECT, ("nine",)) for number in range(4)]
+    asked.append(LabelledQuestion("Who painted it?", INCORRECT))
+    found = {}
+    for name, best in (("sure", 0.9), ("in doubt", 0.5)):
+        bench = Bench(best=best, model=FakeModel())
+        traces = [bench.pipeline.run(one.question) for one in asked]
+        found[name] = {one.key: outcome_of(trace, one) for one, trace in zip(asked, traces, strict=True)}
+    table = Table(asked, found)
+    assert values(table, "right") == [0.8, 0.0] and values(table, "web") == [0.0, 1.0]
+    assert values(table, "calls") == [1.0, 2.0] and values(table, "contains") == [1.0, 1.0]
+    assert values(table, "hit_after") == [1.0, 1.0] and values(table, "answered_unanswerable") == [1.0, 1.0]
+    right = cells(table, "right")[1]
+    assert right.is_certain and right.change == Estimate(-1.0, -1.0, -1.0)
+    assert [path.label for path in table.paths("in doubt")] == ["Ambiguous", "all"]

@@ -1,0 +1,398 @@
+"""`python -m crag_core compare`, on the whole way: a set with its own documents, and a table of questions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core import build, compare_commands
+from crag_core.__main__ import main
+from crag_core.build import Workbench
+from crag_core.compare_commands import drawn
+from crag_core.configurations import read_configuration
+from crag_core.errors import EmbeddingUnavailable
+from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.labelled_sets import open_set
+from crag_core.measuring.measures import Unit
+from crag_core.measuring.written import figure
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from tests.judge import judging
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.word_embedder import WordEmbedder
+
+Output = pytest.CaptureFixture[str]
+
+PLACES = ("Vennick", "Torrin", "Maldsey", "Orrin", "Kelby", "Saltry", "Dunmore", "Harrow", "Elsay", "Brend")
+JUDGED = "two-signal,evaluator=embedding,name=judged"
+"""Grades without loading a model."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """A public set: six of ten places have bridges that a document counts."""
+    made = home / "bridges"
+    made.mkdir()
+    corpus = [
+        {"doc_id": f"d{n}", "title": place, "text": f"{place} has {n} bridges. It rains there."}
+        for n, place in enumerate(PLACES)
+    ]
+    asked = [
+        {"query_id": f"q{n}", "query": f"How many bridges has {place}?", "answerable": n < 6, "answers": [str(n)]}
+        for n, place in enumerate(PLACES)
+    ]
+    grades = [f"q{n}\td{n}\t{2 if n < 6 else 1}" for n in range(len(PLACES))] + ["q0\td1\t1"]
+    (made / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), "utf-8")
+    (made / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    (made / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *grades]), "utf-8")
+    return made
+
+
+@pytest.fixture
+def table(home: Path) -> Path:
+    """Four documents of the user's own, four questions that they answer and four that they do not."""
+    for hour, place in enumerate(PLACES[:4], 1):
+        (home / f"{place}.txt").write_text(f"The ferry to {place} leaves at {hour} in the morning.", "utf-8")
+    assert main(["ingest", *(str(home / f"{place}.txt") for place in PLACES[:4])]) == 0
+    rows = [f"When does the ferry to {place} leave?,correct" for place in PLACES[:4]]
+    rows += [f"Who bakes the bread of {name}?,incorrect" for name in "abcd"]
+    file = home / "ferries.csv"
+    file.write_text("\n".join(["question,expected", *rows]), "utf-8")
+    return file
+
+
+def compare(*arguments: object, wanted: Sequence[str] = ("plain", JUDGED)) -> int:
+    named = [word for one in wanted for word in ("--with", one)]
+    return main(["compare", *map(str, arguments), *named])
+
+
+def refused(capsys: Output, *arguments: object, wanted: Sequence[str] = ("plain", JUDGED)) -> str:
+    capsys.readouterr()
+    assert compare(*arguments, wanted=wanted) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "" and "Traceback" not in shown.err
+    return shown.err
+
+
+def count_retrievals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    asked: list[str] = []
+    whole = HybridRetriever.retrieve
+
+    def counted(self: HybridRetriever, question: str, *more: Any, **options: Any) -> object:
+        asked.append(question)
+        return whole(self, question, *more, **options)
+
+    monkeypatch.setattr(HybridRetriever, "retrieve", counted)
+    return asked
+
+
+# --- what comes out -------------------------------------------------------------------------------------------------
+
+
+def test_a_set_with_its_documents_is_run_and_measured(folder: Path, capsys: Output) -> None:
+    assert compare("--set", folder) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(
+        "bridges: 10 questions, intervals of 95 %; the second lines tell what is certainly gained over plain\n"
+    )
+    assert re.search(r"^ +plain +judged$", shown.out, re.MULTILINE)
+    assert all(group in shown.out for group in ("Routing", "Retrieval", "Answers", "Cost a question"))
+    assert "  plain: Not graded 10: " in shown.out
+    assert "run 10 of 10" in shown.err and "indexing 10 documents" in shown.err
+    assert Workbench().store.count() == 0, "the user's own index is left alone"
+
+
+def test_text_csv_and_json_have_the_same_figures(folder: Path, home: Path, capsys: Output) -> None:
+    assert compare("--set", folder, "--csv", home / "out.csv", "--json", home / "out.json") == 0
+    text = capsys.readouterr().out
+    assert f"written to {home / 'out.csv'}" in text and f"written to {home / 'out.json'}" in text
+    data = json.loads((home / "out.json").read_text("utf-8"))
+    assert (data["questions"], data["left_out"], data["configurations"]) == (10, 0, ["plain", "judged"])
+    with (home / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(data["measures"]) > 20
+    lines = text.splitlines()
+    for measure in data["measures"]:
+        line = next(line for line in lines if line.startswith(measure["title"][:43]))
+        for name in ("plain", "judged"):
+            cell = measure["cells"][name]
+            row = next(one for one in rows if (one["measure"], one["configuration"]) == (measure["name"], name))
+            found, gain = cell["found"], cell["gain"]
+            assert int(row["questions"]) == cell["counted"]
+            assert [row["value"], row["low"], row["high"]] == (
+                [str(found[end]) for end in ("value", "low", "high")] if found else ["", "", ""]
+            )
+            assert row["gain"] == (str(gain["value"]) if gain else "")
+            assert found is None or figure(found["value"], Unit(measure["unit"])) in line
+    assert data["paths"]["plain"][-1]["count"] == 10
+    assert sum(sum(counts.values()) for counts in data["confusion"]["judged"].values()) == 10
+
+
+def test_the_grades_of_files_reach_the_measures_of_retrieval(folder: Path, home: Path) -> None:
+    assert compare("--set", folder, "--json", home / "out.json") == 0
+    measures = json.loads((home / "out.json").read_text("utf-8"))["measures"]
+    assert any(row["group"] == "Retrieval" and row["cells"]["plain"]["counted"] == 6 for row in measures)
+    opened = open_set(str(folder), Workbench())
+    choice = read_configuration("plain", opened.workbench).choice
+    kept = opened.workbench.laboratory.outcomes(opened.workbench.setup(choice)).load()
+    assert [kept[one.key].known for one in opened.labelled.questions[:2]] == [(2, 1), (2,)], "related ones too"
+
+
+def test_a_table_of_questions_is_run_on_the_users_own_documents(table: Path, home: Path, capsys: Output) -> None:
+    assert compare("--set", table, "--json", home / "out.json") == 0
+    assert "ferries: 8 questions" in capsys.readouterr().out
+    data = json.loads((home / "out.json").read_text("utf-8"))
+    assert data["confusion"]["plain"] == {
+        expected: {"CORRECT": 4, "AMBIGUOUS": 0, "INCORRECT": 0} for expected in ("CORRECT", "INCORRECT")
+    }
+    assert Workbench().store.count() == 4
+
+
+def test_without_a_word_plain_rag_and_the_default_policy_are_compared(table: Path, capsys: Output) -> None:
+    assert main(["compare", "--set", str(table), "--limit", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^ +plain +two-signal$", shown, re.MULTILINE) and "ferries: 2 questions" in shown
+
+
+def test_one_configuration_alone_is_measured_and_gains_over_nobody(table: Path, capsys: Output) -> None:
+    assert compare("--set", table, wanted=["plain"]) == 0
+    shown = capsys.readouterr().out
+    assert "ferries: 8 questions, intervals of 95 %\n" in shown and "gained" not in shown
+
+
+def test_configurations_stand_in_the_order_given_under_their_names(table: Path, home: Path) -> None:
+    wanted = [JUDGED, "plain,name=baseline", "paper,evaluator=embedding,lower=0,upper=0,name=all good"]
+    assert compare("--set", table, "--json", home / "out.json", wanted=wanted) == 0
+    data = json.loads((home / "out.json").read_text("utf-8"))
+    assert data["configurations"] == ["judged", "baseline", "all good"]
+    assert data["confusion"]["all good"]["INCORRECT"] == {"CORRECT": 4, "AMBIGUOUS": 0, "INCORRECT": 0}
+
+
+def test_a_set_kept_in_the_laboratory_is_found_by_its_name(table: Path, capsys: Output) -> None:
+    workbench = Workbench()
+    questions = open_set(str(table), workbench).labelled.questions
+    workbench.laboratory.save_set(LabelledSet("mine", questions[:3]))
+    assert compare("--set", "mine", wanted=["plain"]) == 0
+    assert "mine: 3 questions" in capsys.readouterr().out
+
+
+# --- what is not done twice -----------------------------------------------------------------------------------------
+
+
+def test_the_second_time_nothing_is_run_and_the_figures_are_the_same(
+    folder: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert compare("--set", folder, "--json", home / "one.json") == 0
+    first = capsys.readouterr()
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", folder, "--json", home / "two.json") == 0
+    second = capsys.readouterr()
+    assert asked == [] and "indexing" not in second.err
+    assert (home / "one.json").read_bytes() == (home / "two.json").read_bytes()
+    assert second.out.split("\n", 1)[1] == first.out.split("\n", 1)[1]
+
+
+def test_another_configuration_is_run_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare("--set", folder) == 0
+    asked = count_retrievals(monkeypatch)
+    more = ["plain", JUDGED, "paper,evaluator=embedding"]
+    assert compare("--set", folder, wanted=more) == 0 and len(asked) == 10
+    assert compare("--set", folder, wanted=more) == 0 and len(asked) == 10
+    assert compare("--set", folder, wanted=["plain", f"{JUDGED} again"]) == 0 and len(asked) == 10, "by any name"
+
+
+def test_other_documents_are_another_setup(table: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare("--set", table) == 0
+    (home / "new.txt").write_text("The pilot boat is orange.", "utf-8")
+    assert main(["ingest", str(home / "new.txt")]) == 0
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", table) == 0 and len(asked) == 8
+
+
+def test_what_both_configurations_do_is_done_once(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", table) == 0 and len(asked) == 8
+
+
+def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table: Path, home: Path) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        written = f"model=ollama/{MODEL}"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OLLAMA_HOST", server.url)
+            question = "When does the ferry to Orrin leave?"
+            assert main(["ask", question, "--policy", "worst-chunk", "--model", f"ollama/{MODEL}"]) == 0
+            one = home / "one.csv"
+            one.write_text(f"question,expected\n{question},correct\n", "utf-8")
+            wanted = [f"plain,{written}", f"worst-chunk,{written}"]
+            assert compare("--set", one, "--json", home / "out.json", wanted=wanted) == 0
+    paths = json.loads((home / "out.json").read_text("utf-8"))["paths"]
+    assert paths[wanted[0]][-1]["calls"] == 1 and paths[wanted[1]][-1]["calls"] >= 1 + 4
+
+
+# --- which questions ------------------------------------------------------------------------------------------------
+
+
+def questions(count: int) -> tuple[LabelledQuestion, ...]:
+    return tuple(LabelledQuestion(f"Question {n}?", Expected.CORRECT) for n in range(count))
+
+
+def test_a_limit_draws_the_same_ones_every_time_and_more_with_a_higher_limit() -> None:
+    every = questions(100)
+    drawings = [drawn(every, limit) for limit in (1, 5, 30, 99)]
+    assert [len(one) for one in drawings] == [1, 5, 30, 99] and drawings[2] == drawn(every, 30)
+    for fewer, more in pairwise(drawings):
+        assert set(fewer) < set(more)
+        assert list(more) == sorted(more, key=every.index), "in the order of the set"
+    assert drawings[2] != every[:30], "not the first ones, which may be alike"
+
+
+@pytest.mark.parametrize("limit", [None, 5, 6, 1000])
+def test_a_limit_beyond_the_set_takes_all_of_it(limit: int | None) -> None:
+    assert drawn(questions(5), limit) == questions(5)
+    assert drawn((), limit) == ()
+
+
+def test_a_higher_limit_costs_only_what_is_new(folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", folder, "--limit", 4) == 0
+    first = list(asked)
+    assert compare("--set", folder, "--limit", 4) == 0 and asked == first and len(first) == 4
+    assert "bridges: 4 questions" in capsys.readouterr().out
+    assert compare("--set", folder, "--limit", 7) == 0 and len(asked) == 7 and len(set(asked)) == 7
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "²"])
+def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "--set", "mine", f"--limit={limit}"])
+    assert ended.value.code == 2 and "expected a number from 1" in capsys.readouterr().err
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (["papr"], "error: Unknown policy 'papr'. Did you mean 'paper'?"),
+        (["plain", "paper,uper=0.8"], "expected key=value, found 'uper=0.8'. Did you mean upper?"),
+        (["paper,lower=0.9,upper=0.1"], "lower must not exceed upper"),
+        (["plain,upper=0.9"], "plain grades nothing"),
+        (["paper", "paper"], "Two configurations are called 'paper'."),
+        (["paper,preset=mine"], "Unknown preset of policy 'paper' 'mine'."),
+        (["paper,evaluator=llm"], "The evaluator 'llm' needs a language model."),
+        (["paper,model=mine"], "Unknown language model 'mine'."),
+        (["paper,model=openai/mine"], "Unknown language model 'openai/mine'."),
+    ],
+)
+def test_a_configuration_that_cannot_work_is_refused_before_anything_is_run(
+    wanted: list[str], told: str, table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count_retrievals(monkeypatch)
+    assert told in refused(capsys, "--set", table, wanted=wanted)
+    assert asked == [] and not (Workbench().config.home / "laboratory" / "outcomes.db").exists()
+
+
+def test_a_slip_of_the_pen_does_not_wait_for_an_index(folder: Path, capsys: Output) -> None:
+    assert "indexing" not in refused(capsys, "--set", folder, wanted=["papr"])
+
+
+def test_an_unknown_set_and_rows_that_cannot_be_used_are_told(home: Path, capsys: Output) -> None:
+    assert "Unknown labelled set 'mine'" in refused(capsys, "--set", "mine")
+    file = home / "bad.csv"
+    file.write_text("question,expected\nWhy?,perhaps\n", "utf-8")
+    assert "1 rows that cannot be used" in refused(capsys, "--set", file)
+    assert "Expected queries.jsonl" in refused(capsys, "--set", home)
+
+
+@pytest.mark.parametrize("option", ["--csv", "--json"])
+def test_a_file_that_cannot_be_written_is_told_and_what_was_run_is_kept(
+    option: str, table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cannot be written" in refused(capsys, "--set", table, option, home / "no such folder" / "out")
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", table, option, home / "out") == 0 and asked == []
+
+
+def test_a_set_must_be_named(home: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare"])
+    assert ended.value.code == 2
+
+
+# --- faults and stops -----------------------------------------------------------------------------------------------
+
+
+def away_for(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = EmbeddingEvaluator.grade
+
+    def grade(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
+        if at in question:
+            raise EmbeddingUnavailable("The model is away.", hint="Bring it back.")
+        return whole(self, question, *more)
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", grade)
+
+
+def test_questions_that_could_not_be_run_are_left_out_and_told(
+    table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        away_for("Orrin", patch)
+        assert compare("--set", table, "--json", home / "out.json") == 1
+    shown = capsys.readouterr()
+    assert "1 of 8 questions could not be run, and are left out." in shown.err
+    assert "ferries: 7 questions" in shown.out, "what could be run is told all the same"
+    data = json.loads((home / "out.json").read_text("utf-8"))
+    assert (data["questions"], data["left_out"]) == (7, 1)
+    asked = count_retrievals(monkeypatch)
+    assert compare("--set", table) == 0 and asked == ["When does the ferry to Orrin leave?"]
+
+
+def test_where_everything_fails_it_ends_with_the_reason(
+    table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away_for("", monkeypatch)
+    assert "error: The model is away. Bring it back." in refused(capsys, "--set", table)
+
+
+def test_ctrl_c_ends_it_at_once_and_keeps_what_was_run(
+    table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count_retrievals(monkeypatch)
+    with monkeypatch.context() as patch:
+
+        def interrupt(scoring: object) -> None:
+            if getattr(scoring, "done", 0) == 2:
+                raise KeyboardInterrupt
+
+        patch.setattr(compare_commands, "Progress", lambda done: interrupt)
+        with pytest.raises(SystemExit) as ended:
+            compare("--set", table)
+    assert ended.value.code == 130
+    shown = capsys.readouterr()
+    assert "stopped; what was run is kept, and the same command goes on from there" in shown.err
+    assert "intervals" not in shown.out
+    assert 2 <= len(asked) <= 4
+    assert compare("--set", table) == 0
+    assert 8 <= len(asked) <= 10, "at most the two that were under way are run anew"
+
+
+def test_what_is_compared_leaves_no_trace_in_the_audit_log(table: Path, home: Path) -> None:
+    assert compare("--set", table) == 0
+    assert not (home / "home" / "audit.jsonl").exists()

@@ -1,0 +1,93 @@
+"""Under what questions are run: all that an answer depends on, and whoever is asked for pages of the web."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag_core import build
+from crag_core.build import Choice, Workbench
+from crag_core.config import Config
+from crag_core.configurations import read_configuration
+from crag_core.errors import ModelMissing
+from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.run import WebMode
+from crag_core.websearch.cached import CachedSearcher
+from tests.fakes import FakeSearcher, found_web
+from tests.word_embedder import WordEmbedder
+
+
+@pytest.fixture
+def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    return Workbench(Config(home=tmp_path / "home"))
+
+
+def choice(text: str, workbench: Workbench) -> Choice:
+    return read_configuration(text, workbench).choice
+
+
+def web(folder: Path, text: str) -> str:
+    folder.mkdir(exist_ok=True)
+    page = {"url": "https://example.org/ferry", "title": "Ferry", "text": text}
+    (folder / "web.jsonl").write_text(json.dumps(page) + "\n", "utf-8")
+    return str(folder)
+
+
+def test_it_holds_the_settings_of_a_run_and_the_documents_of_now(workbench: Workbench) -> None:
+    chosen = choice("paper,upper=0.9,top_k=4", workbench)
+    setup = workbench.setup(chosen)
+    assert setup.settings == workbench.pipeline(chosen).settings and setup.settings.top_k == 4
+    assert setup.corpus == workbench.store.fingerprint() and setup.name == setup.created == ""
+    workbench.store.ingest([("new.txt", b"The pilot boat is orange.")])
+    assert workbench.setup(chosen).fingerprint != setup.fingerprint
+    assert workbench.setup(chosen, "known").corpus == "known"
+
+
+def test_nobody_is_asked_for_pages_of_the_web_where_it_is_off(workbench: Workbench) -> None:
+    assert workbench.setup(choice("paper", workbench)).web == ""
+    searching = workbench.setup(choice("paper,web=auto", workbench))
+    assert (
+        searching.web == "DuckDuckGo"
+        and searching.fingerprint != workbench.setup(choice("paper", workbench)).fingerprint
+    )
+
+
+def test_an_offline_web_is_told_by_its_content(workbench: Workbench, tmp_path: Path) -> None:
+    def setup_with(**changes: str) -> str:
+        other = workbench.using(replace(workbench.config, **changes))  # type: ignore[arg-type]
+        return other.setup(choice("paper,web=auto", other)).web
+
+    one = setup_with(web_providers="snapshot", web_snapshot=web(tmp_path / "one", "It leaves at nine."))
+    same = setup_with(web_providers="snapshot", web_snapshot=web(tmp_path / "same", "It leaves at nine."))
+    other = setup_with(web_providers="snapshot", web_snapshot=web(tmp_path / "other", "It leaves at ten."))
+    assert one.startswith("Offline web ") and one == same != other
+    both = setup_with(web_providers="snapshot,duckduckgo", web_snapshot=str(tmp_path / "one"))
+    assert both == f"{one}, DuckDuckGo"
+
+
+def test_what_cannot_be_run_has_no_setup(workbench: Workbench) -> None:
+    with pytest.raises(ModelMissing, match="needs a language model"):
+        workbench.setup(choice("paper,evaluator=llm", workbench))
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_where_it_is_measured_what_grading_costs_no_grade_is_taken_from_the_cache(
+    is_cached: bool, workbench: Workbench
+) -> None:
+    parts = workbench.pipeline(choice("paper,evaluator=embedding", workbench), cached=is_cached).parts
+    assert isinstance(parts.evaluator, CachedEvaluator) is is_cached
+
+
+def test_a_web_search_without_another_identity_goes_by_its_name() -> None:
+    searcher = FakeSearcher(found_web())
+    assert CachedSearcher(searcher).identity == searcher.name
+    assert CachedSearcher(searcher, "Fake search 0123").identity == "Fake search 0123"
+
+
+def test_a_web_search_that_asks_first_is_a_search_too(workbench: Workbench) -> None:
+    asking = replace(choice("paper", workbench), web=WebMode.ASK)
+    assert workbench.setup(asking).web == "DuckDuckGo"
