@@ -136,6 +136,10 @@ def _draw_table(labelled: LabelledSet, table: Table) -> None:
             "Figures (JSON)", json.dumps(to_data(table), indent=1), f"{name}.json", "application/json",
             icon=":material/data_object:", key="versus_json",
         )  # fmt: skip
+        st.download_button(
+            "Report (HTML)", versus.page(labelled, table), f"{name}.html", "text/html", icon=":material/description:",
+            key="versus_html",
+        )  # fmt: skip
 
 
 def _draw_gains(table: Table) -> None:

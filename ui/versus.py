@@ -16,6 +16,7 @@ from crag_core.comparing import Contender, OutcomeKeeper, run_each, run_set
 from crag_core.configurations import Configuration, choice_of, starting
 from crag_core.measuring.table import Table
 from crag_core.policies import PLAIN
+from crag_core.report.comparison import Comparison, described, render_comparison
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
@@ -61,7 +62,8 @@ def keep() -> None:
 def add(policy: str) -> None:
     """For a callback: a policy as it starts, with the sidebar's writer and web search; or plain RAG, which is first."""
     if policy == PLAIN:
-        st.session_state["versus_kept"] = (_plain(), *_stored())[:MOST]
+        if PLAIN in can_add() and len(_stored()) < MOST:
+            st.session_state["versus_kept"] = (_plain(), *_stored())
         return
     now = sidebar().choice
     made = replace(starting(state.policies()[policy], "", now.model, now.top_k), web=now.web)
@@ -204,6 +206,19 @@ def table(questions: Sequence[LabelledQuestion]) -> Table:
         kept = (key, Table(questions, {name: book.load() for name, book in books.items()}))
         st.session_state["versus_table"] = kept
     made: Table = kept[1]
+    return made
+
+
+def page(labelled: LabelledSet, table: Table) -> str:
+    """The table as one HTML page; worked out once for each table."""
+    kept = st.session_state.get("versus_page")
+    if kept is None or kept[0] is not table:
+        workbench, created = state.workbench(), datetime.now(UTC).isoformat(timespec="seconds")
+        setups = {one.name: workbench.setup(one.choice, "-") for one in configurations()}
+        lines = {name: described(setup.settings, setup.web) for name, setup in setups.items()}
+        kept = (table, render_comparison(table, Comparison(labelled.name, created, lines)))
+        st.session_state["versus_page"] = kept
+    made: str = kept[1]
     return made
 
 

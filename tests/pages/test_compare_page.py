@@ -607,6 +607,8 @@ def test_the_table_has_every_figure_and_the_files_the_same(
     assert data["questions"] == 5 and data["configurations"] == ["Plain RAG", "Paper"]
     rows = list(csv.DictReader(io.StringIO(files["mine.csv"])))
     assert len(rows) == 2 * len(data["measures"]) > 20
+    report = files["mine.html"]
+    assert all(unescape(report).count(name) for name in ("Plain RAG", "nothing is graded", "policy Paper", "mine"))
     made = html_of(app)
     assert re.findall(r'<th scope="col">(.*?)</th>', made) == ["Measure", "A · Plain RAG", "B · Paper"]
     assert len(re.findall(r'<th scope="row">', made)) == len(data["measures"])
