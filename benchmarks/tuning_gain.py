@@ -11,11 +11,12 @@ from statistics import median
 
 from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
+from crag_core.batch import Scoring
 from crag_core.build import Choice, Workbench, suit
 from crag_core.config import Config
 from crag_core.labelled_sets import open_set
 from crag_core.policies import find_policy
-from crag_core.scoring import Scoring, score
+from crag_core.scoring import score
 from crag_core.tuning.board import Board
 from crag_core.tuning.objective import Costs, Objective
 from crag_core.tuning.recommend import Compared, Recommendation, recommend

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from crag_core import errors
-from crag_core.batch import FAILURES, Controls, OnScoring, Scoring, work_through
+from crag_core.batch import Controls, OnScoring, Scoring, work_through
 from crag_core.errors import CragError, Stopped
 from crag_core.pipeline import Pipeline
 from crag_core.protocols import Clock
@@ -15,8 +15,6 @@ from crag_core.trace import Trace
 from crag_core.tuning.labelled import LabelledQuestion
 from crag_core.tuning.scored import ScoredQuestion, scored_from
 from crag_core.words import fold
-
-__all__ = ["FAILURES", "Controls", "OnScoring", "ScoreKeeper", "Scoring", "failure_of", "score"]
 
 
 class ScoreKeeper(Protocol):

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.answer import EXTRACTIVE
+from crag_core.batch import Controls
 from crag_core.build import Choice, Workbench, default_evaluator, preset_choice, suit
 from crag_core.errors import BadRecord, CragError
 from crag_core.labelled_sets import Opened, open_set
 from crag_core.policies import DEFAULT, find_policy
-from crag_core.scoring import Controls, score
+from crag_core.scoring import score
 from crag_core.tuning.auroc import auroc
 from crag_core.tuning.board import Board
 from crag_core.tuning.calibration import calibrated

@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from crag_core.batch import Controls, OnScoring, Scoring
 from crag_core.errors import CragError
 from crag_core.retrieval.store import Ingested, PassageStore, Progress
 from crag_core.run import Listener, Run
-from crag_core.scoring import Controls, OnScoring, Scoring
 from crag_core.trace import Trace
 from crag_core.types import Step
 

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.answer import EXTRACTIVE
+from crag_core.batch import Controls, OnScoring, Scoring
 from crag_core.build import DATA, Choice, known_card
-from crag_core.scoring import Controls, OnScoring, Scoring, score
+from crag_core.scoring import score
 from crag_core.trace import Trace
 from crag_core.tuning.board import Board
 from crag_core.tuning.calibration import Calibration, calibrated

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from crag_core.batch import Controls, Scoring
 from crag_core.errors import CragError, ModelUnavailable, ScoresUnavailable
-from crag_core.scoring import Controls, Scoring, score
+from crag_core.scoring import score
 from crag_core.trace import Trace
 from crag_core.tuning.conditions import conditions_of
 from crag_core.tuning.labelled import Expected, LabelledQuestion
