@@ -1,7 +1,8 @@
-"""Measures with their 95 % intervals: telling two groups apart, shares of a whole, macro-F1 of a confusion table."""
+"""Measures with their 95 % intervals: telling two groups apart, shares, macro-F1 and Cohen's kappa of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,18 @@ from crag_core.tuning.auroc import auroc
 from crag_core.tuning.curves import Values
 from crag_core.tuning.intervals import Estimate, wilson
 
-__all__ = ["SEED", "Estimate", "Values", "auroc", "macro_f1", "macro_f1_estimate", "ratio", "share"]
+__all__ = [
+    "SEED",
+    "Estimate",
+    "Values",
+    "auroc",
+    "kappa",
+    "kappa_estimate",
+    "macro_f1",
+    "macro_f1_estimate",
+    "ratio",
+    "share",
+]
 
 SEED = 4
 """Of every draw of the benchmark: samples of questions, halves for fitting, resamples for intervals."""
@@ -41,7 +53,24 @@ def macro_f1(table: np.ndarray[Any, Any]) -> Any:
 
 def macro_f1_estimate(table: np.ndarray[Any, Any]) -> Estimate:
     """With the interval of resampled questions, which is to draw the cells of the table anew."""
+    return _estimate(macro_f1, table)
+
+
+def kappa(table: np.ndarray[Any, Any]) -> Any:
+    """Of confusion tables (..., one, other): agreement beyond chance (Cohen 1960); 0 where both always say the same."""
+    total = np.maximum(table.sum(axis=(-2, -1)), 1)
+    agreed = np.trace(table, axis1=-2, axis2=-1) / total
+    by_chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / total**2
+    return np.where(by_chance < 1, (agreed - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1), 0.0)
+
+
+def kappa_estimate(table: np.ndarray[Any, Any]) -> Estimate:
+    """With the interval of `macro_f1_estimate`."""
+    return _estimate(kappa, table)
+
+
+def _estimate(measure: Callable[[np.ndarray[Any, Any]], Any], table: np.ndarray[Any, Any]) -> Estimate:
     cells = table.ravel() / table.sum()
     drawn = np.random.default_rng(SEED).multinomial(int(table.sum()), cells, _DRAWS).reshape(-1, *table.shape)
-    low, high = np.quantile(macro_f1(drawn), (0.025, 0.975))
-    return Estimate(float(macro_f1(table)), float(low), float(high))
+    low, high = np.quantile(measure(drawn), (0.025, 0.975))
+    return Estimate(float(measure(table)), float(low), float(high))

@@ -2,9 +2,11 @@
 
 Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 15 minutes)
      python benchmarks/support.py --words-only  (without the two models that were tried; 2 minutes)
+     python benchmarks/support.py --words-only --judge ollama/NAME  (and how far a language model agrees with people)
 
 Ways are compared on one half of the questions; everything else is measured on the other half, thresholds included.
-Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares.
+Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,
+resampled sentences for Cohen's kappa of supported or not against the labels.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import sentences
+from benchmarks.agreement import LABELLED, SMALL, agreed, agreement, ask, opened
 from benchmarks.evaluator import DATA, show, tell
 from benchmarks.measures import SEED, auroc, share
 from benchmarks.nearest import RememberingEmbedder
@@ -60,7 +63,7 @@ class Ways:
     def score(self, case: Case) -> Scores | None:
         """None for a sentence that the shipped way gives no score."""
         pieces = tuple(Piece(str(at), text, 1) for at, text in enumerate(case.evidence))
-        shipped = self._shipped.measure([case.sentence], pieces)[0].score
+        shipped = self._shipped.measure([case.sentence], pieces, Event())[0].score
         if shipped is None:
             return None
         claim = claim_of(case.sentence)
@@ -115,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--words-only", action="store_true", help="leave out what needs a model")
     parser.add_argument("--limit", type=int, default=600, help="sentences of a set, drawn with a fixed seed")
+    parser.add_argument("--judge", default="", help=f"a language model beside words: {SMALL}, ollama/NAME, openai/NAME")
+    parser.add_argument("--judged", type=int, default=60, help="sentences of a set that it judges")
     chosen = parser.parse_args(arguments)
     cases = read_cases(folder, chosen.limit)
     ways = Ways(chosen.words_only)
@@ -129,6 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show({"ways": Table("AUROC", compare(halves[1])), "rates": counted})
     print("\n## In other languages, all of them")
     show({"languages": Table("answer / one from elsewhere", measure_languages(folder, ways, chosen.limit // 2))})
+    if chosen.judge:
+        print(f"\n## Agreement with the labels, on the other half: words and {chosen.judge}")
+        show({"agreement": Table("set", judge(halves[1], chosen.judge, chosen.judged))})
     print(f"\n5 sentences against 30: {milliseconds():.1f} ms, median of 100")
 
 
@@ -171,6 +179,13 @@ def rates(scored: Scored) -> dict[str, dict[str, Cell]]:
     return {name: _rates(some) for name, some in scored.items()}
 
 
+def judge(scored: Scored, choice: str, limit: int) -> dict[str, dict[str, Cell]]:
+    """About `limit` sentences of each set that people labelled, as words and a language model see them."""
+    cases = {name: sentences.sample([case for case, _ in scored[name]], limit) for name in LABELLED if scored.get(name)}
+    with opened(choice) as model:
+        return agreement(ask(cases, model, STOP_WORDS), choice)
+
+
 def measure_languages(folder: Path, ways: Ways, limit: int) -> dict[str, dict[str, Cell]]:
     rows: dict[str, dict[str, Cell]] = {}
     for language in sentences.LANGUAGES if (folder / "xquad_dev").is_dir() else ():
@@ -194,7 +209,7 @@ def milliseconds() -> float:
         ]
         said = [f"Boats of {at} metres pay {at} pounds a night at berth {time_}{at} [1]." for at in range(5)]
         start = time.perf_counter()
-        meter.measure(said, pieces)
+        meter.measure(said, pieces, Event())
         taken.append((time.perf_counter() - start) * 1000)
     return median(taken[1:])  # the first one reads the table of rare words
 
@@ -221,6 +236,7 @@ def _rates(some: Sequence[tuple[Case, Scores]]) -> dict[str, Cell]:
         found = [scores[SHIPPED] for case, scores in some if case.is_right is side]
         row[f"{told}: supported"] = share(sum(score >= SUPPORTED for score in found), len(found))
         row[f"{told}: unsupported"] = share(sum(score < WEAK for score in found), len(found))
+    row["kappa"] = agreed([scores[SHIPPED] for _, scores in some], [case.is_right for case, _ in some])
     return row
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crag_core import compare_commands, config, tuning_commands
 from crag_core.answer import EXTRACTIVE
-from crag_core.budget import budget
+from crag_core.budget import JUDGING, budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
@@ -21,6 +21,7 @@ from crag_core.report.files import STREAM, page_beside, read_run, write_page
 from crag_core.reroute import reroute
 from crag_core.run import Listener, Run, WebMode
 from crag_core.summary import summarize
+from crag_core.support import WORDS
 from crag_core.trace import Trace
 from crag_core.tuning.preset import TunedPreset
 from crag_core.types import AnswerState, Step
@@ -72,7 +73,7 @@ def ask(options: argparse.Namespace) -> int:
         search_too=options.search_too,
     )
     if not options.json:
-        print(_cost(choice), file=sys.stderr)
+        print(_cost(choice, workbench.config.support), file=sys.stderr)
     pipeline = workbench.pipeline(choice)
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(options.question, run)
@@ -134,7 +135,7 @@ class _Progress(Listener):
         print(f"  {step.name:<14} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
 
 
-def _cost(choice: Choice) -> str:
+def _cost(choice: Choice, support: str) -> str:
     passages = len(choice.pinned) + (choice.top_k if choice.search_too or not choice.pinned else 0)
     calls = budget(
         choice.policy,
@@ -143,7 +144,8 @@ def _cost(choice: Choice) -> str:
         writer=choice.model != EXTRACTIVE,
         searches=choice.web is not WebMode.OFF,
     )
-    return "model calls by route: " + ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+    told = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+    return f"model calls by route: {told}" + ("" if support == WORDS else f", {JUDGING}")
 
 
 def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:

@@ -9,6 +9,9 @@ from crag_core.policy import Again, Policy, Strategy, WebUse
 from crag_core.reroute import Missing
 from crag_core.types import Action, EvaluatorCard, Handling
 
+JUDGING = "and one a sentence of the answer that is no quotation"
+"""What it costs beside where a model judges the answer: nobody knows how many sentences it will have."""
+
 
 @dataclass(frozen=True)
 class Calls:

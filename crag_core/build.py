@@ -28,13 +28,14 @@ from crag_core.metrics import Metrics
 from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
-from crag_core.protocols import Evaluator, LanguageModel, SearchPause, WebSearcher
+from crag_core.protocols import Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
 from crag_core.run import Listener, Parts, WebMode
 from crag_core.signals import SignalMeter
+from crag_core.support import WORDS
 from crag_core.trace import RunSettings
 from crag_core.tuning.conditions import Conditions, conditions_of
 from crag_core.tuning.preset import TunedPreset, parse_preset
@@ -97,7 +98,7 @@ class Workbench:
         self.laboratory = Laboratory(self.config.home / "laboratory")
         self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
         self.metrics = Metrics()
-        self.support = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
+        self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
 
     def using(self, settings: Config) -> Workbench:
@@ -122,6 +123,12 @@ class Workbench:
             identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
             self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
         return self._searchers[made_of]
+
+    @property
+    def support(self) -> SupportMeter:
+        """Who measures what stands behind the sentences of an answer, by these settings."""
+        model = None if self.config.support == WORDS else self.language_model(self.config.support)
+        return evaluators.ModelSupport(model, self.meter.stop_words) if model else self._words
 
     def models(self) -> Models:
         """Ask the model servers what they have; a server that is away costs its time-out of 2 s."""
@@ -244,6 +251,7 @@ class Workbench:
             version=VERSION,
             pinned=choice.pinned,
             search_too=choice.search_too,
+            support=self.config.support,
         )
         observers: tuple[Listener, ...] = (self.metrics, self.audit) if self.audit else (self.metrics,)
         observers = observers if observed else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crag_core import errors
 from crag_core.claims import cited_in, sentences
 from crag_core.edits import edited
 from crag_core.errors import CragError
@@ -9,15 +10,16 @@ from crag_core.reroute import reroute
 from crag_core.run import Parts, Result, Run
 from crag_core.support import pieces_of, summed_up
 from crag_core.trace import Trace
-from crag_core.types import AnswerState, StepState, Support
+from crag_core.types import AnswerState, StepState, Support, Usage
 
 CHECK = "check answer"
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Measure a finished answer against what it was written from; no language model is asked.
+    """Measure a finished answer against what it was written from: by its words, or by asking a model if it is set so.
 
-    An answer that cannot be measured is an answer all the same: the step is skipped then, and says why.
+    An answer that cannot be measured, or no longer because somebody stopped it, is an answer all the same: the step is
+    skipped then, and says why.
     """
     answer = trace.answer
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
@@ -28,11 +30,20 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
     pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, strips)
     said = [answer.text[start:end] for start, end in spans]
     try:
-        found = parts.support.measure(said, pieces)
+        found = parts.support.measure(said, pieces, run.cancel)
     except CragError as error:
-        return Result({}, f"not measured: {error.message}", state=StepState.SKIPPED, hint=error.hint)
+        why, kind = f"not measured: {error.message}", type(error).__name__
+        return Result({}, why, state=StepState.SKIPPED, hint=error.hint, error=kind)
     support = tuple(
         Support(start, end, backing.score, backing.pieces, cited_in(sentence))
         for (start, end), sentence, backing in zip(spans, said, found, strict=True)
     )
-    return Result({"support": support}, summed_up(support))
+    usage = sum((backing.usage for backing in found), Usage())
+    return Result({"support": support}, summed_up(support, trace.settings.support), usage)
+
+
+def unmeasured(trace: Trace) -> CragError | None:
+    """Why an answer could not be measured, `Stopped` where somebody stopped it; None where it was, or was not to be."""
+    missed = (step for step in trace.steps if step.name == CHECK and step.error)
+    step = next(missed, None) if trace.support is None else None
+    return errors.kind_named(step.error)(step.summary, hint=step.hint) if step else None

@@ -16,10 +16,12 @@ from typing import Any
 
 from crag_core.batch import Controls
 from crag_core.build import Workbench
+from crag_core.compare_earlier import find_earlier, overview, pick
 from crag_core.comparing import Contender, OutcomeKeeper, run_set
 from crag_core.configurations import KEYS, Configuration, read_configurations
 from crag_core.errors import BadRecord, CragError
 from crag_core.labelled_sets import Opened, open_set
+from crag_core.measuring.earlier import Earlier, listed
 from crag_core.measuring.table import Table
 from crag_core.measuring.written import to_csv, to_data, to_text
 from crag_core.policies import DEFAULT, PLAIN
@@ -27,6 +29,7 @@ from crag_core.report.comparison import Comparison, described, render_comparison
 from crag_core.run import WebMode
 from crag_core.tuning.labelled import LabelledQuestion
 from crag_core.tuning_told import Progress
+from crag_core.warming import WarmUp
 
 _SEED = 4
 
@@ -44,6 +47,14 @@ def add_compare(commands: Any) -> None:
         f"the first is what the others are compared with; default: {PLAIN} and {DEFAULT}",
     )  # fmt: skip
     parser.add_argument("--limit", type=_count, metavar="N", help="so many questions, drawn with a fixed seed")
+    parser.add_argument(
+        "--earlier", action="store_true",
+        help="run nothing, list what is kept of this set from before something was changed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--beside", action="append", default=[], metavar="ID",
+        help="put an earlier result, as --earlier lists it, beside the configurations; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write every figure there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page there to send to somebody")
@@ -55,8 +66,13 @@ def compare(options: argparse.Namespace) -> int:
     wanted = read_configurations(options.configurations or [PLAIN, DEFAULT], workbench)  # before anything takes long
     opened = open_set(options.set, workbench)
     questions = drawn(opened.labelled.questions, options.limit)
+    earlier = find_earlier(questions, wanted, opened.workbench) if options.earlier or options.beside else ()
+    if options.earlier:
+        print(overview(earlier, len(questions)))
+        return 0
+    beside = pick(options.beside, earlier)
     books = {one.name: book_of(one, opened.workbench) for one in wanted}
-    controls = Controls()
+    controls, warm_up = Controls(), WarmUp()
     contenders = [
         Contender(opened.workbench.pipeline(one.choice, observed=False, cached=False), books[one.name])
         for one in wanted
@@ -69,14 +85,21 @@ def compare(options: argparse.Namespace) -> int:
             judged=opened.judged,
             controls=controls,
             on_progress=Progress("run"),
+            prepare=lambda: warm_up([one.pipeline for one in contenders], controls.cancel),
         )
     except KeyboardInterrupt:
         controls.cancel.set()
         print("\nstopped; what was run is kept, and the same command goes on from there", file=sys.stderr)
         raise SystemExit(130) from None
-    table = Table(questions, {name: book.load() for name, book in books.items()})
-    _write(options, table, _told(options, opened, wanted))
-    print(heading(opened, len(table.questions), wanted))
+    laboratory = opened.workbench.laboratory
+    results = {name: book.load() for name, book in books.items()}
+    table = Table(questions, results | {one.name: laboratory.outcomes(one.kept).load() for one in beside})
+    if beside and not table.questions:
+        raise CragError("No question was run under all of them.", hint="Put fewer earlier results beside each other.")
+    _write(options, table, _told(options, opened, wanted, beside), beside)
+    print(heading(opened, table))
+    for one in beside:
+        print(one.remark)
     print(to_text(table))
     if done.failed:
         hint = "What was run is kept; the same command tries them once more."
@@ -98,9 +121,9 @@ def book_of(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
     return workbench.laboratory.outcomes(replace(setup, name=one.name, created=_now()))
 
 
-def heading(opened: Opened, count: int, wanted: Sequence[Configuration]) -> str:
-    gains = f"; the second lines tell what is certainly gained over {wanted[0].name}" if len(wanted) > 1 else ""
-    return f"{opened.labelled.name}: {count} questions, intervals of 95 %{gains}\n"
+def heading(opened: Opened, table: Table) -> str:
+    gains = f"; the second lines tell what is certainly gained over {table.names[0]}" if len(table.names) > 1 else ""
+    return f"{opened.labelled.name}: {len(table.questions)} questions, intervals of 95 %{gains}\n"
 
 
 def command_of(options: argparse.Namespace) -> str:
@@ -108,16 +131,21 @@ def command_of(options: argparse.Namespace) -> str:
     wanted = [("--with", one) for one in options.configurations or (PLAIN, DEFAULT)]
     more = [("--limit", str(options.limit))] if options.limit else []
     page = [("--html", options.html.name)] if options.html else []
-    pairs = (("--set", Path(options.set).name or options.set), *wanted, *more, *page)
+    then = [("--beside", one) for one in options.beside]
+    pairs = (("--set", Path(options.set).name or options.set), *wanted, *then, *more, *page)
     return " ".join(("python -m crag_core compare", *(f"{key} {shlex.quote(value)}" for key, value in pairs)))
 
 
-def _told(options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration]) -> Comparison:
+def _told(
+    options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration], beside: Sequence[Earlier]
+) -> Comparison:
     here = opened.workbench
     lines = {
         one.name: described(here.pipeline(one.choice, observed=False).settings, _asked(one, here)) for one in wanted
     }
-    return Comparison(opened.labelled.name, _now(), lines, command_of(options))
+    lines |= {one.name: described(one.kept.setup.settings, one.kept.setup.web) for one in beside}
+    remarks = [one.remark for one in beside]
+    return Comparison(opened.labelled.name, _now(), lines, command_of(options), remarks)
 
 
 def _asked(one: Configuration, workbench: Workbench) -> str:
@@ -135,10 +163,11 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _write(options: argparse.Namespace, table: Table, told: Comparison) -> None:
+def _write(options: argparse.Namespace, table: Table, told: Comparison, beside: Sequence[Earlier]) -> None:
+    data = to_data(table) | ({"earlier": listed(beside)} if beside else {})
     wanted: tuple[tuple[Path | None, Callable[[], str]], ...] = (
         (options.csv, lambda: to_csv(table)),
-        (options.json, lambda: json.dumps(to_data(table), indent=1) + "\n"),
+        (options.json, lambda: json.dumps(data, indent=1) + "\n"),
         (options.html, lambda: render_comparison(table, told)),
     )
     for path, text in wanted:

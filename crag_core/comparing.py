@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from crag_core.batch import Controls, OnScoring, Scoring, work_through
+from crag_core.checking import unmeasured
 from crag_core.errors import CragError, Stopped
 from crag_core.measuring.outcome import Outcome, outcome_of
 from crag_core.pipeline import Pipeline
@@ -59,10 +60,13 @@ def run_set(
     workers: int = 1,
     controls: Controls | None = None,
     on_progress: OnScoring = lambda scoring: None,
+    prepare: Callable[[], None] | None = None,
 ) -> Scoring:
     """Run what the keepers do not hold yet; a question counts as done when every configuration has run it.
 
-    Each run is kept at once. Raises as `work_through` does.
+    `prepare` is called before the first one is run, and not at all where nothing is missing. Each run is kept at once,
+    but not one that broke off or whose answer could not be measured, for it would count as whole. Raises as
+    `work_through` does.
     """
     controls, grades = controls or Controls(), judged or {}
     known = [contender.keeper.load().keys() for contender in contenders]  # of rows that can be read
@@ -75,7 +79,7 @@ def run_set(
             if asked.key in keys:
                 continue
             trace = work.run(contender.pipeline, asked.question, Run(cancel=controls.cancel))
-            broken = failure_of(trace)
+            broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):
                 return broken
             if broken is None:
@@ -83,6 +87,9 @@ def run_set(
             failure = failure or broken
         return failure
 
+    if todo and prepare:
+        on_progress(Scoring(len(questions) - len(todo), len(questions)))
+        prepare()
     return work_through(
         todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.errors import BadRecord, UnknownName
+from crag_core.support import WORDS
 
 ENV_FILE = Path(".env")
 _PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
@@ -31,6 +32,11 @@ class Config:
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
     model: str = _setting(
         "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
+    )
+    support: str = _setting(
+        "CRAG_SUPPORT",
+        WORDS,
+        "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
     )
     model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, "seconds to wait for one reply of a model")
     calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time")
@@ -88,6 +94,12 @@ class Config:
             raise BadRecord(f"CRAG_AUDIT: expected on or off, found {self.audit!r}.")
         if self.log not in ("text", "json", "off"):
             raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
+        server, _, model = self.support.partition("/")
+        if self.support != WORDS and not (server in ("ollama", "openai") and model):
+            raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
+        if server == "openai" and not self.openai_url:
+            told = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
+            raise BadRecord(told, hint="Set OPENAI_BASE_URL.")
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:

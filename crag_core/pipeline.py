@@ -195,8 +195,8 @@ class Pipeline:
         return self._do(LAST, trace, run) if goes_on and not is_waiting(trace) else (trace, False)
 
     def _checked(self, trace: Trace, run: Run) -> Trace:
-        """Not to be stopped: the answer is there, and to measure it takes milliseconds."""
-        return self._do(((CHECK, check),), trace, Run(run.listener))[0]
+        """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
+        return self._do(((CHECK, lambda trace, parts, _: check(trace, parts, run)),), trace, Run(run.listener))[0]
 
     def _do(self, todo: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
         """(the trace, may the run go on)"""

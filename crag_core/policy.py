@@ -140,7 +140,8 @@ class Policy:
     contradict each other, and then a passage that answers is no less an answer for looking off topic.
     `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
     signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
-    `refine_web`: web text goes through the same strip filter as passages. `low_variance_promotes` is the option of
+    `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
+    score (or only one) is below `lower` are left out. `low_variance_promotes` is the option of
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit.
@@ -167,6 +168,7 @@ class Policy:
     fast_path: FastPath = field(default_factory=FastPath)
     strips: StripRules = field(default_factory=StripRules)
     refine_web: bool = False
+    web_on_subject: bool = False
     web_limit: int = 5
     web_query_words: int = 10
     web_seconds: float | None = None

@@ -60,11 +60,12 @@ class Piece:
 class Backing:
     """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
 
-    `pieces` are ids, best first.
+    `pieces` are ids, best first; `usage` is what it cost to find out.
     """
 
     score: float | None
     pieces: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
 class Retriever(Protocol):
@@ -145,8 +146,8 @@ class SearchPause(Protocol):
 
 
 class SupportMeter(Protocol):
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece]) -> tuple[Backing, ...]:
-        """What of the evidence stands behind each sentence of an answer, in order; raises `EvaluatorUnavailable`."""
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+        """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""
         ...
 
 

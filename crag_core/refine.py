@@ -7,9 +7,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from crag_core.figures import readable
+from crag_core.overall import effective_scores
 from crag_core.policy import Policy, StripOrder
 from crag_core.split import split
 from crag_core.types import (
+    TOPICAL,
     CorrectionKind,
     Decision,
     Excerpt,
@@ -106,16 +108,30 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     if web.outcome is not WebOutcome.USED:
         return (), ()
     strips = web.strips or ()
+    off = _off_subject(policy, web) if policy.web_on_subject else {}
+    usable = tuple(passage for passage in web.passages if passage.id not in off)
+    if off and not usable:
+        notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
     if not policy.refine_web:
-        return _whole(web.passages, strips, policy.strips.token_budget, {}, notes)
-    if unread := _unread(web.passages, strips):
+        return _whole(usable, strips, policy.strips.token_budget, off, notes)
+    if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
-        return _whole(unread, strips, policy.strips.token_budget, {}, notes)
-    verdicts = _choose(policy, strips, web.passages, _keep_scored(policy.strips.cutoff))
+        return _whole(unread, strips, policy.strips.token_budget, off, notes)
+    keep = _keep_scored(policy.strips.cutoff)
+    verdicts = _choose(policy, strips, web.passages, lambda strip: _why_discarded(strip, off) or keep(strip))
     excerpts = _excerpts(policy, verdicts, web.passages)
-    if not excerpts:
-        notes.append(f"The web answered, but {_nothing_left(policy, strips).lower()}")
+    if usable and not excerpts:
+        left = tuple(strip for strip in strips if strip.passage_id not in off)
+        notes.append(f"The web answered, but {_nothing_left(policy, left).lower()}")
     return excerpts, verdicts
+
+
+def _off_subject(policy: Policy, web: WebSearch) -> dict[str | None, str]:
+    """Why results are left out that would not have been on the subject as retrieved passages either."""
+    scores = effective_scores(policy, web.passages, web.grades, TOPICAL)
+    found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
+    low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
+    return {id_: f"its topical score {value} is below lower {limit}" for id_, (value, limit) in found if id_ in low}
 
 
 def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:

@@ -1,4 +1,4 @@
-"""Reading what language models really reply when asked for scores; pure, apart from its callers."""
+"""Reading what language models really reply when asked for scores or a verdict; pure, apart from its callers."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _START = re.compile(r"""\{\s*+["'}]|\[\s*+(?:[\[{"'\d.-]|(?:null|none|true|false
 _LIST_OF_RECORDS = re.compile(r"""(?:\{\s*+["']\w++["']\s*+:\s*+)?\[\s*+(?=\{)""")
 _COMMA = re.compile(r"\s*+,?\s*+")
 _NAME = re.compile(r"(?:document|doc|passage)?[\W_]*(\d{1,3})[\W_]*", re.IGNORECASE)
+_MOST_NAMED, _FEW = 20, 80
 _NAMED_BY = ("document", "document_number", "doc", "passage", "number", "id")
 
 
@@ -37,6 +38,15 @@ class ScoreReply:
 
     score: float | None
     reason: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class VerdictReply:
+    """`verdict` is one of those asked for, or None with the `cause`; `numbers`, from 1, are what it rests on."""
+
+    verdict: str | None
+    numbers: tuple[int, ...] = ()
     cause: str = ""
 
 
@@ -99,6 +109,27 @@ def parse_scores(text: str, count: int, scale: float = 1.0) -> tuple[ScoreReply,
     return _nobody(count, cut if broken is not None else f"expected {count} scores, found {len(records) or 'none'}")
 
 
+def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
+    """Read one of `verdicts`: in JSON, with the numbers of the `sentences` that it rests on, or a reply of that alone.
+
+    Anything unclear is None with its cause.
+    """
+    reply = without_thoughts(text)
+    if not reply:
+        return VerdictReply(None, cause=_EMPTY.cause)
+    values, broken = _values(reply)
+    found = [_verdict_of(record, verdicts) for value, _, _ in values for record in _records(value, "verdict")]
+    if found:
+        is_one = len({one.verdict for one in found}) == 1
+        return found[0] if is_one else VerdictReply(None, cause="the reply holds more than one verdict")
+    if not values and (alone := _bare_words(reply)) in verdicts:
+        return VerdictReply(alone)
+    if broken is not None:
+        return VerdictReply(None, cause="the reply was cut off, or is not JSON")
+    yes_or_no = "the reply was a yes or no, not a verdict"
+    return VerdictReply(None, cause=yes_or_no if _YES_NO.match(reply) else "the reply holds no verdict")
+
+
 def without_thoughts(text: str) -> str:
     """A reply without what the model thought aloud; some chat templates leave out the tag that opens the thought."""
     return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text[:_LONGEST])).strip()
@@ -138,6 +169,30 @@ def _agreed(found: Sequence[ScoreReply]) -> ScoreReply:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- a verdict ------------------------------------------------------------------------------------------------------
+
+
+def _verdict_of(record: dict[str, Any], verdicts: Sequence[str]) -> VerdictReply:
+    said, named = record["verdict"], record.get("sentences")
+    if not isinstance(said, str) or _bare_words(said) not in verdicts:
+        return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {', '.join(verdicts)}")
+    listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
+    numbers = filter(None, map(_number_of, listed))
+    return VerdictReply(_bare_words(said), tuple(dict.fromkeys(numbers)))
+
+
+def _number_of(named: Any) -> int | None:
+    """3 of 3, "3" and "[3]"; None of anything else."""
+    is_whole = isinstance(named, int | str) and not isinstance(named, bool) and not str(named).startswith("-")
+    match = _NAME.fullmatch(str(named)) if is_whole else None
+    return int(match.group(1)) if match else None
+
+
+def _bare_words(text: str) -> str:
+    """ "not supported" of "**NOT_SUPPORTED**."; "" of a longer text."""
+    return " ".join(re.sub(r"[\W_]+", " ", text).lower().split()) if len(text) <= _FEW else ""
 
 
 # --- many scores ----------------------------------------------------------------------------------------------------
@@ -254,12 +309,12 @@ def _decoded(text: str, start: int) -> tuple[Any, int] | None:
     return None
 
 
-def _records(value: Any) -> list[dict[str, Any]]:
-    """The records with a score in a decoded value; not those inside another such record."""
+def _records(value: Any, key: str = "score") -> list[dict[str, Any]]:
+    """The records with that key in a decoded value; not those inside another such record."""
     found = []
     todo = [value]
     for one in todo:
-        if isinstance(one, dict) and "score" in one:
+        if isinstance(one, dict) and key in one:
             found.append(one)
         elif isinstance(one, dict | list):
             todo += one.values() if isinstance(one, dict) else one

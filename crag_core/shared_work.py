@@ -1,6 +1,6 @@
 """One question under several configurations: what two of them do alike is done once, and counts for each in full.
 
-Each run is a run like any other, with a record of its own. Its retriever, evaluators, model and web search remember
+Each run is a run like any other, with a record of its own. Its retriever, evaluators, models and web search remember
 what they were asked, and give the same reply again with what it cost; its clock adds the time that the reply took then.
 So every record tells what its configuration takes alone, and nothing is paid for twice. What was stopped or has failed
 is not remembered.
@@ -17,14 +17,17 @@ from typing import Any, TypeVar
 from crag_core.judges import grades_apart, judge_of, made_by
 from crag_core.pipeline import Pipeline
 from crag_core.protocols import (
+    Backing,
     Cancel,
     Clock,
     Evaluator,
     Found,
     LanguageModel,
     Messages,
+    Piece,
     Reply,
     Retriever,
+    SupportMeter,
     WebReply,
     WebSearcher,
 )
@@ -128,6 +131,7 @@ def _shared(parts: Parts, settings: RunSettings, work: SharedWork) -> Parts:
         retriever=_SharedRetriever(parts.retriever, work, settings.embedding) if parts.retriever else None,
         model=_SharedModel(parts.model, work, settings.writer) if parts.model else None,
         searcher=_SharedSearcher(parts.searcher, work, settings.policy.web_seconds) if parts.searcher else None,
+        support=_SharedMeter(parts.support, work, settings.support) if parts.support else None,
         pause=None,  # nobody is asked twice, so nobody has to wait
     )
 
@@ -230,6 +234,15 @@ class _SharedSearcher:
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         key = ("search", self.name, query, limit)
         return self._work.once(key, lambda: self._searcher.search(query, limit, cancel), _is_answered, self._allowed)
+
+
+class _SharedMeter:
+    def __init__(self, meter: SupportMeter, work: SharedWork, identity: str) -> None:
+        self._meter, self._work, self._identity = meter, work, identity
+
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+        key = ("support", self._identity, tuple(sentences), tuple(pieces))
+        return self._work.once(key, lambda: self._meter.measure(sentences, pieces, cancel))
 
 
 def _are_final(grades: Sequence[Grade]) -> bool:

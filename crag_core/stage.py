@@ -56,7 +56,7 @@ PLACES = {
     "grade_web": ("Grade web", "web", ("grade web",)),
     "assemble": ("Assemble", "answers", ("assemble",)),
     "answer": ("Answer", "answers", ("answer",)),
-    "check": ("Check", "answers", ("check",)),
+    "check": ("Check", "answers", ("check answer",)),
 }
 """Of every stage by its id, in order: title, anchor, and the steps of the record that carry it out."""
 

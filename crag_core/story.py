@@ -10,7 +10,7 @@ from crag_core.answer import EXTRACTIVE
 from crag_core.edits import edited
 from crag_core.reroute import Missing, Reroute
 from crag_core.stage import BROKEN, PLACES, Stage, StageState, break_at, counted, stage
-from crag_core.support import Standing, standing
+from crag_core.support import WORDS, Standing, standing
 from crag_core.trace import GRADE, Trace, context_ids
 from crag_core.types import AnswerState, StepState, WebOutcome
 
@@ -143,7 +143,9 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
     found = [standing(one.score) for one in support]
     told = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
     unchecked = found.count(Standing.UNCHECKED)
-    return stage("check", StageState.TAKEN, told, f"{unchecked} could not be checked" if unchecked else "")
+    missed = [f"{unchecked} could not be checked"] if unchecked else []
+    judged = [f"judged by {trace.settings.support}"] if trace.settings.support != WORDS else []
+    return stage("check", StageState.TAKEN, told, "; ".join(missed + judged))
 
 
 _DRAFTS: dict[str, Callable[[Trace, Reroute], Stage]] = {

@@ -1,7 +1,8 @@
-"""What of the evidence stands behind each sentence of an answer, as far as its words can tell. Pure.
+"""What of the evidence stands behind each sentence of an answer, by its words or in a model's opinion. Pure.
 
-A score says how much of a sentence stands in the evidence; it proves nothing. Other words for the same thing, words put
-in another order and a fact of somebody else are beyond it; `benchmarks/support.py` measures how often each fools it.
+A score of words says how much of a sentence stands in the evidence; it proves nothing. Other words for the same thing,
+words in another order and a fact of somebody else are beyond it; `benchmarks/support.py` measures how often each fools
+it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from crag_core.claims import bare_word, claim_of, denies, facts_of, spoken, terms_of
+from crag_core.claims import bare_word, claim_of, denies, facts_of, is_quotation, spoken, stands_in, terms_of
 from crag_core.language import language_of, script_of
 from crag_core.protocols import Piece
 from crag_core.refine import decompose
 from crag_core.types import Excerpt, Strip, Support
 from crag_core.words import words
+
+WORDS = "words"
+"""The name of who measures where no language model is asked."""
 
 SUPPORTED, WEAK = 0.55, 0.35
 """From here on a sentence counts as supported; nothing in the evidence supports one that scores less than `WEAK`.
@@ -131,6 +135,13 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
     return tuple(found)
 
 
+def quoted(claim: str, cited: Collection[int], held: Held) -> tuple[str, ...]:
+    """The piece that the claim stands in word for word, one of a cited excerpt if there is; () where in none."""
+    least = 1 if is_quotation(claim) else 4
+    found = [piece for piece, said in zip(held.pieces, held.spoken, strict=True) if stands_in(claim, said, least)]
+    return tuple(piece.id for piece in sorted(found, key=lambda piece: piece.excerpt not in cited)[:1])
+
+
 def match(
     weights: Mapping[str, float],
     facts: Collection[str],
@@ -168,8 +179,13 @@ def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> 
 # --- what to say of it ----------------------------------------------------------------------------------------------
 
 
-def summed_up(support: Sequence[Support]) -> str:
-    """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it." """
+def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
+    """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it."; and who judged so, if a model did."""
+    told = _counted(support)
+    return told if by == WORDS else f"Judged by {by}: {told[:1].lower()}{told[1:]}"
+
+
+def _counted(support: Sequence[Support]) -> str:
     found = [standing(one.score) for one in support]
     supported, weak, none, unchecked = map(found.count, Standing)
     checked = len(found) - unchecked

@@ -11,6 +11,7 @@ from typing import Any
 from crag_core import records
 from crag_core.errors import BadRecord
 from crag_core.policy import Again, Policy
+from crag_core.support import WORDS
 from crag_core.types import (
     Action,
     Answer,
@@ -45,7 +46,8 @@ _READABLE = (1, 2, 3)
 class RunSettings:
     """Everything that a run depended on besides the question and the corpus.
 
-    `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`.
+    `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
+    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
     """
 
     policy: Policy
@@ -59,6 +61,7 @@ class RunSettings:
     version: str
     pinned: tuple[str, ...] = ()
     search_too: bool = False
+    support: str = WORDS
 
 
 @dataclass(frozen=True)

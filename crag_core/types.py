@@ -435,7 +435,7 @@ class StepState(StrEnum):
 class Step:
     """One entry of the record: what was done, how long it took (seconds) and what it cost.
 
-    `error` is the type of the error that a failed step ended with, as `crag_core.errors` names it.
+    `error` is the type of the error that a step failed or was skipped for, as `crag_core.errors` names it.
     """
 
     name: str

@@ -46,7 +46,7 @@ def draw_question(busy: bool, has_examples: bool) -> None:
                 draw_suggestions()
         draw_earlier(busy)
         linked.draw_sharing(busy)
-        draw_budget(state.choice())
+        draw_budget(state.choice(), state.settings().support)
 
 
 def draw_suggestions() -> None:

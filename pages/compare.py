@@ -4,7 +4,8 @@ import streamlit as st
 
 from crag_core.errors import CragError
 from ui import router, state, versus
-from ui.render_measures import draw_ended, draw_running, draw_set
+from ui.render_grading import draw_ended
+from ui.render_measures import draw_running, draw_set
 from ui.render_versus import draw_comparing, draw_configurations, draw_question, draw_runs
 from ui.running import draw_warming
 from ui.text import plain
@@ -17,7 +18,7 @@ st.title("Compare configurations", anchor=False)
 draw_warming()
 versus.take_question()
 if ended := versus.take_running():
-    draw_ended(ended)
+    draw_ended(ended, "run", "run", "It broke off")
 if problem := state.take_report():
     st.error(plain(problem), icon=":material/error:")
 busy = versus.comparing() is not None or versus.running() is not None

@@ -7,13 +7,19 @@ import streamlit as st
 from crag_core.config import Config
 from crag_core.errors import CragError
 from crag_core.llms.ollama import DEFAULT_HOST
+from crag_core.support import WORDS
 from ui import router, state
 from ui.text import counted, plain
+
+
+def judge_name(choice: str) -> str:
+    return "Comparing words, no model" if choice == WORDS else choice.replace("/", ": ", 1)
+
 
 router.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 st.markdown("They hold for this browser session. To keep them, set the environment variables below before the start.")
-now = state.settings()
+now, judges = state.settings(), state.judges()
 with st.form("settings_form"):
     host = st.text_input("Ollama answers at", now.ollama_host, placeholder=DEFAULT_HOST, max_chars=200)
     url = st.text_input(
@@ -26,6 +32,10 @@ with st.form("settings_form"):
         "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
     searxng = st.text_input("SearXNG answers at", now.searxng_url, placeholder="http://127.0.0.1:8080", max_chars=200)
+    support = st.selectbox(
+        "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
+        help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
+    )  # fmt: skip
     left, right = st.columns(2)
     timeout = left.number_input("Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout))
     top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
@@ -36,6 +46,7 @@ with st.form("settings_form"):
                 openai_url=url.strip(),
                 web_providers=providers.strip(),
                 searxng_url=searxng.strip(),
+                support=support,
                 model_timeout=float(timeout),
                 top_k=top_k,
             )

@@ -123,7 +123,8 @@ class FakeModel:
 
     def __init__(self, **replies: str | Exception | Callable[[Messages], str | Exception]) -> None:
         usual = {"rewrite": WEB_QUERY, "keywords": KEYWORDS, "rephrase": REPHRASED, "answer": ANSWER}
-        self.replies = usual | {"extract": '{"sentences": []}'} | replies
+        usual |= {"extract": '{"sentences": []}', "check": '{"verdict": "supported", "sentences": [1]}'}
+        self.replies = usual | replies
         self.asked: list[tuple[str, Messages]] = []
 
     @property
@@ -166,6 +167,7 @@ def kind_of(messages: Messages) -> str:
         "You rate": "batch",
         "You score": "list",
         "You pick": "extract",
+        "You check": "check",
         "Turn the question": "rewrite",
         "Give another query": "keywords",
         "Say the question": "rephrase",

@@ -15,8 +15,8 @@ WEB_QUERY = "harbour dues yacht"
 JUDGING = ("judge", "batch", "list")
 
 
-def judging(score: float = 0.9) -> Callable[[Sequence[Message]], Reply]:
-    """Every judge gives every passage `score`; the writer picks the first line of a passage and answers `ANSWER`."""
+def judging(score: float = 0.9, answer: str = ANSWER) -> Callable[[Sequence[Message]], Reply]:
+    """Every judge gives every passage `score`; the writer picks the first line of a passage and `answer`s."""
 
     def reply(messages: Sequence[Message]) -> Reply:
         asked = [str(message["content"]) for message in messages]
@@ -28,10 +28,11 @@ def judging(score: float = 0.9) -> Callable[[Sequence[Message]], Reply]:
             "batch": {"evaluations": [{"score": round(10 * score), "reason": "as told"}] * count},
             "list": {"scores": [score] * count},
             "extract": {"sentences": [first[1]] if first else []},
+            "check": {"verdict": "partly", "sentences": [1]},
             "rewrite": WEB_QUERY,
             "keywords": "berth fee boat",
             "rephrase": "How much is a night in the harbour?",
-            "answer": ANSWER,
+            "answer": answer,
         }
         return replies[_kind(messages)]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
+from sklearn.metrics import cohen_kappa_score, f1_score
 
-from benchmarks.measures import Estimate, macro_f1, macro_f1_estimate, ratio, share
+from benchmarks.measures import Estimate, kappa, kappa_estimate, macro_f1, macro_f1_estimate, ratio, share
 from benchmarks.routing import confusion, fit, take
 from benchmarks.sets import Question, Task
 from benchmarks.strips import find_cutoff, measure_strips
@@ -55,6 +55,20 @@ def test_macro_f1_of_more_questions_is_more_certain() -> None:
     table = np.array([[6, 2, 1], [2, 5, 2], [1, 1, 7]])
     few, many = macro_f1_estimate(table), macro_f1_estimate(table * 50)
     assert few.value == many.value and few.low < many.low < many.value < many.high < few.high
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kappa_is_that_of_scikit_learn(seed: int) -> None:
+    labels, said = np.random.default_rng(seed).integers(0, 2, (2, 40))
+    table = np.array([[np.sum((labels == one) & (said == other)) for other in (0, 1)] for one in (0, 1)])
+    assert kappa(table) == pytest.approx(cohen_kappa_score(labels, said))
+    told = kappa_estimate(table)
+    assert told.low < told.value < told.high
+
+
+def test_kappa_of_who_always_says_the_same_is_none_beyond_chance() -> None:
+    assert kappa(np.array([[0, 5], [0, 5]])) == 0.0
+    assert kappa(np.array([[0, 0], [0, 5]])) == 0.0 and kappa(np.array([[5, 0], [0, 5]])) == 1.0
 
 
 # --- thresholds -----------------------------------------------------------------------------------------------------

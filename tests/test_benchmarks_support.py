@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from benchmarks import sentences, support
+from benchmarks.agreement import Told, agreement, ask, opened
 from benchmarks.sentences import Case
+from crag_core.protocols import Backing
+from crag_core.types import Usage
+from tests.fakes import FakeModel
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
 RIGHT = "In 1994 the Ferry of Vennick was sold to Karl Baker of Bergen."
 
@@ -109,6 +115,65 @@ def test_the_whole_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     assert support.SHIPPED in rates and "5 sentences against 30:" in out and "| de " in out
     row = next(line for line in rates.splitlines() if line.startswith(f"| {sentences.WRITTEN} ") and "1.000" in line)
     assert row.count("1.000") >= 1
+
+
+def a_judged(is_right: bool, words: float, judge: float | None, home: str, took: float = 100.0) -> Told:
+    said, usage = Case(f"{home} {is_right} {words}", ("Evidence.",), is_right, home), Usage(calls=1)
+    return Told(said, Backing(words), Backing(judge, usage=usage), (1.0, took))
+
+
+def test_agreement_is_counted_on_the_sentences_that_both_judge() -> None:
+    told = [
+        a_judged(True, 0.9, 1.0, "a"),
+        a_judged(True, 0.4, 0.45, "b"),
+        a_judged(True, 0.3, None, "c", 300.0),
+        a_judged(False, 0.5, 0.0, "d"),
+        a_judged(False, 0.6, 0.0, "e"),
+    ]
+    rows = agreement({"a set": told}, "ollama/x")
+    words, judge = rows["a set: words"], rows["a set: ollama/x"]
+    assert (words["sentences"], judge["sentences"]) == ("4", "4")
+    assert (words["not read"], judge["not read"]) == ("–", "1")
+    names = ("AUROC", "right: supported", "wrong: unsupported", "kappa")
+    assert [getattr(judge[name], "value", None) for name in names] == [1.0, 0.5, 1.0, 0.5]
+    assert [getattr(words[name], "value", None) for name in names] == [0.5, 0.5, 0.0, 0.0]
+    assert (words["ms a sentence"], judge["ms a sentence"]) == ("1.0", "140.0")
+
+
+def test_where_no_reply_could_be_read_there_is_no_figure() -> None:
+    rows = agreement({"a set": [a_judged(True, 0.9, None, "a")]}, "ollama/x")
+    assert rows["a set: ollama/x"] == {"sentences": "0", "not read": "1", "ms a sentence": "100.0"}
+
+
+def test_each_sentence_is_judged_once_and_quotations_are_not_asked_about() -> None:
+    evidence = ("Dogs travel free of charge.", "Bread is dear.")
+    quoted, other = (Case(text, evidence, True, "a") for text in ("Dogs travel free of charge.", "Bread costs a lot."))
+    model = FakeModel(check='{"verdict": "not supported", "sentences": []}')
+    cases = {sentences.HALLUCINATED: [quoted, other], sentences.SAME_LENGTH: [other], sentences.NUMBER: [other]}
+    found = ask(cases, model, frozenset())
+    assert list(found) == [sentences.HALLUCINATED, sentences.SAME_LENGTH] and len(model.asked) == 1
+    assert [one.judge.score for one in found[sentences.HALLUCINATED]] == [1.0, 0.0]
+    assert found[sentences.SAME_LENGTH] == found[sentences.HALLUCINATED][1:]
+
+
+def test_a_judge_of_the_settings_is_opened_and_an_unknown_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    with opened("ollama/x") as model:
+        assert model.name == "x"
+    with pytest.raises(SystemExit, match="expected small, ollama/NAME or openai/NAME"), opened("extractive"):
+        pass
+
+
+def test_the_benchmark_with_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    write_written(tmp_path / "dev" / "sets" / "mtrag_un", 30)
+    monkeypatch.setattr(support, "DATA", tmp_path)
+    with OllamaServer(ScriptedModel(lambda messages: {"verdict": "supported", "sentences": [1]})) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        support.main(["--words-only", "--judge", f"ollama/{MODEL}", "--judged", "8"])
+        assert 0 < server.chat_calls <= 8
+    out = capsys.readouterr().out
+    told = out[out.index("## Agreement with the labels, on the other half") :]
+    assert f"| {sentences.WRITTEN}: words" in told and f"| {sentences.WRITTEN}: ollama/{MODEL}" in told
 
 
 def test_without_the_data_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -404,6 +404,20 @@ def test_cost_comes_before_the_run_and_what_was_done_after_it(
     assert re.search(r"^corrections: none; 3 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
 
 
+def test_cost_tells_of_a_model_that_judges_the_answer(
+    two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OllamaServer(ScriptedModel(judging(answer="Nobody knows the price of a yacht [1]."))) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        monkeypatch.setenv("CRAG_SUPPORT", f"ollama/{MODEL}")
+        capsys.readouterr()
+        assert main(["ask", QUESTION, "--policy", "paper", "--model", f"ollama/{MODEL}"]) == 0
+        assert heard(server) == {"answer": 1, "check": 1}
+    shown = capsys.readouterr()
+    assert ", and one a sentence of the answer that is no quotation\n" in shown.err
+    assert f"Judged by ollama/{MODEL}: " in shown.err
+
+
 def test_cost_counts_pinned_files(two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     arguments = ["ask", QUESTION, "--policy", "worst-chunk", "--model", "ollama/x", "--pin", "bread.md"]

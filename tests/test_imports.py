@@ -65,7 +65,8 @@ RINGS = {
     "history": Ring(core("history"), ("pure", "history"), None, ("streamlit", "llama_index")),
     "laboratory": Ring(core("laboratory"), ("pure", "tuning", "measuring", "laboratory")),
     "scoring": Ring(
-        core("batch", "scoring", "drafts", "shared_work", "comparing"), (*RUNNING, "tuning", "measuring", "scoring")
+        core("batch", "scoring", "drafts", "shared_work", "comparing", "warming"),
+        (*RUNNING, "tuning", "measuring", "scoring"),
     ),
     "pipeline": Ring(
         core("run", "stages", "grading", "again", "web_stages", "writing", "checking", "pipeline"), RUNNING
@@ -78,7 +79,10 @@ RINGS = {
     "build": Ring(core("build"), (*RUNNING, "config", "policies", "observers", "tuning", "measuring", *ADAPTERS)),
     "configurations": Ring(core("configurations"), (*RUNNING, "config", "policies", "build")),
     "command line": Ring(
-        core("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets", "compare_commands"),
+        core(
+            *("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets"),
+            *("compare_commands", "compare_earlier"),
+        ),
         (
             *(*RUNNING, "config", "policies", "build", "configurations", "observers"),
             *("tuning", "measuring", "scoring", "report", "command line"),

@@ -20,6 +20,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "openai_url": ("OPENAI_BASE_URL", ""),
     "openai_key": ("OPENAI_API_KEY", ""),
     "model": ("CRAG_MODEL", ""),
+    "support": ("CRAG_SUPPORT", "words"),
     "model_timeout": ("CRAG_MODEL_TIMEOUT", 180.0),
     "calls_at_once": ("CRAG_MODEL_CALLS", 2),
     "web": ("CRAG_WEB", "ask"),
@@ -46,6 +47,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "OPENAI_BASE_URL": ("http://box/v1", "http://box/v1"),
     "OPENAI_API_KEY": ("s3cret", "s3cret"),
     "CRAG_MODEL": ("ollama/llama3.2", "ollama/llama3.2"),
+    "CRAG_SUPPORT": ("ollama/llama3.2", "ollama/llama3.2"),
     "CRAG_MODEL_TIMEOUT": ("30.5", 30.5),
     "CRAG_MODEL_CALLS": ("8", 8),
     "CRAG_WEB": ("off", "off"),
@@ -127,6 +129,10 @@ def test_all_at_once() -> None:
         ("CRAG_WEB_TIMEOUT", "121", "1 to 120, found 121.0"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_WEB", "yes", "auto, ask or off, found 'yes'"),
+        ("CRAG_SUPPORT", "llama3.2", "words, ollama/NAME or openai/NAME, found 'llama3.2'"),
+        ("CRAG_SUPPORT", "extractive", "words, ollama/NAME or openai/NAME, found 'extractive'"),
+        ("CRAG_SUPPORT", "ollama/", "words, ollama/NAME or openai/NAME, found 'ollama/'"),
+        ("CRAG_SUPPORT", "WORDS", "words, ollama/NAME or openai/NAME, found 'WORDS'"),
         ("CRAG_CACHE_HOURS", "a day", "a number, found 'a day'"),
         ("CRAG_CACHE_HOURS", "0", "0.01 to 87600, found 0.0"),
         ("CRAG_AUDIT", "yes", "on or off, found 'yes'"),
@@ -172,6 +178,12 @@ def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str)
 )
 def test_values_at_the_edge_are_accepted(variable: str, text: str) -> None:
     load({variable: text})
+
+
+def test_a_model_of_a_server_that_is_not_set_cannot_check_answers() -> None:
+    with pytest.raises(BadRecord, match=r"names openai/x, and OPENAI_BASE_URL is not set\. Set OPENAI_BASE_URL\."):
+        load({"CRAG_SUPPORT": "openai/x"})
+    assert load({"CRAG_SUPPORT": "openai/org/x", "OPENAI_BASE_URL": "http://box/v1"}).support == "openai/org/x"
 
 
 # Who is asked on the web

@@ -15,13 +15,17 @@ from random import Random
 from threading import Event
 
 import pytest
+import torch
 
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.types import Passage
+from training import learning
 from training.close_ups import lessons, to_judge
 from training.encoding import encode, load_tokenizer
+from training.learning import Learner
+from training.model import open_model
 from training.options import base_folder
-from training.pairs import read_rows
+from training.pairs import Pair, read_rows
 from training.teacher_base import assemble
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +133,37 @@ def test_the_teacher_learns_and_judges_what_stands_in_the_passages(tmp_path: Pat
         assert all(any(pair.passage in text for text in told) for pair in pairs)
     assert {pair.answering for pair in lessons(rows, Random(1))} == {0.0, 1.0}
     assert None in {pair.answering for pair in to_judge(rows, Random(1))}
+
+
+def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "SAVED_AFTER", 3)
+    write_bases(tmp_path / "base", tmp_path / "teacher-base")
+    told = [Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "") for n in range(64)]
+    batches = [told[at : at + 4] for at in range(0, 64, 4)]
+    part = tmp_path / "weights.part"
+
+    def learner(tokens: int = 600) -> Learner:
+        torch.manual_seed(1)
+        return Learner(open_model(tmp_path / "base"), load_tokenizer(tmp_path / "base" / "tokenizer.json"), tokens)
+
+    whole, stopped, again = learner(), learner(), learner()
+    torch.manual_seed(1)
+    whole.go_on(batches, lambda seen, loss: None, tmp_path / "other.part")
+    torch.manual_seed(1)
+
+    def stop(seen: int, loss: float) -> None:
+        if seen > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped.go_on(batches, stop, part)
+    seen: list[int] = []
+    again.go_on(batches, lambda count, loss: seen.append(count), part)
+    assert 0 < len(seen) < len(batches) / 2, "the first batches are not learnt twice"
+    for own, other in zip(whole._model.parameters(), again._model.parameters(), strict=True):
+        assert torch.equal(own, other)
+    with pytest.raises(SystemExit, match="expected a training with 700 tokens"):
+        learner(700).go_on(batches, lambda seen, loss: None, part)
 
 
 def test_the_question_is_told_from_the_passage_as_the_base_tells_them(tmp_path: Path) -> None:

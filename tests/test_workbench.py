@@ -360,3 +360,38 @@ def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServ
     assert heard(server) == {"judge": 3, "answer": 2}
     assert trace.grades is not None and [grade.from_cache for grade in trace.grades] == [True] * 3
     assert list(home.glob("grades.sqlite*")) == []
+
+
+# --- who checks the sentences of an answer ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writing(server: OllamaServer) -> OllamaServer:
+    """Its answer claims something, in other words than the evidence."""
+    server.engine = ScriptedModel(judging(answer="It costs you fourteen pounds [1]."))
+    return server
+
+
+def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, writing: OllamaServer) -> None:
+    words = Workbench(Config(home=home, ollama_host=writing.url, cache="off"))
+    judged = words.using(replace(words.config, support=WRITER))
+    choice = replace(suited(words, "paper", "embedding"), model=WRITER)
+    first, second = (bench.pipeline(choice).run(QUESTION) for bench in (words, judged))
+    assert (first.settings.support, second.settings.support) == ("words", WRITER)
+    assert first.support is not None and first.steps[-1].usage.calls == 0
+    assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
+    assert heard(writing) == {"answer": 2, "check": 1}
+    assert words.using(words.config).pipeline(choice).run(QUESTION).settings.support == "words", "and back again"
+
+
+def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="ollama/absent"))
+    trace = workbench.pipeline(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert trace.answer is not None and trace.failure is None and trace.support is None
+    assert "does not have the model 'absent'" in trace.steps[-1].summary
+
+
+def test_quotations_need_no_judge(home: Path) -> None:
+    workbench = Workbench(Config(home=home, ollama_host="127.0.0.1:9", cache="off", support="ollama/absent"))
+    trace = workbench.pipeline(suited(workbench, "paper", "embedding")).run(QUESTION)
+    assert trace.support and {one.score for one in trace.support} == {1.0}

@@ -38,8 +38,10 @@ def main() -> None:
     tokenizer = load_tokenizer(base / "tokenizer.json")
     learner = Learner(model, tokenizer, options.tokens, PEAK_RATE, smoothing=0.0)
     pairs = _endless(read_judged(options.out / JUDGED), mixture, options.seed)
-    learner.learn(pairs, 1.0, Progress(options.tokens))
+    part = options.out / f"{FILE}.part"
+    learner.go_on(pairs, Progress(options.tokens), part)
     torch.save(model.cpu().state_dict(), options.out / FILE)
+    part.unlink(missing_ok=True)
 
 
 def _endless(judged: Sequence[Pair], mixture: Mixture, seed: int) -> Iterator[list[Pair]]:

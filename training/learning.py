@@ -1,8 +1,14 @@
-"""The training loop: tokens seen, not time, decide when it ends, so that a slower machine learns the same."""
+"""The training loop: tokens seen, not time, decide when it ends, so that a slower machine learns the same.
+
+What takes hours is saved on the way, and goes on from there to the same weights, to the bit.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
@@ -18,6 +24,8 @@ WARM_UP = 0.03
 """Share of the tokens over which the rate rises; it then falls in a line to a twentieth."""
 SMOOTHING = 0.04
 TOPICAL_WEIGHT = 0.3
+SAVED_AFTER = 50
+"""Batches from one save to the next: some minutes, on one core."""
 
 Report = Callable[[int, float], None]
 """(tokens seen, running loss)"""
@@ -40,6 +48,7 @@ class Learner:
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, weight_decay=0.01, fused=True)
         self._device = self._weights[0].device
         self._seen = 0
+        self._batches = 0
         self._loss = 0.7
 
     def learn(self, batches: Iterable[Sequence[Pair]], until: float, report: Report) -> None:
@@ -62,7 +71,48 @@ class Learner:
             self._optimizer.zero_grad(set_to_none=True)
             self._seen += int(attention.sum())
             self._loss += 0.01 * (loss.item() - self._loss)
+            self._batches += 1
             report(self._seen, self._loss)
+
+    def go_on(self, batches: Iterable[Sequence[Pair]], report: Report, part: Path) -> None:
+        """Learn to the end, from where the file `part` has it if there is one; `batches` are those of the beginning.
+
+        SystemExit: `part` is of a training with other settings.
+        """
+        if part.is_file():
+            self._load(part)
+
+        def save_and_report(seen: int, loss: float) -> None:
+            report(seen, loss)
+            if self._batches % SAVED_AFTER == 0:
+                self._save(part)
+
+        self.learn(islice(batches, self._batches, None), 1.0, save_and_report)
+
+    def _save(self, part: Path) -> None:
+        state = {
+            "made_of": self._made_of,
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "counts": [self._seen, self._batches, self._loss],
+        }
+        beside = part.with_name(f".{part.name}")
+        torch.save(state, beside)
+        os.replace(beside, part)
+
+    def _load(self, part: Path) -> None:
+        state = torch.load(part, map_location=self._device, weights_only=True)
+        if state["made_of"] != self._made_of:
+            raise SystemExit(
+                f"{part}: expected a training with {self._made_of}, found {state['made_of']}. Delete it to begin anew."
+            )
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._seen, self._batches, self._loss = state["counts"]
+
+    @property
+    def _made_of(self) -> str:
+        return f"{self._tokens} tokens, rate {self._peak_rate}, seed {torch.initial_seed()}"
 
 
 def _pace(share: float) -> float:

@@ -36,8 +36,10 @@ def main() -> None:
     pairs = lessons(read_rows(options.data / "train" / "train_en.jsonl.gz"), Random(options.seed))
     learner = Learner(model, load_tokenizer(options.base / "tokenizer.json"), options.tokens, PEAK_RATE)
     options.out.mkdir(parents=True, exist_ok=True)
-    learner.learn(_endless(pairs, options.seed), 1.0, Progress(options.tokens))
+    part = options.out / f"{FILE}.part"
+    learner.go_on(_endless(pairs, options.seed), Progress(options.tokens), part)
     torch.save(model.cpu().state_dict(), options.out / FILE)
+    part.unlink(missing_ok=True)
 
 
 def _endless(pairs: list[Pair], seed: int) -> Iterator[list[Pair]]:

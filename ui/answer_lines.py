@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from crag_core.answer import CITATION, quotable
-from crag_core.claims import is_prose
+from crag_core.claims import claim_of, is_prose
 from crag_core.edits import edited
 from crag_core.protocols import Piece
 from crag_core.reroute import Reroute
@@ -17,10 +17,12 @@ from crag_core.support import (
     LACKING,
     SUPPORTED,
     WEAK,
+    WORDS,
     Held,
     Standing,
     lacking,
     pieces_of,
+    quoted,
     standing,
     supported_elsewhere,
 )
@@ -35,6 +37,7 @@ _HINTED = 160
 _WHY_UNCHECKED = (
     "Not compared with the evidence: another language or script, code, or a sentence that claims nothing by itself."
 )
+_WHY_UNJUDGED = "Not judged: the model's reply could not be read, or it is code or claims nothing by itself."
 
 Part = tuple[str, str, str]
 """Words, where they lead to ("" for nowhere), and what is said of the link."""
@@ -66,10 +69,16 @@ class Lines:
     def held(self) -> Held:
         return Held(self.pieces)
 
-    @property
+    @cached_property
+    def judge(self) -> str:
+        """The language model that was asked what supports each sentence; "" where words were compared."""
+        by = self.trace.settings.support
+        return "" if by == WORDS else clean(by)
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether there is nothing to mark: every sentence stands in the evidence with all its words."""
-        return all(one.score == 1.0 and not self.note(one) for one in self.support)
+        return all(one.score == 1.0 and not self._is_opinion(one) and not self.note(one) for one in self.support)
 
     def note(self, one: Support) -> str:
         """What is odd about the citations of a sentence."""
@@ -101,8 +110,7 @@ class Lines:
         stands = standing(one.score)
         if self.is_plain:
             return {"parts": parts, "standing": "plain", "note": ""}
-        score = "" if one.score is None else f"{one.score:.2f}"
-        quotes = list(self._quotes(one))
+        told, quotes = self._told(one), list(self._quotes(one))
         return {
             "number": number,
             "parts": parts,
@@ -110,12 +118,25 @@ class Lines:
             "sign": SIGNS[stands],
             "word": "" if stands is Standing.SUPPORTED else str(stands),
             "spoken": f"Sentence {number}: ",
-            "after": f"{stands if stands is Standing.SUPPORTED else ''}{f', score {score}' if score else ''}; details",
-            "hint": " ".join([f"{_capital(stands)}{f', score {score}' if score else ''}.", *map(_hint, quotes[:1])]),
+            "after": f"{stands if stands is Standing.SUPPORTED else ''}{told}; details",
+            "hint": " ".join([f"{_capital(stands)}{told}.", *map(_hint, quotes[:1])]),
             "note": self.note(one),
-            "head": self._head(one, stands, score),
+            "head": self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
             "quotes": quotes,
         }
+
+    def _told(self, one: Support) -> str:
+        """What is said behind the standing: the score, or who judged so."""
+        if one.score is None:
+            return ""
+        if self.judge:
+            return f", judged by {self.judge}" if self._is_opinion(one) else ", word for word"
+        return f", score {one.score:.2f}"
+
+    def _is_opinion(self, one: Support) -> bool:
+        """A model was not asked about what stands in the evidence word for word."""
+        claim = claim_of(self.answer.text[one.start : one.end])
+        return bool(self.judge) and not (one.score == 1.0 and quoted(claim, one.cited, self.held))
 
     def _parts(self, said: str) -> Iterator[Part]:
         for at, part in enumerate(CITATION.split(said)):
@@ -151,9 +172,20 @@ class Lines:
                     "href": self.href(piece.excerpt),
                 }
 
-    def _head(self, one: Support, stands: Standing, score: str) -> str:
+    def _opinion(self, one: Support, stands: Standing, quotes: list[dict[str, str]]) -> str:
+        if stands is Standing.UNCHECKED:
+            return _WHY_UNJUDGED
+        if not self._is_opinion(one):
+            return "It stands in the evidence word for word, so no model was asked:"
+        if stands is Standing.NONE:
+            return f"Judged by {self.judge}: {stands}."
+        rest = "It rests on:" if quotes else "No sentence of the evidence was named."
+        return f"Judged by {self.judge}: {stands}. {rest}"
+
+    def _head(self, one: Support, stands: Standing) -> str:
         if stands is Standing.UNCHECKED:
             return _WHY_UNCHECKED
+        score = f"{one.score:.2f}"
         if stands is Standing.NONE:
             return f"Score {score}: less than {WEAK:.2f}, so nothing in the evidence supports this. {self._lacks(one)}"
         rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as supported. {self._lacks(one)}"

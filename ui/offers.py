@@ -9,6 +9,7 @@ from crag_core.budget import Calls, budget, calls_needed
 from crag_core.build import Choice, known_card
 from crag_core.reroute import Missing, Reroute
 from crag_core.run import WebMode
+from crag_core.support import WORDS
 from crag_core.trace import Trace
 from crag_core.types import Action, CorrectionKind, WebOutcome
 
@@ -19,15 +20,18 @@ _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 class Offer:
     """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
 
-    `calls` is what it costs in model calls, if no reply must be asked for twice.
+    `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
+    to them where a model `judges` it.
     """
 
     reasons: tuple[str, ...]
     calls: int
     searches: bool
+    judges: bool = False
 
 
-def offer(trace: Trace, routed: Reroute, choice: Choice) -> Offer:
+def offer(trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS) -> Offer:
+    """`support` is who checks the sentences of the answer."""
     needs = _needs(trace, routed, choice)
     judge = known_card(choice.evaluator)
     passages = len(routed.course.evidence)
@@ -35,6 +39,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice) -> Offer:
         reasons=tuple(needs.values()),
         calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),
         searches=Missing.WEB in needs,
+        judges=support != WORDS,
     )
 
 

@@ -10,7 +10,7 @@ from crag_core.answer import EXTRACTIVE, citations, quotable
 from crag_core.checking import CHECK
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
-from crag_core.support import Standing, summed_up
+from crag_core.support import WORDS, Standing, summed_up
 from crag_core.trace import Trace
 from crag_core.types import Action, Answer, AnswerState, Excerpt
 from ui.answer_lines import SIGNS, Lines, rank_of
@@ -31,11 +31,22 @@ _ABOUT = (
     "was measured, 83 of 100 sentences with two names swapped still counted as supported, 31 of 100 answers invented "
     "to deceive, and 16 of 100 true sentences did not."
 )
+_ABOUT_OPINIONS = (
+    "A language model was asked of each sentence whether the evidence supports it, but for those that stand there word "
+    "for word. It was not told the question, and it may be wrong. How often is not known: measure your model on "
+    "sentences that people have labelled, with benchmarks/support.py --judge."
+)
 _MARKS = {
     Standing.SUPPORTED: "supported, 0.55 or more",
     Standing.WEAK: "weakly supported, 0.35 or more",
     Standing.NONE: "nothing in the evidence supports this",
     Standing.UNCHECKED: "not checked: another language or script, code, or nothing that could be true or false",
+}
+_OPINIONS = {
+    Standing.SUPPORTED: "supported, all of it, or word for word in the evidence",
+    Standing.WEAK: "weakly supported: some of it is",
+    Standing.NONE: "nothing in the evidence supports this",
+    Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
 }
 
 
@@ -67,9 +78,9 @@ def _draw_text(lines: Lines, key: str) -> None:
     _component(
         data={
             "blocks": lines.blocks(),
-            "sum": summed_up(lines.support) if is_said else "",
-            "about": _ABOUT,
-            "marks": [(SIGNS[kind], told) for kind, told in _MARKS.items()],
+            "sum": summed_up(lines.support, lines.judge or WORDS) if is_said else "",
+            "about": _ABOUT_OPINIONS if lines.judge else _ABOUT,
+            "marks": [(SIGNS[kind], told) for kind, told in (_OPINIONS if lines.judge else _MARKS).items()],
         },
         key=key,
     )
@@ -93,7 +104,8 @@ def _draw_state(answer: Answer, action: Action) -> None:
 
 def _draw_unmeasured(trace: Trace, answer: Answer) -> None:
     if trace.support is None and answer.state is AnswerState.COMPLETE:
-        why = next((step.summary for step in trace.steps if step.name == CHECK), "not measured in this run")
+        told = (f"{step.summary} {step.hint}" for step in trace.steps if step.name == CHECK)
+        why = next(told, "not measured in this run")
         st.caption(f":material/help: What supports each sentence was {plain(why)}")
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.budget import JUDGING
 from crag_core.build import Choice
+from crag_core.support import WORDS
 from ui.offers import calls_by_action
 from ui.render_verdict import COLOURS
 from ui.text import plain
 
 
-def draw_budget(choice: Choice) -> None:
+def draw_budget(choice: Choice, support: str) -> None:
+    """`support` is who checks the sentences of the answer."""
     calls = calls_by_action(choice)
+    more = "" if support == WORDS else f", {JUDGING}"
     if not any(cost.most for cost in calls.values()):
-        st.caption(":material/receipt: No model call on any route.")
+        st.caption(f":material/receipt: No model call on any route{more}.")
         return
     told = " · ".join(
         f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {cost}" for action, cost in calls.items()
     )
     st.caption(
-        f":material/receipt: Model calls by route: {told}",
+        f":material/receipt: Model calls by route: {told}{more}",
         help="If every reply can be read; one that cannot is asked for once more. Grades from the cache cost nothing.",
     )

@@ -44,20 +44,17 @@ def _start() -> None:
         state.report(str(error))
 
 
-def draw_ended(job: Grading) -> None:
-    """What kept an ended grading from grading all; what it had graded before is kept."""
+def draw_ended(job: Grading, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
+    """What kept an ended job from doing all questions of a set; what it had done before is kept."""
     if job.bug:
         raise job.bug
     if job.error:
-        st.error(
-            f"{plain(str(job.error))} What was graded is kept; grade again to go on.", icon=":material/error:",
-            title="The grading broke off",
-        )  # fmt: skip
+        told = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
+        st.error(told, icon=":material/error:", title=title)
     elif job.scoring and job.scoring.failed:
-        st.warning(
-            f"{counted(job.scoring.failed, 'question')} could not be graded. Grade again to try them once more.",
-            icon=":material/warning:",
-        )
+        failed = counted(job.scoring.failed, "question")
+        told = f"{failed} could not be {done}. {again.capitalize()} again to try once more."
+        st.warning(told, icon=":material/warning:")
 
 
 @st.fragment(run_every=_LOOK_EVERY)

@@ -6,24 +6,26 @@ import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.errors import CragError
+from crag_core.measuring.earlier import listed
 from crag_core.measuring.measures import Unit
 from crag_core.measuring.table import Cell, Row, Table
 from crag_core.measuring.written import figure, to_csv, to_data
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
-from ui import lab, state, versus
-from ui.jobs import Grading
+from ui import compared, lab, state, versus
+from ui.compared import LETTERS, Compared
+from ui.render_earlier_results import draw_beside, draw_earlier_results
 from ui.render_grading import left_told
 from ui.render_sets import draw_sources
 from ui.text import clean, counted, plain
 
 _CSS = (Path(__file__).parent / "parts" / "versus.css").read_text("utf-8")
-_LETTERS = "ABCD"
-_COLOURS = ("#1f77b4", "#d1781e", "#7a5fc7", "#2c9a63")
+_COLOURS = ("#1f77b4", "#d1781e", "#7a5fc7", "#2c9a63", "#c2477f", "#94841f", "#3d8f9e")
 
 
 def draw_set() -> None:
@@ -36,11 +38,16 @@ def draw_set() -> None:
     if versus.running() is not None:
         draw_running()
         return
-    table = versus.table(questions)
-    if table.left_out:
-        _draw_start(labelled, questions, table)
-    if table.questions:
-        _draw_table(labelled, table)
+    earlier = compared.earlier(questions)
+    found = compared.compared(questions, compared.beside(earlier))
+    if found.missing:
+        _draw_start(labelled, questions, found.missing)
+    if found.table.questions:
+        _draw_table(labelled, found)
+    elif found.beside:
+        st.markdown("No question was run under all of these. Take away the tick of an earlier result.")
+    if earlier or found.table.questions:
+        draw_earlier_results(earlier, questions)
 
 
 def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
@@ -52,7 +59,7 @@ def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
     return labelled.questions
 
 
-def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], table: Table) -> None:
+def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         told = (
             "Every question is asked under every configuration, from retrieval to answer. What two of them do alike is "
@@ -60,7 +67,7 @@ def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], ta
         told += "done once, and what is done is kept."
         st.markdown(told, width="stretch")
         st.button(
-            f"Run {counted(table.left_out, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
+            f"Run {counted(missing, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
             icon=":material/play_arrow:", key="versus_run", disabled=versus.comparing() is not None,
         )  # fmt: skip
 
@@ -70,20 +77,6 @@ def _start(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None
         versus.start_set(labelled, questions)
     except CragError as error:
         state.report(str(error))
-
-
-def draw_ended(job: Grading) -> None:
-    """What kept an ended run of a set from running all; what it had run before is kept."""
-    if job.bug:
-        raise job.bug
-    if job.error:
-        st.error(
-            f"{plain(str(job.error))} What was run is kept; run again to go on.", icon=":material/error:",
-            title="It broke off",
-        )  # fmt: skip
-    elif job.scoring and job.scoring.failed:
-        failed = counted(job.scoring.failed, "question")
-        st.warning(f"{failed} could not be run. Run again to try once more.", icon=":material/warning:")
 
 
 @st.fragment(run_every=0.4)
@@ -117,39 +110,59 @@ def draw_running() -> None:
 # The measures
 
 
-def _draw_table(labelled: LabelledSet, table: Table) -> None:
+def _draw_table(labelled: LabelledSet, found: Compared) -> None:
+    table = found.table
     st.header("What it comes to", anchor=False)
-    st.markdown(
-        f"On {counted(len(table.questions), 'question')}, with 95 % intervals. Below a figure stands what it gains "
-        f"over **A · {plain(table.names[0])}** on the same questions, where that is certain."
-    )
+    st.markdown(_heading(found))
+    draw_beside(found)
     if len(table.names) > 1:
-        _draw_gains(table)
-    st.html(f"<style>{_CSS}</style>{table_html(table)}")
-    _draw_paths(table)
+        _draw_gains(found)
+    st.html(f"<style>{_CSS}</style>{table_html(table, found.letters)}")
+    _draw_paths(found)
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv", icon=":material/table:", key="versus_csv"
         )
         st.download_button(
-            "Figures (JSON)", json.dumps(to_data(table), indent=1), f"{name}.json", "application/json",
+            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
             icon=":material/data_object:", key="versus_json",
         )  # fmt: skip
         st.download_button(
-            "Report (HTML)", versus.page(labelled, table), f"{name}.html", "text/html", icon=":material/description:",
+            "Report (HTML)", compared.page(labelled, found), f"{name}.html", "text/html", icon=":material/description:",
             key="versus_html",
         )  # fmt: skip
 
 
-def _draw_gains(table: Table) -> None:
-    """Gains over the first configuration, of the measures that are shares."""
+def _heading(found: Compared) -> str:
+    table = found.table
+    told = f"On {counted(len(table.questions), 'question')}, with 95 % intervals."
+    if found.beside and table.left_out:
+        told = f"On the {counted(len(table.questions), 'question')} that all of them have run, with 95 % intervals."
+    if len(table.names) == len(found.beside):
+        told = f"Earlier results alone: as things are now, no question was run under all configurations. {told}"
+    if len(table.names) == 1:
+        return told
+    return (
+        f"{told} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the same "
+        "questions, where that is certain."
+    )
+
+
+def _data(found: Compared) -> dict[str, Any]:
+    return to_data(found.table) | ({"earlier": listed(found.beside)} if found.beside else {})
+
+
+def _draw_gains(found: Compared) -> None:
+    """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
+    table = found.table
     rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better and _moves(row)]
     if not rows:
         st.markdown("No share differs between them.")
         return
-    chart = go.Figure()
+    chart, now = go.Figure(), len(table.names) - len(found.beside)
     for place in range(1, len(table.names)):
+        letter, (symbol, line) = found.letters[place], ("circle", 0) if place < now else ("diamond-open", 2)
         cells = [(row, row.cells[place]) for row in rows]
         shown = [(row, cell.gain) for row, cell in cells if cell.gain]
         chart.add_trace(
@@ -163,13 +176,17 @@ def _draw_gains(table: Table) -> None:
                 },
                 mode="markers",
                 orientation="h",  # beside each other, not on each other
-                marker={"size": 10, "color": _COLOURS[place]},
-                name=f"{_LETTERS[place]} · {clean(table.names[place])}".replace("<", "‹"),
+                marker={
+                    "size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line},
+                },
+                name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
             )
         )  # fmt: skip
     chart.add_vline(0, line_width=1.5, line_color="gray")
     chart.update_yaxes(autorange="reversed", fixedrange=True)
-    chart.update_xaxes(title="percentage points over A", ticksuffix=" ", fixedrange=True, zeroline=False)
+    chart.update_xaxes(
+        title=f"percentage points over {found.letters[0]}", ticksuffix=" ", fixedrange=True, zeroline=False
+    )
     chart.update_layout(
         height=46 * len(rows) + 130, margin={"l": 8, "r": 8, "t": 40, "b": 48}, showlegend=True, scattermode="group",
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
@@ -189,11 +206,11 @@ def _axis_name(row: Row) -> str:
     return f"{row.measure.title.replace('…', 'Right route')}<br><i>{wanted}</i>"
 
 
-def table_html(table: Table) -> str:
+def table_html(table: Table, letters: str = LETTERS) -> str:
     """Every measure of every configuration; every text is escaped."""
     heads = "".join(
         f'<th scope="col">{letter} · {html.escape(clean(name))}</th>'
-        for letter, name in zip(_LETTERS, table.names, strict=False)
+        for letter, name in zip(letters, table.names, strict=False)
     )
     rows, group = [], ""
     for row in table.rows:
@@ -223,7 +240,8 @@ def _cell_html(row: Row, cell: Cell) -> str:
     return f"<td><b>{value}</b> <span>{low}–{high}</span>{gain}</td>"
 
 
-def _draw_paths(table: Table) -> None:
+def _draw_paths(found: Compared) -> None:
+    table = found.table
     st.subheader("Time and calls by route", anchor=False)
     st.dataframe(
         [
@@ -235,10 +253,11 @@ def _draw_paths(table: Table) -> None:
                 "95 in 100 within, s": path.p95.value if path.p95 else None,
                 "model calls": path.calls,
             }
-            for letter, name in zip(_LETTERS, table.names, strict=False)
+            for letter, name in zip(found.letters, table.names, strict=True)
             for path in table.paths(name)
         ],
         hide_index=True,
+        height="content",
         key="versus_paths",
         alt="Seconds and model calls by configuration and route",
     )

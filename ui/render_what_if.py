@@ -168,7 +168,8 @@ def _draw_offer(offered: Offer, routed: Reroute, on_generate: Callable[[], None]
 
 def cost(offered: Offer) -> str:
     calls = f"about {counted(offered.calls, 'model call')}" if offered.calls else "no model call"
-    return f"{calls}, 1 web search" if offered.searches else calls
+    searches = ", 1 web search" if offered.searches else ""
+    return f"{calls}{searches}{', and one call a sentence of it' if offered.judges else ''}"
 
 
 def draw_two_answers(first: tuple[Trace, Reroute], second: tuple[Trace, Reroute]) -> None:

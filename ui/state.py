@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from crag_core.answer import EXTRACTIVE
 from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
 from crag_core.errors import BadRecord, CragError
@@ -18,6 +19,7 @@ from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
 from crag_core.protocols import SearchPause
 from crag_core.run import Run, WebMode
+from crag_core.support import WORDS
 from crag_core.trace import Trace
 from crag_core.types import Edits
 from ui import playing
@@ -69,6 +71,12 @@ def warm_up() -> Indexing:
 @st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
 def look_for_models(settings: Config) -> Models:
     return shared_workbench().using(settings).models()
+
+
+def judges() -> list[str]:
+    """Who may check the sentences of answers here: words, the models that are there now, and the one that is set."""
+    there = [choice for choice in look_for_models(settings()).choices if choice != EXTRACTIVE]
+    return list(dict.fromkeys((WORDS, *there, settings().support)))
 
 
 @st.cache_data(show_spinner=False)

@@ -12,14 +12,15 @@ import streamlit as st
 from crag_core.answer import EXTRACTIVE
 from crag_core.batch import Controls, OnScoring, Scoring
 from crag_core.build import Choice, default_evaluator, known_card
-from crag_core.comparing import Contender, OutcomeKeeper, run_each, run_set
+from crag_core.comparing import Contender, run_each, run_set
 from crag_core.configurations import Configuration, choice_of, starting
-from crag_core.measuring.table import Table
+from crag_core.measuring.outcome import Outcome
+from crag_core.measuring.setup import KeptSetup
 from crag_core.policies import PLAIN
-from crag_core.report.comparison import Comparison, described, render_comparison
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
+from crag_core.warming import WarmUp
 from ui import lab, state
 from ui.jobs import Comparing, Grading
 
@@ -104,6 +105,12 @@ def name_of(choice: Choice) -> str:
     return ", ".join(told)
 
 
+@st.cache_resource(show_spinner=False)
+def warmth() -> WarmUp:
+    """Of all sessions: what one has measured is warm for the others."""
+    return WarmUp()
+
+
 # One question
 
 
@@ -123,10 +130,14 @@ def start_question(question: str) -> None:
         return
     chosen, workbench, warming = configurations(), state.workbench(), state.warm_up()
     pipelines = [workbench.pipeline(one.choice, observed=False) for one in chosen]
+    uncached = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
+    warm = warmth()
 
     def work(run: Run) -> tuple[Trace, ...]:
         while warming.is_running and not run.cancel.wait(0.1):
             pass
+        run.listener.started("loading the models")
+        warm(uncached, run.cancel)
         return run_each(question, pipelines, time.perf_counter, run)
 
     warming.start()
@@ -154,6 +165,12 @@ def live_sets() -> dict[tuple[object, ...], Grading]:
     return {}
 
 
+@st.cache_resource(show_spinner=False, max_entries=100)
+def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> dict[str, Outcome]:
+    """Read once for all sessions; another `count` of questions is another reading."""
+    return state.workbench().laboratory.outcomes(_kept).load()
+
+
 def running() -> Grading | None:
     """The work on this session's set under its configurations, if it goes on or has ended since."""
     own: Grading | None = st.session_state.get("versus_running")
@@ -167,6 +184,7 @@ def take_running() -> Grading | None:
     if job is None or job.is_running:
         return None
     st.session_state["versus_running"] = st.session_state["versus_table"] = None
+    kept_outcomes.clear()
     _forget(lambda one: one is job)
     lab.corpus.clear()  # documents may have come in meanwhile
     return job
@@ -178,7 +196,7 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
         return
     chosen, workbench, warming = configurations(), state.workbench(), state.warm_up()
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
-    created = datetime.now(UTC).isoformat(timespec="seconds")
+    created, warm = datetime.now(UTC).isoformat(timespec="seconds"), warmth()
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
         while warming.is_running and not controls.cancel.wait(0.1):
@@ -188,44 +206,14 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
             Contender(pipeline, workbench.laboratory.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
         ]
-        return run_set(questions, contenders, time.perf_counter, controls=controls, on_progress=tell)
+        return run_set(
+            questions, contenders, time.perf_counter, controls=controls, on_progress=tell,
+            prepare=lambda: warm(pipelines, controls.cancel),
+        )  # fmt: skip
 
     warming.start()
     _forget(lambda one: not one.is_running)
     st.session_state["versus_running"] = live_sets()[_key(labelled)] = Grading(work)
-
-
-def table(questions: Sequence[LabelledQuestion]) -> Table:
-    """Of the configurations of now, on the questions that all of them have run; worked out once. Raises `CragError`."""
-    chosen = configurations()
-    books = {one.name: _book(one) for one in chosen}
-    done = tuple((one, len(books[one.name].keys())) for one in chosen)
-    key = (tuple(questions), lab.corpus(str(state.settings().home)), done)
-    kept = st.session_state.get("versus_table")
-    if kept is None or kept[0] != key:
-        kept = (key, Table(questions, {name: book.load() for name, book in books.items()}))
-        st.session_state["versus_table"] = kept
-    made: Table = kept[1]
-    return made
-
-
-def page(labelled: LabelledSet, table: Table) -> str:
-    """The table as one HTML page; worked out once for each table."""
-    kept = st.session_state.get("versus_page")
-    if kept is None or kept[0] is not table:
-        workbench, created = state.workbench(), datetime.now(UTC).isoformat(timespec="seconds")
-        setups = {one.name: workbench.setup(one.choice, "-") for one in configurations()}
-        lines = {name: described(setup.settings, setup.web) for name, setup in setups.items()}
-        kept = (table, render_comparison(table, Comparison(labelled.name, created, lines)))
-        st.session_state["versus_page"] = kept
-    made: str = kept[1]
-    return made
-
-
-def _book(one: Configuration) -> OutcomeKeeper:
-    workbench = state.workbench()
-    setup = workbench.setup(one.choice, lab.corpus(str(state.settings().home)))
-    return workbench.laboratory.outcomes(setup)
 
 
 def _key(labelled: LabelledSet) -> tuple[object, ...]:

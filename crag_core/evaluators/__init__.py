@@ -6,6 +6,7 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.model_support import ModelSupport
 from crag_core.evaluators.signals import SignalsEvaluator
 from crag_core.evaluators.support import WordSupport
 from crag_core.types import EvaluatorCard
@@ -19,6 +20,7 @@ __all__ = [
     "LLMBatchEvaluator",
     "LLMEvaluator",
     "LLMListEvaluator",
+    "ModelSupport",
     "SignalsEvaluator",
     "WordSupport",
     "cards",

@@ -13,7 +13,7 @@ from crag_core.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.replies import ScoreReply
 from crag_core.types import Grade, Passage, Usage
 
-_ROOM = 18_000
+ROOM = 18_000
 """Bytes of passages in one call: some 6000 tokens in any script. A longer prompt the server cuts, and tells nobody."""
 
 Group = tuple[Passage, ...]
@@ -90,7 +90,7 @@ def _split(passages: Sequence[Passage], most: int) -> list[Group]:
         size = len(passage.text[: prompts.JUDGED_TOGETHER].encode("utf-8", "replace"))
         if not groups or len(groups[-1]) == most or size > room:
             groups.append(())
-            room = _ROOM
+            room = ROOM
         groups[-1] += (passage,)
         room -= size
     return groups

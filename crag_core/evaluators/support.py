@@ -1,7 +1,9 @@
 """How much of a sentence stands in the evidence: its words, rare ones counting most, its numbers, names and "not"s.
 
 Measured by `benchmarks/support.py`, mean AUROC over nine kinds of mistake: words alone 0.75, capped by facts 0.83. The
-trained evaluator's reading beside that gave 0.85, on no kind clearly more, and cosines 0.84; so no model is asked.
+trained evaluator's reading beside that gave 0.85, on no kind clearly more, and cosines 0.84; so no model is asked
+here; `ModelSupport` asks one, where the settings say so. Kappa of supported or not against the labels: 0.62 of right
+and hallucinated answers, 0.76 of sentences with their own passages and with others.
 """
 
 from __future__ import annotations
@@ -9,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from crag_core.claims import cited_in, claim_of, content_of, denies, facts_of, is_prose, is_quotation, stands_in
+from crag_core.claims import cited_in, claim_of, content_of, denies, facts_of, is_prose
 from crag_core.evaluators.coverage import Rarity
 from crag_core.evaluators.model_files import RARITY, parse_rarity, read_file
 from crag_core.language import language_of, script_of
-from crag_core.protocols import Backing, Piece
-from crag_core.support import LACKING, SUPPORTED, WEAK, Held, Match, match
+from crag_core.protocols import Backing, Cancel, Piece
+from crag_core.support import LACKING, SUPPORTED, WEAK, Held, Match, match, quoted
 
 MOST = 200
 """Sentences of an answer that are measured; the rest of a longer one is not."""
@@ -35,8 +37,8 @@ class WordSupport:
         self._stop_words = stop_words
         self._rarity: Rarity | None = None
 
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece]) -> tuple[Backing, ...]:
-        """One a sentence of an answer, in order."""
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+        """One a sentence of an answer, in order; it takes milliseconds, so nobody has to stop it."""
         if self._rarity is None:
             self._rarity = parse_rarity(read_file(self._folder, RARITY))
         held = Held(tuple(pieces))
@@ -46,8 +48,8 @@ class WordSupport:
 
     def _measure_one(self, sentence: str, whole: str, held: Held, rarity: Rarity) -> Backing:
         claim, cited = claim_of(sentence), cited_in(sentence)
-        if quoted := _quoted(claim, cited, held):
-            return Backing(1.0, quoted)
+        if source := quoted(claim, cited, held):
+            return Backing(1.0, source)
         content, script = content_of(claim, self._stop_words), script_of(claim)
         if not content or not is_prose(sentence) or script not in ("", *SCRIPTS):
             return Backing(None)
@@ -68,13 +70,6 @@ def _score(claim: str, found: Match, held: Held) -> float:
     """The mean of what the best piece holds and of what they hold together; capped where they lack a fact."""
     denied = denies(claim) and not any(denies(held.pieces[at].text) for at in found.places)
     return min(found.score, LACKING) if found.lacking or denied else found.score
-
-
-def _quoted(claim: str, cited: Sequence[int], held: Held) -> tuple[str, ...]:
-    """The piece that the claim stands in word for word, one of a cited excerpt if there is."""
-    least = 1 if is_quotation(claim) else 4
-    found = [piece for piece, said in zip(held.pieces, held.spoken, strict=True) if stands_in(claim, said, least)]
-    return tuple(piece.id for piece in sorted(found, key=lambda piece: piece.excerpt not in cited)[:1])
 
 
 def _is_english(content: Collection[str], rarity: Rarity) -> bool:

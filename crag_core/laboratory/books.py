@@ -9,7 +9,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -86,38 +86,32 @@ class RunBook(Generic[Facts]):
         """In place of an earlier row of the same question."""
         written = json.dumps(to_plain(facts))
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
-        with self._open(writes=True) as database, database:
+        with _open(self._path, writes=True) as database, database:
             told = json.dumps(to_plain(self.conditions))
             database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", (self._fingerprint, told))
             row = (self._fingerprint, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO scored VALUES (?, ?, ?, ?)", row)
 
-    def clear(self) -> None:
-        """Forget what was run under these conditions."""
-        if self._path.exists():
-            with self._open(writes=True) as database, database:
-                database.execute("DELETE FROM scored WHERE conditions = ?", (self._fingerprint,))
+    def clear(self, keys: Collection[str] | None = None) -> None:
+        """Forget what was run under these conditions: the questions with these keys; None: all."""
+        if not self._path.exists():
+            return
+        own = (self._fingerprint,)
+        with _open(self._path, writes=True) as database, database:
+            if keys is None:
+                database.execute("DELETE FROM scored WHERE conditions = ?", own)
+            else:
+                rows = ((self._fingerprint, key) for key in keys)
+                database.executemany("DELETE FROM scored WHERE conditions = ? AND key = ?", rows)
+            # Conditions without a row would keep their first name and day for whatever is run under them next.
+            left = "SELECT 1 FROM scored WHERE conditions = fingerprint"
+            database.execute(f"DELETE FROM conditions WHERE fingerprint = ? AND NOT EXISTS ({left})", own)
 
     def _rows(self, question: str, *values: str) -> list[tuple[Any, ...]]:
         if not self._path.exists():
             return []
-        with self._open() as database:
+        with _open(self._path) as database:
             return database.execute(question, values).fetchall()
-
-    @contextmanager
-    def _open(self, writes: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            if writes:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=BUSY_S)) as database:
-                database.execute("PRAGMA journal_mode = WAL")
-                database.executescript(_LAYOUT)
-                yield database
-        except (sqlite3.Error, OSError) as error:
-            raise ScoresUnavailable(
-                f"What was run cannot be {'kept' if writes else 'read'} in {os.fspath(self._path)} ({error}).",
-                hint="Check the disk; a damaged file can be deleted, then the sets are run again.",
-            ) from error
 
 
 class ScoreBook(RunBook[ScoredQuestion]):
@@ -125,3 +119,35 @@ class ScoreBook(RunBook[ScoredQuestion]):
 
     def __init__(self, path: Path, conditions: Conditions) -> None:
         super().__init__(path, conditions, ScoredQuestion)
+
+
+def kept_conditions(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
+    """By fingerprint, conditions under which something is kept, as they were written, and the keys of its questions.
+
+    Raises `ScoresUnavailable`.
+    """
+    if not path.exists():
+        return {}
+    with _open(path) as database:
+        told = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
+        rows = database.execute("SELECT conditions, key FROM scored").fetchall()
+    keys: dict[str, set[str]] = {}
+    for fingerprint, key in rows:
+        keys.setdefault(fingerprint, set()).add(key)
+    return {one: (told[one], frozenset(own)) for one, own in keys.items() if one in told}
+
+
+@contextmanager
+def _open(path: Path, writes: bool = False) -> Iterator[sqlite3.Connection]:
+    try:
+        if writes:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=BUSY_S)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript(_LAYOUT)
+            yield database
+    except (sqlite3.Error, OSError) as error:
+        raise ScoresUnavailable(
+            f"What was run cannot be {'kept' if writes else 'read'} in {os.fspath(path)} ({error}).",
+            hint="Check the disk; a damaged file can be deleted, then the sets are run again.",
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -9,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crag_core.errors import BadRecord, ScoresUnavailable, UnknownName
-from crag_core.laboratory.books import RunBook, ScoreBook
+from crag_core.laboratory.books import RunBook, ScoreBook, kept_conditions
 from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.setup import Setup
+from crag_core.measuring.setup import KeptSetup, Setup
+from crag_core.records import from_plain
 from crag_core.tuning.conditions import Conditions
 from crag_core.tuning.files.reading import Read, read_questions, write_questions
 from crag_core.tuning.labelled import LabelledSet
@@ -64,8 +66,18 @@ class Laboratory:
     def scores(self, conditions: Conditions) -> ScoreBook:
         return ScoreBook(self._folder / SCORES, conditions)
 
-    def outcomes(self, setup: Setup) -> RunBook[Outcome]:
+    def outcomes(self, setup: Setup | KeptSetup) -> RunBook[Outcome]:
         return RunBook(self._folder / OUTCOMES, setup, Outcome)
+
+    def setups(self) -> tuple[KeptSetup, ...]:
+        """Those that outcomes are kept under, the newest first; one that this version cannot read is left out."""
+        found = []
+        for fingerprint, (told, keys) in kept_conditions(self._folder / OUTCOMES).items():
+            try:
+                found.append(KeptSetup(from_plain(Setup, json.loads(told), "setup"), fingerprint, keys))
+            except (BadRecord, ValueError, RecursionError):
+                continue
+        return tuple(sorted(found, key=lambda one: one.setup.created, reverse=True))
 
     def _path(self, kind: str, name: str, ending: str) -> Path:
         if not _NAME.fullmatch(name):

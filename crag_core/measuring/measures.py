@@ -195,8 +195,13 @@ _ANSWERS = (
     ),
     Measure(
         "answered_unanswerable", "Answered although unanswerable", Group.ANSWERS, Unit.SHARE, -1,
-        "questions that the documents do not answer, and that got one",
-        lambda asked, found: _unanswerable(asked, found.is_answered),
+        "questions that the documents do not answer, and that got an answer without a known one in it",
+        lambda asked, found: _unanswerable(asked, found.is_answered and not found.contains),
+    ),
+    Measure(
+        "answered_elsewhere", "Known answer, not from the documents", Group.ANSWERS, Unit.SHARE, 1,
+        "known answers in answers, of questions with known answers that the documents do not answer: from the web",
+        lambda asked, found: _unanswerable(asked, found.contains),
     ),
 )  # fmt: skip
 

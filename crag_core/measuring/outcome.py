@@ -76,7 +76,6 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     is_answered = answer is not None and answer.state is AnswerState.COMPLETE
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
-    answers = asked.answers if asked.expected.is_answerable else ()
     standings = [standing(one.score) for one in trace.support or ()]
     retrieved = trace.passages or ()
     return Outcome(
@@ -90,9 +89,9 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
         score_before=_best(trace, retrieved),
         score_after=_best(trace, (excerpt.passage for excerpt in excerpts)),
         is_answered=is_answered,
-        exact=_compared(exact, text, answers),
-        f1=_compared(token_f1, text, answers),
-        contains=_compared(contains, text, answers),
+        exact=_compared(exact, text, asked.answers),
+        f1=_compared(token_f1, text, asked.answers),
+        contains=_compared(contains, text, asked.answers),
         sentences=sum(one is not Standing.UNCHECKED for one in standings),
         grounded=standings.count(Standing.SUPPORTED),
         ungrounded=standings.count(Standing.NONE),

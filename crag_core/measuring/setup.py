@@ -1,4 +1,4 @@
-"""Under what a set was run: all that an answer depends on besides the question."""
+"""Under what a set was run: all that an answer depends on besides the question; and what is kept under it."""
 
 from __future__ import annotations
 
@@ -22,3 +22,20 @@ class Setup:
     @property
     def fingerprint(self) -> str:
         return records.fingerprint((self.settings, self.corpus, self.web))
+
+
+@dataclass(frozen=True)
+class KeptSetup:
+    """A setup that outcomes are kept under, with the `keys` of their questions.
+
+    `fingerprint` is the one of then: a version that knows other settings gives the same `setup` another one.
+    """
+
+    setup: Setup
+    fingerprint: str
+    keys: frozenset[str]
+
+    @property
+    def id(self) -> str:
+        """Short, for people to name it by."""
+        return self.fingerprint[:8]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,6 +70,11 @@ class Table:
         )
         self.left_out = len(questions) - len(self.questions)
         self._found = {name: [found[asked.key] for asked in self.questions] for name, found in results.items()}
+
+    def among(self, wanted: Callable[[LabelledQuestion], bool]) -> Table:
+        """Some of the questions by themselves."""
+        questions = [asked for asked in self.questions if wanted(asked)]
+        return Table(questions, {name: {one.key: one for one in found} for name, found in self._found.items()})
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

@@ -10,11 +10,15 @@ from crag_core.answer import CITATION, EXTRACTIVE, citations
 from crag_core.report.shown import Name, Shown, name_of
 from crag_core.report.text import shortened
 from crag_core.reroute import Missing
-from crag_core.support import Standing, standing
+from crag_core.support import WORDS, Standing, standing
 from crag_core.types import Action, Answer, AnswerState, Support, WebOutcome
 
 _QUOTED = 150
 _MARKS = {Standing.SUPPORTED: "✓", Standing.WEAK: "~", Standing.NONE: "✗", Standing.UNCHECKED: "not checked"}
+_BY_WORDS = (
+    "What supports each sentence, as far as words can tell: a score says how much of the sentence stands in the "
+    "evidence, and proves nothing."
+)
 _STATES = {
     AnswerState.STOPPED: "The answer was stopped; this is what was written until then.",
     AnswerState.FAILED: "The answer broke off here; this is what was written until then.",
@@ -60,12 +64,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Told:
-    """`why_not` says why there is no answer; `notes` what is to be known of the one that there is."""
+    """`why_not` says why there is no answer; `notes` what is to be known of the one that there is.
+
+    `about` says how it was found out what supports each sentence.
+    """
 
     sentences: tuple[Sentence, ...]
     sources: tuple[Source, ...]
     why_not: str
     notes: tuple[str, ...]
+    about: str = ""
 
     @property
     def measured(self) -> tuple[Sentence, ...]:
@@ -80,7 +88,7 @@ def answer_of(shown: Shown) -> Told:
         return Told((), sources, _why_none(shown), ())
     if answer.state is AnswerState.CANNOT_ANSWER:
         return Told((), sources, answer.message or "This cannot be answered from the evidence.", ())
-    return Told(tuple(_sentences(shown, answer)), sources, "", tuple(_notes(shown, answer)))
+    return Told(tuple(_sentences(shown, answer)), sources, "", tuple(_notes(shown, answer)), _about(shown))
 
 
 def _why_none(shown: Shown) -> str:
@@ -114,6 +122,16 @@ def _notes(shown: Shown, answer: Answer) -> Iterator[str]:
         yield "Which evidence supports which sentence was not measured in this run."
 
 
+def _about(shown: Shown) -> str:
+    by = shown.trace.settings.support
+    if by == WORDS:
+        return _BY_WORDS
+    return (
+        f"What supports each sentence, as judged by the language model {by}, which may be wrong. It was not asked "
+        "about a sentence that stands in the evidence word for word."
+    )
+
+
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +150,8 @@ def _sentences(shown: Shown, answer: Answer) -> Iterator[Sentence]:
 def _sentence(shown: Shown, text: str, number: int, support: Support) -> Sentence:
     pieces = tuple(link for piece in support.pieces if (link := _piece(shown, piece)))
     stands = standing(support.score)
-    score = "" if support.score is None else f" {support.score:.2f}"
+    is_scored = support.score is not None and shown.trace.settings.support == WORDS
+    score = f" {support.score:.2f}" if is_scored else ""
     return Sentence(
         words=_linked(shown, text),
         number=number,

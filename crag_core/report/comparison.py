@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crag_core.answer import EXTRACTIVE
@@ -12,6 +12,7 @@ from crag_core.report import comparison_findings, comparison_pictures, compariso
 from crag_core.report.text import counted
 from crag_core.report.threshold_rates import LABELS
 from crag_core.report.verdict import MEANINGS, Figure
+from crag_core.support import WORDS
 from crag_core.trace import RunSettings
 from crag_core.tuning.labelled import Expected
 from crag_core.types import Action
@@ -21,13 +22,15 @@ from crag_core.types import Action
 class Comparison:
     """What a page needs beside the table: `labelled` is the name of the set, `created` a time of day.
 
-    `configurations` has a line for each by name, `command` makes the page again; "" where there is none.
+    `configurations` has a line for each by name, `command` makes the page again; "" where there is none. `remarks` tell
+    what else must be known, such as that one of them is an earlier result.
     """
 
     labelled: str
     created: str
     configurations: Mapping[str, str]
     command: str = ""
+    remarks: Sequence[str] = ()
 
 
 def render_comparison(table: Table, told: Comparison) -> str:
@@ -72,7 +75,8 @@ def described(made: RunSettings, searched: str = "") -> str:
     else:
         parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.strips.cutoff:.3f}")
     web = f"web searched through {searched}" if searched else "web search off"
-    return "; ".join((*parts, answers, web, counted(made.top_k, "passage") + " a question"))
+    checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
+    return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "passage") + " a question"))
 
 
 def _headline(table: Table) -> tuple[Figure, ...]:

@@ -21,7 +21,7 @@ from crag_core.report.text import counted
 from crag_core.tuning.intervals import Estimate
 
 _POINTS = {
-    "answered_unanswerable": "Questions that the documents do not answer, and that got an answer all the same",
+    "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",
     "abstained_answerable": "Questions that the documents answer, and that got no answer",
     "contains": "Questions with a known answer that stands in the answer given",
     "irrelevant_before": "Share of the text found that has nothing to do with the question",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crag_core.report.shown import Shown
 from crag_core.report.text import duration, moment
 from crag_core.reroute import Missing
+from crag_core.support import WORDS
 from crag_core.types import CorrectionKind, EvaluatorCard, Step, WebOutcome, WebSearch
 
 
@@ -70,6 +71,7 @@ def settings_of(shown: Shown) -> tuple[tuple[str, str], ...]:
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
         "Answer by": own.writer,
+        "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
         "Passages asked for": str(own.top_k),
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 _EMBEDDED_AT_ONCE = 32
+_TIDIED_AFTER = 50
 _log = logging.getLogger(__name__)
 
 
@@ -39,8 +40,10 @@ class Indexer:
         files = list(documents)
         with explain_faults(self._table.folder):
             self._table.open()
-        done = []
+        done: list[Ingested] = []
         for position, (name, content) in enumerate(files, 1):
+            if done and not len(done) % _TIDIED_AFTER:
+                self._tidy()  # each document is a small file of its own, and all of them are looked through for names
             progress = Progress(name, position, len(files))
             report(progress)
             try:

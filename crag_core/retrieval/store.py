@@ -149,7 +149,8 @@ class PassageStore:
             table = self._table.open()
             if table is None:
                 return []
-            query = table.search(text, query_type="fts", fts_columns="text")
+            # A text in quotes would be looked for as a phrase, which the index cannot do.
+            query = table.search(text.replace('"', " "), query_type="fts", fts_columns="text")
             rows = query.select({**_PASSAGE, "_score": "_score"}).limit(limit).to_arrow().to_pylist()
             return [_to_hit(row, row["_score"]) for row in rows]
 

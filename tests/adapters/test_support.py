@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -17,6 +18,7 @@ from crag_core.support import LACKING, SUPPORTED, WEAK, Standing, standing
 
 STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
 METER = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
+NEVER = Event()
 
 ENGLISH = (
     Piece("p1#0", "# Timetable\n\nThe ferry to Vennick leaves at nine in the morning from pier 3.", 1),
@@ -33,7 +35,7 @@ ARABIC = (Piece("a1#0", "تسافر الكلاب مجانا إذا كانت مق
 
 
 def measured(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Backing:
-    (found,) = METER.measure([sentence], pieces)
+    (found,) = METER.measure([sentence], pieces, NEVER)
     return found
 
 
@@ -164,7 +166,7 @@ def test_an_answer_in_the_language_of_its_evidence_is_measured(
 
 def test_a_short_sentence_is_in_the_language_of_the_answer() -> None:
     both = ["Hunde fahren mit, wenn sie an der Leine geführt werden, und zwar auf dem Deck.", "Katzen per Transport."]
-    assert METER.measure(both, ENGLISH)[1] == Backing(None)
+    assert METER.measure(both, ENGLISH, NEVER)[1] == Backing(None)
 
 
 def test_one_german_piece_among_english_ones_does_not_hide_what_is_unsupported() -> None:
@@ -175,7 +177,7 @@ def test_one_german_piece_among_english_ones_does_not_hide_what_is_unsupported()
 
 def test_without_evidence_nothing_is_supported() -> None:
     assert measured("Dogs travel free.", ()) == Backing(0.0)
-    assert METER.measure([], ENGLISH) == ()
+    assert METER.measure([], ENGLISH, NEVER) == ()
 
 
 # --- size, and files --------------------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def test_of_a_very_long_answer_the_first_sentences_are_measured() -> None:
     text = "The ferry to Vennick leaves at nine in the morning. " * 2000
     said = [text[start:end] for start, end in sentences(text)]
     start = time.process_time()
-    found = METER.measure(said, ENGLISH * 10)
+    found = METER.measure(said, ENGLISH * 10, NEVER)
     assert time.process_time() - start < 5
     assert [one.score for one in found] == [1.0] * MOST + [None] * (2000 - MOST)
 
@@ -195,16 +197,16 @@ def test_a_hostile_answer_takes_no_longer() -> None:
         text = sign * (100_000 // len(sign))
         said = [text[start:end] for start, end in sentences(text)]
         start = time.process_time()
-        METER.measure(said, ENGLISH)
+        METER.measure(said, ENGLISH, NEVER)
         assert time.process_time() - start < 5
 
 
 def test_missing_and_broken_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(EvaluatorUnavailable, match=r"expected its file rarity\.json"):
-        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH)
+        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH, NEVER)
     (tmp_path / "rarity.json").write_text("[]")
     with pytest.raises(EvaluatorUnavailable, match="expected a number of documents"):
-        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH)
+        WordSupport(tmp_path, STOP_WORDS).measure(["Dogs."], ENGLISH, NEVER)
 
 
 def test_building_reads_nothing(tmp_path: Path) -> None:

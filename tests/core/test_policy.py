@@ -134,11 +134,12 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert of.strips.top is None
 
 
-def test_two_signals_do_what_paper_does_but_for_the_way_to_decide() -> None:
+def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_web_results_off_the_subject() -> None:
     paper, ours = policy_file("paper"), policy_file("two-signal")
+    assert ours.web_on_subject and not paper.web_on_subject
     told = {name: getattr(paper, name) for name in ("name", "title", "summary", "source", "evaluator", "presets")}
     thresholds = {"lower": paper.lower, "upper": paper.upper, "strips": replace(ours.strips, cutoff=0.0)}
-    alike = replace(ours, aggregation=Aggregation.BEST, **told, **thresholds)
+    alike = replace(ours, aggregation=Aggregation.BEST, web_on_subject=False, **told, **thresholds)
     assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 

@@ -31,6 +31,8 @@ def test_no_text_can_close_or_open_the_evidence(tag: str) -> None:
         prompts.extract("Why?", hostile),
         prompts.judge_batch("Why?", [hostile]),
         prompts.judge_list("Why?", [hostile]),
+        prompts.check(hostile, ["Text"]),
+        prompts.check("It is so.", [hostile]),
         prompts.answer("Why?", (Excerpt(passage("p1"), hostile),)),
         prompts.answer("Why?", (Excerpt(web_page("w1", "Text"), hostile),)),
         prompts.answer("Why?", (Excerpt(replace(web_page("w1", "Text"), source=hostile), "Text"),)),
@@ -66,6 +68,7 @@ def test_every_prompt_begins_in_its_own_way() -> None:
         "batch": prompts.judge_batch("Why?", ["Text"]),
         "list": prompts.judge_list("Why?", ["Text"]),
         "extract": prompts.extract("Why?", "Text"),
+        "check": prompts.check("It is so.", ["Text"]),
         "rewrite": prompts.rewrite("Why?", 10),
         "keywords": prompts.keywords("Why?", ["why"], 10),
         "rephrase": prompts.rephrase("Why?"),
@@ -83,6 +86,14 @@ def test_documents_judged_together_are_numbered_and_cut_to_800_characters(
     documents = [f"Document {n}:\n<evidence>\n{text}\n</evidence>" for n, text in enumerate(shown, start=1)]
     assert user(messages) == "\n\n".join(["Question: What does it cost?", *documents])
     assert "3 documents" in messages[0][1]
+
+
+def test_a_statement_stands_on_one_line_behind_its_numbered_evidence() -> None:
+    messages = prompts.check("Dogs travel free.\n\n[3] <evidence>", ["a" * 2001, "Two."])
+    shown = [f"[1] <evidence>\n{'a' * 2000}\n</evidence>", "[2] <evidence>\nTwo.\n</evidence>"]
+    assert user(messages) == "\n\n".join([*shown, "Statement: Dogs travel free. [3] ‹evidence>"])
+    assert all(f"{verdict}: " in messages[0][1] for verdict in prompts.VERDICTS)
+    assert prompts.CHECK_SCHEMA["properties"]["verdict"]["enum"] == list(prompts.VERDICTS)
 
 
 def test_schemas_ask_for_exactly_as_many_entries_as_there_are_documents() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,14 @@ from crag_core.decide import decide
 from crag_core.policy import Loop, Policy, StripOrder, StripRules
 from crag_core.refine import as_passage, decompose, recompose
 from crag_core.types import (
+    ANSWERING,
+    TOPICAL,
     Action,
     Correction,
     CorrectionKind,
     Decision,
     Extraction,
+    Grade,
     Handling,
     Knowledge,
     Passage,
@@ -494,3 +498,75 @@ def test_elsewhere_a_fruitless_search_leaves_nothing(name: str) -> None:
 @pytest.mark.parametrize("handling", list(Handling))
 def test_nothing_retrieved_leaves_nothing(handling: Handling) -> None:
     assert recompose(refining(), ruling(Action.INCORRECT, handling), (), (), (), None) == Knowledge((), (), ())
+
+
+# --- web results off the subject ------------------------------------------------------------------------------------
+
+ON = web_page("on", "Fares rose in May. A day ticket costs nine pounds.")
+OFF = web_page("off", "Hats are back. Buy our hats!")
+PAGES = (ON, OFF)
+Given = tuple[float, float] | float | None
+SAID = (
+    *strips_of(ON, ("Fares rose in May.", 0.2), ("A day ticket costs nine pounds.", 0.9)),
+    *strips_of(OFF, ("Hats are back.", 0.3), ("Buy our hats!", 0.9)),
+)
+
+
+def of_the_web(on: Given, off: Given, of: Policy | None = None, **fields: Any) -> Knowledge:
+    """Two results with these signals, under a policy with lower 0.40 and the cut-off 0.25."""
+    grades = [_graded(page.id, signals) for page, signals in zip(PAGES, (on, off), strict=True)]
+    web = replace(searched(*PAGES, strips=SAID), **{"grades": tuple(grades)} | fields)
+    strict = of or replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.25))
+    return recompose(strict, INCORRECT, FOUND, STRIPS, None, web)
+
+
+def _graded(id_: str, signals: Given) -> Grade:
+    if not isinstance(signals, tuple):
+        return Grade(id_, signals)
+    answering, topical = signals
+    return Grade(id_, (answering + topical) / 2, parts=((ANSWERING, answering), (TOPICAL, topical)))
+
+
+def test_a_web_result_off_the_subject_is_left_out_whatever_its_sentences_score() -> None:
+    knowledge = of_the_web((0.1, 0.4), (0.9, 0.3999))
+    assert texts(knowledge) == ["A day ticket costs nine pounds."]
+    why = "its passage was discarded: its topical score 0.3999 is below lower 0.4000"
+    assert {text: reason for text, reason in struck(knowledge.verdicts).items() if "hats" in text.lower()} == {
+        "Hats are back.": why,
+        "Buy our hats!": why,
+    }
+    assert knowledge.notes == ()
+
+
+def test_where_none_is_on_the_subject_nothing_is_left_and_it_says_so() -> None:
+    knowledge = of_the_web((0.1, 0.1), (0.2, 0.3))
+    assert knowledge.excerpts == ()
+    assert knowledge.notes == ("The web answered, but none of its 2 results is on the subject.",)
+
+
+def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() -> None:
+    strict = replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.95))
+    knowledge = of_the_web((0.1, 0.9), (0.1, 0.1), strict)
+    assert knowledge.notes == (
+        "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
+    ), "the best of those that could have been kept"
+
+
+def test_an_ungraded_result_is_not_off_the_subject() -> None:
+    assert len(of_the_web(None, None).excerpts) == 2
+    assert len(of_the_web((0.1, 0.9), (0.1, 0.1), grades=None).excerpts) == 2
+
+
+def test_one_score_counts_as_the_topical_one() -> None:
+    assert texts(of_the_web(0.4, 0.39)) == ["A day ticket costs nine pounds."]
+
+
+def test_results_that_go_in_whole_are_left_out_too() -> None:
+    loose = replace(policy("two-signal"), web_on_subject=True, refine_web=False)
+    assert texts(of_the_web((0.1, 0.9), (0.9, 0.1), loose)) == [ON.text]
+
+
+def test_lower_moves_what_is_on_the_subject() -> None:
+    strict = replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.25))
+    low, high = (of_the_web((0.5, 0.5), (0.2, 0.3), strict.with_thresholds(lower=at)) for at in (0.3, 0.6))
+    assert len(low.excerpts) == 2 and high.excerpts == ()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.replies import parse_score, parse_scores
+from crag_core.prompts import VERDICTS
+from crag_core.replies import parse_score, parse_scores, parse_verdict
 
 
 @pytest.mark.parametrize(
@@ -355,3 +356,63 @@ def test_any_reply_gives_each_document_a_score_in_range_or_a_cause(reply: str, c
 def test_a_list_as_asked_is_always_read(scores: list[float], is_bare: bool) -> None:
     entries = scores if is_bare else [{"score": score, "reason": "says [1, 1], {2}"} for score in scores]
     assert scores_in(json.dumps({"entries": entries}), len(scores)) == tuple(scores)
+
+
+# --- a verdict ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict", "numbers"),
+    [
+        ('{"verdict": "supported", "sentences": [2, 1]}', "supported", (2, 1)),
+        ('{"verdict": "not supported", "sentences": []}', "not supported", ()),
+        ('```json\n{"verdict": "partly", "sentences": [3]}\n```', "partly", (3,)),
+        ('<think>{"verdict": "supported"}? No.</think>{"verdict": "partly", "sentences": [1]}', "partly", (1,)),
+        ("{'verdict': 'Not_Supported.', 'sentences': ['[4]', 'document 5']}", "not supported", (4, 5)),
+        ('{"verdict": "SUPPORTED"}', "supported", ()),
+        ('{"verdict": "supported", "sentences": 2}', "supported", (2,)),
+        ('{"verdict": "partly", "sentences": [1, 1, 0, -3, 2.5, true, null, "x", 1e309, [7], 9999]}', "partly", (1,)),
+        ('{"verdict": "supported", "sentences": {"1": 2}}', "supported", ()),
+        ('{"answer": {"verdict": "supported", "sentences": [1]}}', "supported", (1,)),
+        ('{"verdict": "supported", "sentences": [1]}\n{"verdict": "supported", "sentences": [2]}', "supported", (1,)),
+        ("Supported.", "supported", ()),
+        ("**not supported**", "not supported", ()),
+    ],
+)
+def test_a_verdict_is_read_with_what_it_rests_on(reply: str, verdict: str, numbers: tuple[int, ...]) -> None:
+    told = parse_verdict(reply, VERDICTS)
+    assert (told.verdict, told.numbers, told.cause) == (verdict, numbers, "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        ("", "empty"),
+        ("<think>supported", "empty"),
+        ("Yes.", "a yes or no"),
+        ("No, it is not supported.", "a yes or no"),
+        ("The statement is supported.", "no verdict"),
+        ("I cannot judge this.", "no verdict"),
+        ('{"score": 1}', "no verdict"),
+        ('{"verdict": "mostly"}', "'mostly' is none of: supported, partly, not supported"),
+        ('{"verdict": "supported, but not by [2]"}', "is none of"),
+        ('{"verdict": true}', "is none of"),
+        ('{"verdict": ["supported"]}', "is none of"),
+        ('{"verdict": "' + "supported" + " " * 500 + '"}', "is none of"),
+        ('{"verdict": "supp', "cut off"),
+        ('{"verdict": "supported", "sentences": [1', "cut off"),
+        ('{"verdict": "partly"} or {"verdict": "supported"}', "more than one verdict"),
+        ('{"verdict": "partly"} or {"verdict": "maybe"}', "more than one verdict"),
+        ('{"a":' * 5000, "cut off"),
+        (f"supported{' ' * 500}, not at all", "no verdict"),
+    ],
+)
+def test_an_unclear_verdict_is_none_with_its_cause(reply: str, cause: str) -> None:
+    told = parse_verdict(reply, VERDICTS)
+    assert (told.verdict, told.numbers) == (None, ()) and cause in told.cause
+
+
+@given(st.text(max_size=300))
+def test_no_reply_breaks_the_reading_of_verdicts(reply: str) -> None:
+    told = parse_verdict(reply, VERDICTS)
+    assert (told.verdict is None) == bool(told.cause)

@@ -16,7 +16,7 @@ from crag_core.run import Listener, Run, WebMode
 from crag_core.stage import PLACES
 from crag_core.story import Stage, StageState, Story, story
 from crag_core.trace import Trace
-from crag_core.types import Action, Edits, Engine, Grade, Passage, Step, Support, WebOutcome
+from crag_core.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
 from crag_core.websearch.cooldown import Cooldown
 from tests.core import builders
 from tests.core.builders import POLICIES, policy
@@ -337,6 +337,11 @@ def test_the_check_is_told_only_where_the_record_holds_it() -> None:
     checked = replace(trace, support=(Support(0, 5, 0.9, ("p1#0",)), Support(6, 9, 0.2), Support(9, 9, None)))
     check = told(checked).stage("check")
     assert (check.headline, check.detail) == ("1 of 3 sentences supported", "1 could not be checked")
+    judged = replace(checked, settings=replace(trace.settings, support="ollama/judge"))
+    cost = Step("check answer", "", seconds=2.0, usage=Usage(3))
+    check = told(replace(judged, steps=(*trace.steps, cost))).stage("check")
+    assert check.detail == "1 could not be checked; judged by ollama/judge"
+    assert (check.calls, check.seconds) == (3, 2.0)
     moved = told(checked, trace.settings.policy.with_thresholds(0.95, 0.99))
     assert moved.stage("check").state is WOULD_BE
     assert [stage.id for stage in told(replace(checked, support=None)).stages] == list(STAGES)

@@ -112,6 +112,7 @@ def test_a_run_of_version_0_1_0_is_still_read() -> None:
         None,
     )
     assert [grade.score for grade in run.grades or ()] == [0.5, None, 0.1]
+    assert "support" not in old["settings"] and run.settings.support == "words"
     assert Trace.from_json(run.to_json()) == run
 
 

@@ -17,6 +17,7 @@ import pytest
 from crag_core.batch import FAILURES, Controls, Scoring
 from crag_core.comparing import Contender, run_each, run_set
 from crag_core.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
+from crag_core.evaluators import ModelSupport
 from crag_core.laboratory import RunBook
 from crag_core.measuring.outcome import Outcome
 from crag_core.measuring.setup import Setup
@@ -283,6 +284,38 @@ def test_a_model_that_is_away_ends_it_after_a_few_questions_and_says_why(pipelin
     broken = field.books[0] if pipeline == "plain" else field.books[1]
     assert not broken.rows and FAILURES <= len(other.rows) <= 2 * FAILURES, "what did work is kept"
     assert controls.cancel.is_set()
+
+
+def with_judge(field: Field, judge: FakeModel) -> Field:
+    """An answer that is no quotation, judged by a model."""
+    for name in ("plain", "paper"):
+        pipeline: Pipeline = getattr(field, name)
+        parts = {"model": FakeModel(answer="By nine."), "support": ModelSupport(judge, frozenset())}
+        setattr(field, name, field.bench.under(parts=parts, policy=pipeline.settings.policy, support="ollama/judge"))
+    return field
+
+
+def test_an_answer_that_could_not_be_judged_is_not_kept_as_if_it_were_whole() -> None:
+    judge = FakeModel(check=ModelUnavailable("The judge is away.", hint="Start it."))
+    field = with_judge(Field(), judge)
+    with pytest.raises(ModelUnavailable, match=r"not measured: The judge is away\. Start it\."):
+        field.run(questions(5))
+    assert [len(book.rows) for book in field.books] == [0, 0]
+    judge.replies["check"] = '{"verdict": "supported", "sentences": []}'
+    assert field.run(questions(5)).done == 5
+    assert all(facts.grounded == 1 for book in field.books for facts in book.load().values())
+
+
+def test_a_stop_while_an_answer_is_judged_keeps_nothing_of_its_run() -> None:
+    controls = Controls()
+
+    def judging(messages: Messages) -> Exception:
+        controls.cancel.set()
+        return Stopped("Stopped by you.")
+
+    field = with_judge(Field(), FakeModel(check=judging))
+    assert field.run(questions(5), controls).failed == 0
+    assert [len(book.rows) for book in field.books] == [0, 0]
 
 
 def test_failures_that_are_not_in_a_row_do_not_end_it() -> None:

@@ -323,7 +323,8 @@ def test_every_path_of_a_judged_policy_makes_these_calls_as_foretold(
 def test_every_path_of_a_policy_without_a_judge_makes_these_calls_as_foretold(
     policy: str, action: Action, calls: dict[str, int]
 ) -> None:
-    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
+    # No result of the web would reach a lower of 1 either, and without evidence no answer is written.
+    chosen = replace(find_policy(policy), web_on_subject=False).with_thresholds(*THRESHOLDS[action])
     _, pipeline = judged(chosen, model := FakeModel())
     trace = pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is action
@@ -374,7 +375,7 @@ def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, 
 @pytest.mark.parametrize("policy", ["paper", "heuristic", "signals", "two-signal"])
 @pytest.mark.parametrize("action", Action)
 def test_without_a_model_no_path_of_a_policy_without_a_judge_costs_a_call(policy: str, action: Action) -> None:
-    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
+    chosen = replace(find_policy(policy), web_on_subject=False).with_thresholds(*THRESHOLDS[action])
     evaluator = JUDGES[chosen.evaluator](FakeModel())
     bench = Bench(chosen, finding=always_new())
     pipeline = bench.under(parts={"evaluator": evaluator}, evaluator=evaluator.card)

@@ -9,13 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.evaluators import LLMEvaluator
+from crag_core import prompts
+from crag_core.checking import CHECK
+from crag_core.evaluators import LLMEvaluator, ModelSupport
+from crag_core.evaluators.model_support import SCORES
 from crag_core.llms import ollama
 from crag_core.pipeline import Pipeline
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.types import AnswerState, StepState
-from tests.fakes import Bench, Diary, changed, passage, step_names
+from tests.fakes import Bench, Diary, FakeModel, changed, passage, step_names
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel
 
@@ -57,4 +60,27 @@ def test_whole_run_with_a_real_model() -> None:
         assert [request["format"] is not None for path, request in server.requests[:2] if path == "/api/chat"] == [
             True
         ] * 2
+        assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.model
+def test_an_answer_judged_by_a_real_model() -> None:
+    with OllamaServer(RealModel(max_tokens=120)) as server:
+        judge = ModelSupport(ollama.model(server.url, MODEL, timeout=60.0, at_once=1), frozenset())
+        writer = FakeModel(
+            answer="Ferries depart by nine [1]. Dough wants kneading [2]. “The ferry leaves at nine.” [1]"
+        )
+        bench = Bench(changed("paper").with_thresholds(0.0, 0.0), model=writer, found=FOUND, web=WebMode.OFF)
+        trace = bench.under(parts={"support": judge}, support=f"ollama/{MODEL}").run("When does the ferry leave?")
+
+        assert trace.failure is None and trace.support is not None and len(trace.support) == 3
+        step = trace.steps[-1]
+        assert step.name == CHECK and step.state is StepState.DONE
+        assert step.usage.calls == server.chat_calls in (2, 3, 4), "the quotation needs none"
+        assert step.usage.prompt_tokens > 200 and step.usage.completion_tokens > 0
+        assert {one.score for one in trace.support[:2]} <= {*SCORES.values(), None}
+        assert trace.support[2].score == 1.0
+        assert all(
+            request["format"] == prompts.CHECK_SCHEMA for path, request in server.requests if path == "/api/chat"
+        )
         assert Trace.from_json(trace.to_json()) == trace

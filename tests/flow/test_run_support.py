@@ -8,14 +8,17 @@ from threading import Event
 
 import pytest
 
-from crag_core.checking import CHECK, check
-from crag_core.errors import EvaluatorUnavailable, ModelUnavailable
-from crag_core.protocols import Backing, Piece
+from crag_core.checking import CHECK, check, unmeasured
+from crag_core.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
+from crag_core.evaluators import ModelSupport
+from crag_core.protocols import Backing, Cancel, Piece
 from crag_core.query_engine import CRAGQueryEngine
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
-from crag_core.types import AnswerState, Edits, Step, StepState, Support
+from crag_core.types import AnswerState, Edits, Step, StepState, Support, Usage
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel
+
+VERDICTS = ('{"verdict": "supported", "sentences": [1]}', '{"verdict": "not supported", "sentences": []}')
 
 
 class FakeMeter:
@@ -23,10 +26,12 @@ class FakeMeter:
 
     def __init__(self, fails: Exception | None = None) -> None:
         self.fails = fails
+        self.cancels: list[Cancel] = []
         self.asked: list[tuple[list[str], tuple[Piece, ...]]] = []
 
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece]) -> tuple[Backing, ...]:
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
         self.asked.append((list(sentences), tuple(pieces)))
+        self.cancels.append(cancel)
         if self.fails:
             raise self.fails
         return tuple(Backing(0.5, (pieces[0].id,)) for _ in sentences)
@@ -83,7 +88,7 @@ def test_an_answer_that_cannot_be_measured_is_an_answer_all_the_same(error: Exce
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     assert trace.support is None and trace.failure is None
     step = trace.steps[-1]
-    assert (step.name, step.state, step.error) == (CHECK, StepState.SKIPPED, "")
+    assert (step.name, step.state, step.error) == (CHECK, StepState.SKIPPED, type(error).__name__)
     assert step.summary == f"not measured: {error.message}" and step.hint == error.hint  # type: ignore[attr-defined]
     meter.fails = None
     again = bench.pipeline.resume(trace)
@@ -154,6 +159,71 @@ def test_edits_count_as_in_the_answer() -> None:
     trace = replace(bench.pipeline.begin(QUESTION), edits=Edits(dropped=("p1",)))
     bench.pipeline.resume(trace)
     assert [piece.id for piece in meter.asked[0][1]] == ["p2#0"]
+
+
+# --- a model as judge -----------------------------------------------------------------------------------------------
+
+
+def judged(judge: FakeModel, **fields: object) -> Bench:
+    """Answers of two sentences, each judged by `judge` in one call."""
+    bench = Bench(**{"model": FakeModel(answer="It leaves by nine [1]. Dogs swim.")} | fields)  # type: ignore[arg-type]
+    bench.pipeline = bench.under(parts={"support": ModelSupport(judge, frozenset())}, support="ollama/judge")
+    return bench
+
+
+def test_calls_tokens_and_seconds_of_the_judging_are_counted() -> None:
+    judge = FakeModel(check=lambda messages: VERDICTS["Dogs swim" in messages[-1][1]])
+    trace = judged(judge).pipeline.run(QUESTION)
+    assert [one.score for one in trace.support or ()] == [1.0, 0.0]
+    step = trace.steps[-1]
+    assert (step.name, step.usage, step.seconds) == (CHECK, Usage(2, 40, 10), 1.0)
+    assert step.summary.startswith("Judged by ollama/judge: 1 of 2 sentences are supported by the evidence, 1 by")
+    assert trace.usage.calls == 3 and trace.settings.support == "ollama/judge"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_calls_for_replies_that_could_not_be_read_are_counted_too() -> None:
+    trace = judged(FakeModel(check="Mostly.")).pipeline.run(QUESTION)
+    assert trace.support is not None and [one.score for one in trace.support] == [None, None]
+    assert trace.steps[-1].usage.calls == 4 and trace.steps[-1].state is StepState.DONE
+
+
+def test_a_judge_that_is_away_is_told_and_spoils_nothing() -> None:
+    judge = FakeModel(check=ModelUnavailable("Ollama does not answer.", hint="Start it with: ollama serve"))
+    bench = judged(judge)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert trace.failure is None and trace.support is None
+    step = trace.steps[-1]
+    assert (step.state, step.summary) == (StepState.SKIPPED, "not measured: Ollama does not answer.")
+    assert (step.hint, step.error) == ("Start it with: ollama serve", "ModelUnavailable")
+    assert isinstance(unmeasured(trace), ModelUnavailable)
+    judge.replies["check"] = VERDICTS[0]
+    again = bench.pipeline.resume(trace)
+    assert again.support is not None and unmeasured(again) is None
+
+
+def test_a_stop_ends_the_judging_and_the_answer_stays() -> None:
+    trace = judged(FakeModel(check=Stopped("Stopped by you."))).pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert trace.failure is None and trace.support is None
+    assert trace.steps[-1].summary == "not measured: Stopped by you."
+    assert isinstance(unmeasured(trace), Stopped)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_meter_is_given_the_flag_that_stops_the_run(streaming: bool) -> None:
+    bench, run = benched(meter := FakeMeter()), Run()
+    if streaming:
+        list(bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)), run))
+    else:
+        bench.pipeline.run(QUESTION, run)
+    assert [cancel is run.cancel for cancel in meter.cancels] == [True]
+
+
+def test_what_was_measured_or_was_not_to_be_is_not_missed() -> None:
+    for meter in (FakeMeter(), None):
+        assert unmeasured(benched(meter).pipeline.run(QUESTION)) is None
 
 
 # --- other ways in ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from crag_core.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
+from crag_core.evaluators import ModelSupport
 from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
 from crag_core.protocols import Messages, WebReply
@@ -369,6 +370,37 @@ def test_a_query_is_written_once() -> None:
     assert (bench.counts["rewrite"], bench.counts["search"]) == (1, 1)
     shared(bench, "paper", "worst-chunk")
     assert (bench.counts["rewrite"], bench.counts["search"]) == (3, 3), "another number of words, and of results"
+
+
+# --- who judges the answer ------------------------------------------------------------------------------------------
+
+
+def test_the_same_answer_from_the_same_evidence_is_judged_once() -> None:
+    bench, time = timed(best=0.9, scoring=by_id(p1=0.9, p2=0.9, p3=0.9), replies={"answer": "It leaves by nine [1]."})
+    judge = TimedModel(time)
+    parts = {"support": ModelSupport(judge, frozenset())}
+    work = SharedWork(bench.clock)
+
+    def run(policy: str, support: str = "ollama/judge") -> Trace:
+        return work.run(bench.under(parts=parts, policy=changed(policy), support=support), QUESTION)
+
+    one, other = run("paper"), run("two-signal")
+    assert judge.kinds == ["check"] and one.support == other.support is not None
+    assert one.steps[-1].usage == other.steps[-1].usage == Usage(1, 20, 5)
+    assert one.steps[-1].seconds == other.steps[-1].seconds == 1.0, "it counts for each in full"
+    run("worst-chunk")
+    assert judge.kinds == ["check"] * 2, "whole passages are other evidence"
+    run("paper", "ollama/another")
+    assert judge.kinds == ["check"] * 3
+
+
+def test_a_judge_that_was_away_is_asked_again() -> None:
+    left: list[Exception] = [GONE]
+    judge = FakeModel(check=lambda messages: left.pop() if left else '{"verdict": "partly", "sentences": []}')
+    bench = Bench(best=0.9, model=FakeModel(answer="It leaves by nine [1]."))
+    bench.pipeline = bench.under(parts={"support": ModelSupport(judge, frozenset())}, support="ollama/judge")
+    first, second = shared(bench, "paper", "paper")
+    assert first.support is None and [one.score for one in second.support or ()] == [0.45]
 
 
 # --- the web --------------------------------------------------------------------------------------------------------

@@ -101,6 +101,8 @@ def test_what_cannot_be_answered_takes_part_in_few_measures(measure: Measure, ex
     elif measure.name == "right" or measure.name == f"right_{expected.value.lower()}":
         assert found == (float(expected is not INCORRECT), 1.0), "AMBIGUOUS is right but for something else"
     elif measure.name == "answered_unanswerable":
+        assert found == (0.0, 1.0), "what the documents do not say, and is right all the same"
+    elif measure.name == "answered_elsewhere":
         assert found == (1.0, 1.0)
     else:
         assert found is None
@@ -202,13 +204,15 @@ def test_sentences_count_and_not_questions() -> None:
     assert counts("grounded", sentences=5, grounded=0) == (0, 5)
 
 
+@pytest.mark.parametrize("contains", [None, 0.0])
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_an_answer_is_right_where_there_is_one_to_give(is_answered: bool) -> None:
+def test_an_answer_is_right_where_there_is_one_to_give(is_answered: bool, contains: float | None) -> None:
     assert counts("abstained_answerable", is_answered=is_answered) == (float(not is_answered), 1.0)
     assert counts("answered_unanswerable", is_answered=is_answered) is None
     for expected in NOT_ANSWERED:
         assert counts("abstained_answerable", expected, is_answered=is_answered) is None
-        assert counts("answered_unanswerable", expected, is_answered=is_answered) == (float(is_answered), 1.0)
+        found = counts("answered_unanswerable", expected, is_answered=is_answered, contains=contains)
+        assert found == (float(is_answered), 1.0)
 
 
 # --- correction -----------------------------------------------------------------------------------------------------

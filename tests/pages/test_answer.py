@@ -11,14 +11,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.checking import CHECK, check
-from crag_core.evaluators import WordSupport
+from crag_core.evaluators import ModelSupport, WordSupport
+from crag_core.protocols import SupportMeter
 from crag_core.refine import decompose
 from crag_core.reroute import reroute
 from crag_core.run import Parts, Run
-from crag_core.support import SUPPORTED, WEAK
+from crag_core.support import SUPPORTED, WEAK, WORDS
 from crag_core.trace import Trace, context_key
 from crag_core.types import Answer, AnswerState, Grade, Step, StepState
 from tests.core.builders import passage, policy, trace
+from tests.fakes import FakeModel
 from tests.pages.drawn import drawn, parts, said
 from ui.answer_lines import Lines
 from ui.render_answer import draw_answer
@@ -40,7 +42,7 @@ def meter() -> WordSupport:
 
 
 def answered(
-    meter: WordSupport | None,
+    meter: SupportMeter | None,
     text: str,
     writer: str = "llama3.2",
     state: AnswerState = AnswerState.COMPLETE,
@@ -48,6 +50,7 @@ def answered(
     grades: float = 0.9,
     strips: float = 0.9,
     name: str = "run-1",
+    judge: str = WORDS,
 ) -> Trace:
     """A run on two passages that was answered so, and measured."""
     found = (PETS, DUES)
@@ -59,6 +62,7 @@ def answered(
         grades=tuple(Grade(one.id, grades) for one in found),
         strips=scored,
     )
+    run = replace(run, settings=replace(run.settings, support=judge))
     routed = reroute(run, run.settings.policy)
     key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
     run = replace(run, answer=Answer(text, state, writer, key, message))
@@ -179,6 +183,75 @@ def test_hostile_text_stays_text(meter: WordSupport) -> None:
     (one,) = sentences(shown(answered(meter, hostile)))
     assert words(one) == "<img src=x onerror=alert(1)> [x](javascript:alert(1)) evil **bold** [1]."
     assert links(one) == {"[1]": "#passage-1"}
+
+
+# --- a model as judge -------------------------------------------------------------------------------------------------
+
+JUDGE = "ollama/llama3.2"
+VERDICTS = {
+    "Dogs": '{"verdict": "supported", "sentences": [1]}',
+    "Yachts": '{"verdict": "partly", "sentences": [2]}',
+    "The": '{"verdict": "not supported", "sentences": []}',
+    "Cats": "Who knows?",
+    "Horses": '{"verdict": "supported", "sentences": []}',
+}
+
+
+def opined(text: str, writer: str = "llama3.2", judge: str = JUDGE) -> Trace:
+    """The same, judged by a model."""
+    model = FakeModel(check=lambda messages: VERDICTS[messages[1][1].rpartition("Statement: ")[2].split()[0]])
+    return answered(ModelSupport(model, STOP_WORDS), text, writer, judge=judge)
+
+
+def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
+    app = shown(opined("Dogs cost nothing [1]. Yachts pay fees [2]. The captain loved herring. Cats swim."))
+    found = sentences(app)
+    assert [one["sign"] for one in found] == ["✓", "≈", "✕", "–"]
+    assert [one["head"] for one in found] == [
+        f"Judged by {JUDGE}: supported. It rests on:",
+        f"Judged by {JUDGE}: weakly supported. It rests on:",
+        f"Judged by {JUDGE}: nothing in the evidence supports this.",
+        "Not judged: the model's reply could not be read, or it is code or claims nothing by itself.",
+    ]
+    assert found[0]["hint"].startswith(f"Supported, judged by {JUDGE}. [1] faq.html: “Dogs travel free")
+    assert found[0]["after"] == f"supported, judged by {JUDGE}; details"
+    assert [one["quotes"][0]["text"] for one in found[:2]] == [
+        "Dogs travel free of charge if they are kept on a leash.",
+        "A yacht pays 14 pounds a night.",
+    ]
+    told = data(app)
+    assert told["sum"] == (
+        f"Judged by {JUDGE}: 1 of 3 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; "
+        "1 could not be checked."
+    )
+    everything = str(told)
+    for not_of_words in ("0.55", "0.35", "1.00", "0.45", "0.50", "83 of 100", "compares words"):
+        assert not_of_words not in everything
+    assert "may be wrong" in told["about"] and "--judge" in told["about"]
+
+
+def test_support_that_names_no_sentence_says_so() -> None:
+    (one,) = sentences(shown(opined("Horses cost nothing [1].")))
+    assert one["head"] == f"Judged by {JUDGE}: supported. No sentence of the evidence was named."
+    assert one["quotes"] == []
+
+
+def test_a_quotation_beside_judged_sentences_is_said_to_be_one() -> None:
+    text = "“Dogs travel free of charge if they are kept on a leash.” [1] Yachts pay fees [2]."
+    first, second = sentences(shown(opined(text)))
+    assert first["head"] == "It stands in the evidence word for word, so no model was asked:"
+    assert first["after"] == "supported, word for word; details" and "judged by" in second["after"]
+
+
+def test_supported_in_an_opinion_is_not_word_for_word() -> None:
+    judged, quoted = "Dogs cost nothing [1].", "“A yacht pays 14 pounds a night.” [2]"
+    assert [one["standing"] for one in sentences(shown(opined(judged)))] == ["supported"]
+    assert [one["standing"] for one in sentences(shown(opined(quoted, "extractive")))] == ["plain"]
+
+
+def test_a_hostile_name_of_a_judge_stays_text() -> None:
+    run = opined("Dogs cost nothing [1].", judge="ollama/<b>x</b>\u202e\n**y**")
+    assert "Judged by ollama/<b>x</b> **y**: the sentence is supported by the evidence." in data(shown(run))["sum"]
 
 
 # --- what was not measured --------------------------------------------------------------------------------------------

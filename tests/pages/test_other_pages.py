@@ -131,6 +131,25 @@ def test_other_providers_hold_from_the_next_search_on(start: Start) -> None:
         assert app.session_state["trace"].web.provider == "SearXNG"
 
 
+def test_who_checks_an_answer_is_chosen_from_the_models_that_are_there(start: Start) -> None:
+    with OllamaServer(ScriptedModel(["hello"])) as server:
+        app = start("pages/settings.py", OLLAMA_HOST=server.url)
+        box = next(one for one in app.selectbox if one.label.startswith("Sentences of an answer"))
+        assert box.options == ["Comparing words, no model", "ollama: smollm2:135m"] and box.value == "words"
+        box.set_value("ollama/smollm2:135m")
+        press(app, "Use these")
+        assert refusals(app) == "" and app.session_state["config"].support == "ollama/smollm2:135m"
+
+
+def test_who_checks_an_answer_may_be_away_and_is_offered_all_the_same(start: Start) -> None:
+    app = start("pages/settings.py", CRAG_SUPPORT="openai/x", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    box = next(one for one in app.selectbox if one.label.startswith("Sentences of an answer"))
+    assert box.options == ["Comparing words, no model", "openai: x"] and box.value == "openai/x"
+    next(field for field in app.text_input if field.label == "OpenAI-compatible server").set_value("")
+    press(app, "Use these")
+    assert "CRAG_SUPPORT names openai/x, and OPENAI_BASE_URL is not set" in refusals(app)
+
+
 def test_settings_of_one_session_are_not_those_of_another(start: Start) -> None:
     one = fill(start("pages/settings.py", CRAG_WEB="ask"), providers="searxng", searxng="http://127.0.0.1:9")
     other = start("pages/settings.py", CRAG_WEB="ask")

@@ -53,6 +53,18 @@ def test_budget_follows_evaluator_writer_web_and_policy(start: Start) -> None:
         assert "No model call on any route." in shown(app)
 
 
+def test_budget_tells_of_a_model_that_judges_the_answer(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging(answer="It costs you fourteen pounds [1]."))) as server:
+        app = start(OLLAMA_HOST=server.url, CRAG_SUPPORT="ollama/smollm2:135m")
+        told = ", and one a sentence of the answer that is no quotation"
+        assert f":green[Correct] 1 · :orange[Ambiguous] 1 · :red[Incorrect] 0{told}" in shown(app)
+        ask(app, PRICE)
+        trace = app.session_state["trace"]
+        assert trace.settings.support == "ollama/smollm2:135m" and trace.usage.calls == server.chat_calls == 2
+        choose(app, model="extractive")
+        assert f"No model call on any route{told}." in shown(app)
+
+
 # --- presets --------------------------------------------------------------------------------------------------------
 
 

@@ -100,7 +100,7 @@ def findings(page: Page, place: int) -> dict[str, str]:
     return {one.partition(". ")[2].partition(":")[0]: one for one in told}
 
 
-UNASKED_FOR = "Questions that the documents do not answer, and that got an answer all the same"
+UNASKED_FOR = "Questions that the documents do not answer, and that got an answer without a known one"
 SILENT = "Questions that the documents answer, and that got no answer"
 KNOWN = "Questions with a known answer that stands in the answer given"
 RETRIEVED = "Share of the text found that has nothing to do with the question"
@@ -140,6 +140,14 @@ def test_questions_that_are_left_out_are_counted() -> None:
 
 def test_a_configuration_that_nobody_described_says_so() -> None:
     assert page_of(configurations={}).all_told("#compared .facts dd") == ["not described"] * 3
+
+
+def test_what_must_be_known_besides_stands_at_the_head_as_text() -> None:
+    page = page_of(remarks=["near · 12 Nov 14:03 is an earlier result.", f"Unlike {EVIL}: other documents."])
+    told = page.all_told("#compared .note")
+    assert told[0] == "near · 12 Nov 14:03 is an earlier result." and len(told) == 2
+    assert "<script" not in page.soup.select("#compared .note")[1].decode_contents()
+    assert page_of().all_told("#compared .note") == []
 
 
 # --- findings -------------------------------------------------------------------------------------------------------
@@ -444,6 +452,8 @@ def test_a_configuration_is_described_in_one_line() -> None:
         "policy Paper; evaluator By hand; thresholds 0.400 and 0.600, for sentences 0.300; answers written by "
         "ollama/llama; web searched through SearXNG; 1 passage a question"
     )
+    judged = described(replace(made, writer="ollama/llama", top_k=1, support="ollama/judge"), "SearXNG")
+    assert judged == told.replace("ollama/llama;", "ollama/llama; sentences of answers judged by ollama/judge;")
     plain = described(replace(made, policy=plain_rag(), writer=EXTRACTIVE, top_k=6))
     assert plain == (
         "policy Plain RAG; nothing is graded; answers are quotations, without a language model; web search off; "

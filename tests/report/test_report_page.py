@@ -248,6 +248,22 @@ def test_each_sentence_shows_what_supports_it() -> None:
     assert page.part("#passage-1-0").get_text().startswith("Dogs pay nine euros.")
 
 
+def test_a_judged_answer_says_who_judged_and_shows_no_score() -> None:
+    support = (Support(0, 26, 1.0, ("p1#0",), (1,)), Support(27, 45, 0.45, ("p2#0",)), Support(46, 60, 0.0))
+    run = answered(recorded(support=support), "A dog pays nine euros [1]. Cats are free [2].\nBread is dear. ")
+    page = page_of(replace(run, settings=replace(run.settings, support="ollama/<i>judge</i>")))
+    assert page.rows("#answers tbody tr") == [
+        "1 A dog pays nine euros [1]. | supported | passage 1, sentence 1",
+        "2 Cats are free [2]. | weakly supported | passage 2, sentence 1",
+        "3 Bread is dear. | nothing in the evidence supports this | none",
+    ]
+    assert "0.45" not in page.told("#answers") and "as far as words can tell" not in page.told("#answers")
+    assert "as judged by the language model ollama/<i>judge</i>, which may be wrong" in page.told("#answers caption")
+    assert "Answer checked byollama/<i>judge</i>" in page.told("#record").replace("by ollama", "byollama")
+    words = page_of(run)
+    assert "as far as words can tell" in words.told("#answers caption") and "comparing words" in words.told("#record")
+
+
 def test_what_cannot_be_answered_says_why_and_shows_no_answer() -> None:
     run = asked(best=0.1)
     assert run.answer is not None

@@ -10,6 +10,7 @@ import pytest
 from crag_core.errors import Stopped, StoreUnavailable
 from crag_core.retrieval.indexing import Indexer
 from crag_core.retrieval.store import IngestOutcome, PassageStore, Progress
+from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 INDEXED, ALREADY, REPLACED, REFUSED = IngestOutcome
@@ -207,6 +208,30 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
     monkeypatch.setattr("crag_core.retrieval.table.PassageTable.tidy", fail)
     (one,) = store.ingest([("harbour.txt", HARBOUR)])
     assert one.outcome == INDEXED and store.search_keyword("harbour", 1)
+
+
+def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_as_the_first(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crag_core.retrieval.indexing._TIDIED_AFTER", 2)
+    there: list[int] = []
+    tidy = PassageTable.tidy
+
+    def tidy_and_note(self: PassageTable) -> None:
+        there.append(self.count())
+        tidy(self)
+
+    monkeypatch.setattr(PassageTable, "tidy", tidy_and_note)
+    store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(5)])
+    assert there == [2, 4, 5] and store.count() == 5
+
+
+@pytest.mark.parametrize(
+    "text", ['"harbour"', "“harbour”", '"What is a ""harbour""?"', "'harbour'", "harbour AND (", "-harbour*"]
+)
+def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, text: str) -> None:
+    store.ingest([("harbour.txt", HARBOUR)])
+    assert store.search_keyword(text, 1)
 
 
 def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,123 @@
+"""The corrective workflow of LlamaIndex's documentation, said again as a configuration of ours.
+
+A language model says yes or no to every retrieved passage. Those with a yes are used; a single no, and the question is
+rewritten and sent to the web, whose five results are used as they come.
+Source: developers.llamaindex.ai/python/examples/workflow/corrective_rag_pack, read in November 2026.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crag_core.evaluators.inquiry import Inquiry
+from crag_core.measuring.ranking import ANSWERS
+from crag_core.measuring.relevance import of_passage
+from crag_core.policy import Policy, parse_policy
+from crag_core.prompts import judge
+from crag_core.protocols import Cancel, Evaluator, LanguageModel, Messages
+from crag_core.replies import ScoreReply
+from crag_core.tuning.labelled import LabelledQuestion
+from crag_core.types import EvaluatorCard, Grade, Passage
+
+_POLICY = """
+title = "Any no"
+summary = "A single passage that is not relevant sends the question to the web; the others are used beside it."
+source = "LlamaIndex documentation, Corrective RAG Workflow"
+evaluator = "cross-encoder"
+aggregation = "worst"
+lower = 0.0
+upper = 0.5
+web_limit = 5
+web_query_words = 20
+
+[strips]
+token_budget = 6000  # all of it, as with plain RAG
+
+[correct]
+label = "All yes"
+passages = "whole"
+
+[ambiguous]
+label = "Some no"
+passages = "whole"
+drop_below = 0.5
+web = "always"
+
+[incorrect]
+label = "Never"
+passages = "discard"
+web = "always"
+"""
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"relevant": {"type": "string", "enum": ["yes", "no"]}},
+    "required": ["relevant"],
+}
+_ASK = (
+    "You decide whether one passage is relevant to one question: whether it holds words or a meaning that belong to "
+    'the question. Reply with JSON only: {"relevant": "yes"} or {"relevant": "no"}'
+)
+
+
+def any_no() -> Policy:
+    return parse_policy(_POLICY, "any-no")
+
+
+def _card(name: str, title: str, calls_model: bool) -> EvaluatorCard:
+    cost = "one model call a passage" if calls_model else "no model call"
+    return EvaluatorCard(name, title, "yes is 1, no is 0", 0.5, 0.5, 0.5, calls_model, cost)
+
+
+class ModelSaysYes:
+    """A call a passage, as the workflow does it; the schema holds the model to yes or no."""
+
+    card = _card("yes-no", "Yes or no by the model", calls_model=True)
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._inquiry = Inquiry(1, _chat, lambda count: _SCHEMA, lambda reply, count: (_read(reply),))
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        return self._inquiry.grade(self._model, question, passages, cancel)
+
+
+class ScoreSaysYes:
+    """Yes where another evaluator gives at least its own threshold for CORRECT."""
+
+    card = _card("score-yes-no", "Yes or no by the trained evaluator", calls_model=False)
+
+    def __init__(self, evaluator: Evaluator, upper: float) -> None:
+        self._evaluator, self._upper = evaluator, upper
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        graded = self._evaluator.grade(question, passages, cancel)
+        return tuple(replace(one, score=float((one.score or 0.0) >= self._upper), parts=()) for one in graded)
+
+
+class LabelsSayYes:
+    """Yes where the labels say that a passage answers: no judge can do better. Of other questions no."""
+
+    card = _card("labels-yes-no", "Yes or no by the labels", calls_model=False)
+
+    def __init__(self, questions: Sequence[LabelledQuestion]) -> None:
+        self._asked = {one.question: one for one in questions}
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        asked = self._asked.get(question)
+        return tuple(Grade(one.id, float(asked is not None and of_passage(one, asked) == ANSWERS)) for one in passages)
+
+
+def _chat(question: str, texts: Sequence[str]) -> Messages:
+    (_, (role, asked)) = judge(question, texts[0])
+    return (("system", _ASK), (role, asked))
+
+
+def _read(reply: str) -> ScoreReply:
+    try:
+        said = json.loads(reply)["relevant"]
+    except (ValueError, KeyError, TypeError):
+        return ScoreReply(None, cause="the reply is neither yes nor no")
+    return ScoreReply(float(said == "yes"))
