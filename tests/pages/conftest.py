@@ -85,7 +85,10 @@ def settle(app: AppTest) -> AppTest:
 
 def press(app: AppTest, label: str) -> AppTest:
     """Press the button with this label and wait for whatever it starts."""
-    next(button for button in app.button if button.label == label).click()
+    there = [button for button in app.button if button.label == label]
+    if not there:
+        raise AssertionError(f"no button {label!r}; there are {[button.label for button in app.button]}\n{shown(app)}")
+    there[0].click()
     return settle(app.run())
 
 

@@ -60,7 +60,9 @@ def graded(start: Start, own: Path) -> AppTest:
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
     press(app, "Grade 24 questions")
-    app.session_state["tune_grading"].wait()
+    grading = app.session_state["tune_grading"]
+    grading.wait()
+    assert grading.scoring.done == 24 and not grading.scoring.failed, grading.error
     app.run()
     assert not app.exception
     return app
