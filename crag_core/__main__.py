@@ -11,6 +11,7 @@ from crag_core import compare_commands, config, tuning_commands
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import JUDGING, budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
+from crag_core.documents import MAIN, Ingested
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
@@ -38,17 +39,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def ingest(options: argparse.Namespace) -> int:
-    files = [named for path in options.paths for named in _files(path)]
-    if not files:
+    store = Workbench().store
+    if interrupted := store.finish_interrupted():
+        print("Finished what was interrupted before:")
+        _print_outcomes(interrupted)
+    outcomes = store.ingest(((path.name, path) for path in options.paths), collection=options.collection or MAIN)
+    if not outcomes:
         print("error: no file found there.", file=sys.stderr)
         return 1
-    outcomes = Workbench().store.ingest(files)
+    _print_outcomes(outcomes)
+    return int(any(outcome.outcome == "refused" for outcome in outcomes))
+
+
+def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
     for outcome in outcomes:
         count = f" ({outcome.passages} passages)" if outcome.passages else ""
         print(f"{outcome.name}: {outcome.outcome}{count}")
         if outcome.outcome == "refused":
             print(f"  {outcome.message} {outcome.hint}")
-    return int(any(outcome.outcome == "refused" for outcome in outcomes))
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -71,6 +79,7 @@ def ask(options: argparse.Namespace) -> int:
         top_k=options.top_k or choice.top_k,
         pinned=pinned,
         search_too=options.search_too,
+        collection=options.collection,
     )
     if not options.json:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
@@ -198,17 +207,6 @@ def _told(trace: Trace) -> str:
     return "\n".join(lines)
 
 
-def _files(path: Path) -> list[tuple[str, Path]]:
-    """A file under its name, or every file below a folder under its path in it; hidden ones are left out.
-
-    The path is part of the name, since two documents of one name would take each other for a newer version.
-    """
-    if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-        return [(file.relative_to(path).as_posix(), file) for file in found]
-    return [(path.name, path)]
-
-
 def _share(text: str) -> float:
     value = float(text)
     if not 0.0 <= value <= 1.0:
@@ -219,8 +217,9 @@ def _share(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m crag_core", description="Corrective RAG, from the command line.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    add = commands.add_parser("ingest", help="index files and folders")
+    add = commands.add_parser("ingest", help="index files, ZIP archives and folders")
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
+    add.add_argument("--collection", default="", metavar="NAME", help="put them into this collection; default: main")
     add.set_defaults(command=ingest)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
@@ -237,6 +236,7 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument("--lower", type=_share, metavar="0..1")
     query.add_argument("--upper", type=_share, metavar="0..1")
     query.add_argument("--top-k", type=int, choices=range(1, 21), metavar="1..20")
+    query.add_argument("--collection", default="", metavar="NAME", help="search only there; default: everywhere")
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents beside pinned files")
     query.add_argument("--json", action="store_true", help="print the whole record of the run")

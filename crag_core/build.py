@@ -7,6 +7,7 @@ import uuid
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 
 from crag_core import config, evaluators, prompts
@@ -21,16 +22,20 @@ from crag_core.history import open_history
 from crag_core.judges import DEPEND_ON_OTHERS
 from crag_core.laboratory import Laboratory
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.ollama import ServerState
+from crag_core.llms.looking import look_at_all
+from crag_core.llms.model import LoopModel
+from crag_core.llms.pool import Pool
+from crag_core.llms.several import Line, SeveralServers
 from crag_core.measuring.setup import Setup
 from crag_core.metrics import Metrics
+from crag_core.model_servers import ServerState, Standing, joined, names
 from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
 from crag_core.protocols import Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.parsing import Parser
 from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
 from crag_core.run import Listener, Parts, WebMode
@@ -61,6 +66,7 @@ class Choice:
     """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
 
     `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
+    `collection` is the one to search, "": all.
     """
 
     policy: Policy
@@ -70,6 +76,7 @@ class Choice:
     top_k: int = 6
     pinned: tuple[str, ...] = ()
     search_too: bool = False
+    collection: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class Workbench:
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
         self.embedder = HuggingFaceEmbedder(self.config.embedding)
-        self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize)
+        self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize, parser().read)
         self.retriever = HybridRetriever(self.store, self.embedder)
         self.places = Places(self.store)
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
@@ -100,6 +107,7 @@ class Workbench:
         self.metrics = Metrics()
         self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
+        self._lines: dict[tuple[object, ...], Line] = {}
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -131,33 +139,50 @@ class Workbench:
         return evaluators.ModelSupport(model, self.meter.stop_words) if model else self._words
 
     def models(self) -> Models:
-        """Ask the model servers what they have; a server that is away costs its time-out of 2 s."""
-        local = ollama.look(ollama.host_url(self.config.ollama_host))
-        remote = None
-        if self.config.openai_url:
-            remote = openai_compatible.look(self.config.openai_url, self.config.openai_key)
+        """Ask all model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
+        near, far, key = self.config.ollama_urls, self.config.openai_urls, self.config.openai_key
+        states = look_at_all(
+            [*(partial(ollama.look, url) for url in near), *(partial(openai_compatible.look, url, key) for url in far)],
+            [*map(ollama.silent, near), *map(openai_compatible.silent, far)],
+        )
+        local = joined("Ollama", near, states[: len(near)])
+        remote = joined("OpenAI-compatible", far, states[len(near) :]) if far else None
         # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
-        near = [f"ollama/{name}" for name in local.models]
+        choices = [f"ollama/{name}" for name in local.models]
         elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
-        return Models((*near, EXTRACTIVE, *elsewhere), local, remote)
+        return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
 
-    def language_model(self, choice: str) -> LlamaIndexModel | None:
-        """The model named by `choice`; None for "extractive"."""
+    def language_model(self, choice: str) -> LoopModel | None:
+        """The model named by `choice`, of one server or of several in turn; None for "extractive"."""
         server, _, name = choice.partition("/")
         settings = self.config
+        timeout, at_once = settings.model_timeout, settings.calls_at_once
+        made: dict[str, LoopModel] = {}
         if choice == EXTRACTIVE:
             return None
         if server == "ollama" and name:
-            host = ollama.host_url(settings.ollama_host)
-            return ollama.model(host, name, settings.model_timeout, settings.calls_at_once)
-        if server == "openai" and name and settings.openai_url:
-            return openai_compatible.model(
-                settings.openai_url, name, settings.openai_key, settings.model_timeout, settings.calls_at_once
+            made = {url: ollama.model(url, name, timeout, at_once) for url in settings.ollama_urls}
+        if server == "openai" and name:
+            key = settings.openai_key
+            made = {url: openai_compatible.model(url, name, key, timeout, at_once) for url in settings.openai_urls}
+        if not made:
+            raise UnknownName(
+                f"Unknown language model {choice!r}.",
+                hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
             )
-        raise UnknownName(
-            f"Unknown language model {choice!r}.",
-            hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
-        )
+        return SeveralServers(name, made, self._line(server)) if len(made) > 1 else next(iter(made.values()))
+
+    def standings(self, server: str) -> tuple[Standing, ...]:
+        """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""
+        urls = self.config.ollama_urls if server == "ollama" else self.config.openai_urls
+        return self._line(server).pool.standings(names(urls)) if len(urls) > 1 else ()
+
+    def _line(self, server: str) -> Line:
+        """Shared by all runs with the same servers, so that one that is left out is left out for all."""
+        now = self.config
+        urls, key = (now.ollama_urls, "") if server == "ollama" else (now.openai_urls, now.openai_key)
+        made_of = (server, urls, key, now.calls_at_once)
+        return self._lines.setdefault(made_of, Line(Pool(urls, now.calls_at_once)))
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
@@ -197,11 +222,12 @@ class Workbench:
     @property
     def scoring_workers(self) -> int:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
-        return max(self.config.calls_at_once, 2)
+        servers = max(len(self.config.ollama_urls), len(self.config.openai_urls))
+        return max(self.config.calls_at_once * servers, 2)
 
     def conditions(self, pipeline: Pipeline) -> Conditions:
         """Under which a pipeline of this workbench grades now, with the documents that are indexed."""
-        return conditions_of(pipeline.settings, self.store.fingerprint())
+        return conditions_of(pipeline.settings, self.store.fingerprint(pipeline.settings.collection))
 
     def find_preset(self, name: str) -> TunedPreset:
         """A preset of the laboratory by name, or of a TOML file by its path."""
@@ -216,7 +242,9 @@ class Workbench:
     def setup(self, choice: Choice, corpus: str = "") -> Setup:
         """Under which questions are run with `choice` now; `corpus` is the fingerprint of the index, if it is known."""
         web = "" if choice.web is WebMode.OFF else self.searcher.identity
-        return Setup(self.pipeline(choice, observed=False).settings, corpus or self.store.fingerprint(), web)
+        return Setup(
+            self.pipeline(choice, observed=False).settings, corpus or self.store.fingerprint(choice.collection), web
+        )
 
     def pipeline(
         self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True, cached: bool = True
@@ -232,7 +260,7 @@ class Workbench:
             evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
             strip_evaluator=evaluators.CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
             meter=self.meter,
-            retriever=self.retriever,
+            retriever=self.retriever.within(choice.collection),
             model=model,
             searcher=None if choice.web is WebMode.OFF else self.searcher,
             synonyms=self.synonyms,
@@ -252,6 +280,7 @@ class Workbench:
             pinned=choice.pinned,
             search_too=choice.search_too,
             support=self.config.support,
+            collection=choice.collection,
         )
         observers: tuple[Listener, ...] = (self.metrics, self.audit) if self.audit else (self.metrics,)
         observers = observers if observed else ()
@@ -263,6 +292,12 @@ class Workbench:
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
+
+
+@cache
+def parser() -> Parser:
+    """One for the whole process, whatever is indexed where: its own processes are few."""
+    return Parser()
 
 
 def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from crag_core import model_servers
 from crag_core.errors import BadRecord, UnknownName
 from crag_core.support import WORDS
 
@@ -17,7 +18,8 @@ _PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
-    is_secret = variable.endswith(("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL"))  # a URL may hold a password
+    # A URL may hold a password.
+    is_secret = variable.endswith(("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL"))
     return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 
@@ -27,8 +29,14 @@ class Config:
     embedding: str = _setting(
         "CRAG_EMBEDDING", "all-MiniLM-L6-v2", "embedding model: the built-in one, or any model name or folder"
     )
-    ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
-    openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
+    ollama_host: str = _setting(
+        "OLLAMA_HOST", "", "where Ollama answers; several with commas, used in turn; empty: http://127.0.0.1:11434"
+    )
+    openai_url: str = _setting(
+        "OPENAI_BASE_URL",
+        "",
+        "an OpenAI-compatible server, usually ending in /v1; several with commas, used in turn",
+    )
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
     model: str = _setting(
         "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
@@ -39,7 +47,7 @@ class Config:
         "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
     )
     model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, "seconds to wait for one reply of a model")
-    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time")
+    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, on each server")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
     web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")
     web_providers: str = _setting(
@@ -94,6 +102,7 @@ class Config:
             raise BadRecord(f"CRAG_AUDIT: expected on or off, found {self.audit!r}.")
         if self.log not in ("text", "json", "off"):
             raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
+        _ = self.ollama_urls, self.openai_urls  # a list of no use is refused here
         server, _, model = self.support.partition("/")
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
             raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
@@ -112,6 +121,15 @@ class Config:
         ):
             if name in self.providers and not given:
                 raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")
+
+    @property
+    def ollama_urls(self) -> tuple[str, ...]:
+        """Where Ollama answers, at least the usual address."""
+        return model_servers.ollama_urls(self.ollama_host)
+
+    @property
+    def openai_urls(self) -> tuple[str, ...]:
+        return model_servers.openai_urls(self.openai_url)
 
     @property
     def providers(self) -> tuple[str, ...]:

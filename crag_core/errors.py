@@ -74,9 +74,16 @@ class EvaluatorUnavailable(CragError):
 
 
 class ModelUnavailable(CragError):
-    """The language model's server does not answer, went away, or timed out."""
+    """The language model's server does not answer, went away, or timed out.
+
+    `is_of_request`: it works and refused this one request, which says nothing of the next.
+    """
 
     retryable = True
+
+    def __init__(self, message: str, *, hint: str = "", is_of_request: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.is_of_request = is_of_request
 
 
 class ModelMissing(CragError):

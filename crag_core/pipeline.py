@@ -301,7 +301,8 @@ def _waiting_search(trace: Trace) -> WebSearch:
 
 
 def _retrieval(settings: RunSettings) -> tuple[object, ...]:
-    return settings.embedding, settings.top_k, settings.pinned, bool(settings.pinned) and settings.search_too
+    searches_too = bool(settings.pinned) and settings.search_too
+    return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
 
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
+from crag_core.documents import Document
 from crag_core.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
@@ -78,6 +79,28 @@ class Retriever(Protocol):
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         """Each document whole, as one passage found by "read_file"; raises `DocumentMissing` or `StoreUnavailable`."""
+        ...
+
+
+class DocumentStore(Protocol):
+    """The documents of the index, for those who list them; all methods raise `StoreUnavailable`."""
+
+    def listing(self) -> tuple[Document, ...]:
+        """All by name, also those that wait, are being indexed, or were refused."""
+        ...
+
+    def documents(self) -> tuple[Document, ...]:
+        """Those that can be searched, by name."""
+        ...
+
+    def passages_of(self, document_id: str) -> tuple[Passage, ...]:
+        """In reading order; empty for a document that is not there."""
+        ...
+
+    def move(self, document_ids: Iterable[str], collection: str) -> None: ...
+
+    def delete_all(self, document_ids: Iterable[str]) -> set[str]:
+        """The ids of those that were there."""
         ...
 
 

@@ -48,6 +48,7 @@ class RunSettings:
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
     measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
+    `collection` is the one that was searched, "": all.
     """
 
     policy: Policy
@@ -62,6 +63,7 @@ class RunSettings:
     pinned: tuple[str, ...] = ()
     search_too: bool = False
     support: str = WORDS
+    collection: str = ""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
         policy = choice.policy.with_thresholds(options.lower, options.upper)
     except ValueError as error:
         raise BadRecord(f"{error}.") from None
-    return replace(choice, policy=policy, top_k=options.top_k or choice.top_k)
+    return replace(choice, policy=policy, top_k=options.top_k or choice.top_k, collection=options.collection)
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:

@@ -60,6 +60,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help='"extractive", "ollama/NAME" or "openai/NAME"')
     parser.add_argument("--lower", type=share, metavar="0..1")
     parser.add_argument("--upper", type=share, metavar="0..1")
+    parser.add_argument("--collection", default="", metavar="NAME", help="search only there; default: everywhere")
     parser.add_argument("--top-k", type=int, choices=range(1, 21), metavar="1..20")
 
 

@@ -38,7 +38,7 @@ class Passage:
 
     `page` counts from 1. `ordinal` is the passage's place in its document, from 0. `scores` holds what each retriever
     reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale).
-    `found_by` names the retrievers that returned it.
+    `found_by` names the retrievers that returned it. `section` is the headings that it stands under, outermost first.
     """
 
     id: str
@@ -51,6 +51,7 @@ class Passage:
     ordinal: int = 0
     found_by: tuple[str, ...] = ()
     scores: Scores = ()
+    section: str = ""
 
     def score(self, name: str) -> float | None:
         return dict(self.scores).get(name)

@@ -1,21 +1,47 @@
-"""Documents: add files, see what is indexed, read its passages, remove it."""
+"""Documents: add files, a ZIP or a folder; see what is indexed, read its passages, move it, remove it."""
 
 import streamlit as st
 
+from crag_core.documents import MAIN
 from crag_core.errors import CragError
 from ui import router, state
-from ui.render_documents import draw_documents, draw_outcomes
+from ui.render_documents import collections_of, draw_documents, draw_interrupted, draw_outcomes, selected_document
+from ui.render_passage_list import draw_passage_list
 from ui.running import draw_indexing_live, draw_warming
-from ui.text import counted
+from ui.text import clean, counted, plain
 
-SUPPORTED = "PDF, Word (DOCX), HTML, Markdown, plain text and CSV, up to 50 MB each"
+SUPPORTED = (
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, plain text and CSV, "
+    "up to 50 MB each; or a ZIP of them"
+)
+LARGEST_MB = 200  # of a ZIP; each file in it may have 50
+FILES, FOLDER = "Files or a ZIP", "A folder"
 
 
 def add() -> None:
     files = st.session_state[f"documents_files_{state.upload_round()}"]
+    collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
-        state.index([(file.name, file.getvalue()) for file in files])
+        state.index([(file.name, file.getvalue()) for file in files], collection)
         state.next_upload_round()
+
+
+def draw_adding(busy: bool) -> None:
+    with st.container(border=True):
+        what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
+        waiting = st.file_uploader(
+            what, accept_multiple_files="directory" if what == FOLDER else True,
+            key=f"documents_files_{state.upload_round()}", disabled=busy, label_visibility="collapsed",
+            max_upload_size=LARGEST_MB,
+        )  # fmt: skip
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
+            st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
+            known = sorted({MAIN, *collections_of(store.listing())}, key=str.casefold)
+            st.selectbox(
+                "into the collection", known, index=known.index(MAIN), accept_new_options=True, format_func=clean,
+                key="documents_collection", width=260, help="A question can be asked of one collection alone.",
+            )  # fmt: skip
 
 
 router.enter("pages/documents.py")
@@ -25,28 +51,25 @@ st.markdown(
     "passages go only to the model that the sidebar names."
 )
 draw_warming()
+draw_interrupted(state.warm_up().interrupted)
+if problem := state.take_report():
+    st.error(plain(problem), icon=":material/error:")
 indexing = state.indexing()
 busy = indexing is not None and indexing.is_running
-with st.container(border=True):
-    st.file_uploader(
-        "Add documents",
-        accept_multiple_files=True,
-        key=f"documents_files_{state.upload_round()}",
-        disabled=busy,
-    )
-    waiting = st.session_state.get(f"documents_files_{state.upload_round()}") or []
-    label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
-    st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
-if busy:
-    draw_indexing_live()
-elif indexing is not None:
-    if indexing.bug:
-        raise indexing.bug
-    if indexing.error:
-        st.error(str(indexing.error), icon=":material/error:")
-    draw_outcomes(indexing.outcomes)
 try:
-    draw_documents(state.workbench().store)
+    store = state.workbench().store
+    draw_adding(busy)
+    if busy:
+        draw_indexing_live()
+    elif indexing is not None:
+        if indexing.bug:
+            raise indexing.bug
+        if indexing.error:
+            st.error(plain(str(indexing.error)), icon=":material/error:")
+        draw_outcomes(indexing.outcomes)
+    draw_documents(store)
+    if (shown := selected_document(store)) is not None:
+        draw_passage_list(store, shown)
 except CragError as error:
     st.error(error.message, title="The index cannot be read", icon=":material/error:")
     st.code(error.hint, language=None)

@@ -6,9 +6,9 @@ import streamlit as st
 
 from crag_core.config import Config
 from crag_core.errors import CragError
-from crag_core.llms.ollama import DEFAULT_HOST
+from crag_core.model_servers import DEFAULT_HOST
 from crag_core.support import WORDS
-from ui import router, state
+from ui import health, router, state
 from ui.text import counted, plain
 
 
@@ -21,10 +21,14 @@ st.title("Settings", anchor=False)
 st.markdown("They hold for this browser session. To keep them, set the environment variables below before the start.")
 now, judges = state.settings(), state.judges()
 with st.form("settings_form"):
-    host = st.text_input("Ollama answers at", now.ollama_host, placeholder=DEFAULT_HOST, max_chars=200)
+    host = st.text_input(
+        "Ollama answers at", now.ollama_host, placeholder=DEFAULT_HOST, max_chars=1000,
+        help="Several servers, with commas between them, are asked in turn; one that fails is left out for a while.",
+    )  # fmt: skip
     url = st.text_input(
-        "OpenAI-compatible server", now.openai_url, placeholder="http://127.0.0.1:8000/v1", max_chars=200,
-        help="vLLM, llama.cpp, LM Studio and the like. A key is read from OPENAI_API_KEY only.",
+        "OpenAI-compatible server", now.openai_url, placeholder="http://127.0.0.1:8000/v1", max_chars=1000,
+        help="vLLM, llama.cpp, LM Studio and the like, one or several with commas. A key is read from OPENAI_API_KEY "
+        "only, and sent to each.",
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
@@ -63,8 +67,24 @@ for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", mod
             f"{name} answers with {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}.",
             icon=":material/check_circle:",
         )
-    else:
+    if server.message:
         st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
+
+if several := health.servers_now(models):
+    st.table(
+        [
+            {
+                "Server": plain(standing.name),
+                "State": plain(health.state_of(server, standing)),
+                "Models": plain(", ".join(server.models)) or "none",
+                "Calls served": standing.served,
+            }
+            for server, standing in several
+        ],
+        hide_index=True,
+        border="horizontal",
+        alt="Model servers with their state",
+    )
 
 st.subheader("Environment variables", anchor=False)
 st.table(

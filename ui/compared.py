@@ -133,7 +133,7 @@ def _book(one: Configuration) -> OutcomeKeeper:
 
 
 def _corpus() -> str:
-    return lab.corpus(str(state.settings().home))
+    return lab.corpus(str(state.settings().home), state.choice().collection)
 
 
 def _zone() -> ZoneInfo | None:

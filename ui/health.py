@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import streamlit as st
 
 from crag_core.build import Models
 from crag_core.errors import CragError
+from crag_core.model_servers import ServerState, Standing
 from crag_core.run import WebMode
 from crag_core.types import WebOutcome
 from ui import state
-from ui.text import plain
+from ui.text import counted, plain
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Health:
 
 
 def check(models: Models) -> tuple[Health, ...]:
-    return (_model(models), _embedding(), _web(), _store(), *_troubles())
+    return (_model(models), *_servers(models), _embedding(), _web(), _store(), *_troubles())
 
 
 def draw_health(models: Models) -> None:
@@ -37,11 +39,49 @@ def draw_health(models: Models) -> None:
     with st.container(border=True, gap="xsmall"):
         for health in check(models):
             hint = f"  \n`{health.hint}`" if health.hint and "`" not in health.hint else ""
-            st.markdown(f":small[{icons[health.ok]} **{health.name}** {plain(health.message)}]{hint}")
+            st.markdown(f":small[{icons[health.ok]} **{plain(health.name)}** {plain(health.message)}]{hint}")
+
+
+def servers_now(models: Models) -> tuple[tuple[ServerState, Standing], ...]:
+    """Each model server where there are several of a kind: what it has, and how it does."""
+    workbench = state.workbench()
+    kinds = ((models.ollama, "ollama"), (models.openai, "openai"))
+    return tuple(
+        pair
+        for told, kind in kinds
+        if told and told.servers
+        for pair in zip(told.servers, workbench.standings(kind), strict=True)
+    )
+
+
+def state_of(server: ServerState, now: Standing) -> str:
+    """Whether a server is asked, and why not."""
+    if now.failures:
+        left = f"left out for another {math.ceil(now.seconds)} s" if now.seconds else "to be tried by the next call"
+        return f"{left}: {now.reason}"
+    if server.reachable:
+        return "answers" if server.models else "has no model"
+    return server.message
+
+
+def _servers(models: Models) -> tuple[Health, ...]:
+    return tuple(
+        Health(
+            now.name,
+            server.reachable and bool(server.models) and not now.failures,
+            f"{state_of(server, now).rstrip('.')} · {counted(len(server.models), 'model')} · {now.served} served",
+            server.hint,
+        )
+        for server, now in servers_now(models)
+    )
 
 
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
+    kinds = [kind for kind in (models.ollama, models.openai) if kind]
+    away = next((kind for kind in kinds if kind.servers and kind.message), None)
+    if writers and away:
+        return Health("Model", False, f"{writers} available. {away.message}", away.hint)
     if writers:
         return Health("Model", True, f"{writers} available")
     away = models.openai if models.openai and not models.openai.models else models.ollama

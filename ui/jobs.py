@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from crag_core.batch import Controls, OnScoring, Scoring
+from crag_core.documents import Ingested, OnProgress, Progress
 from crag_core.errors import CragError
-from crag_core.retrieval.store import Ingested, PassageStore, Progress
 from crag_core.run import Listener, Run
 from crag_core.trace import Trace
 from crag_core.types import Step
@@ -104,42 +104,42 @@ class Comparing(_Work, Listener):
 
 
 class Indexing:
-    """Files on their way into the index, once `start` is called (again does nothing).
+    """Documents on their way into the index, once `start` is called (again does nothing).
 
-    `before` runs first in the thread, `after` when all files have an outcome.
+    `work` is given where to report progress, and the event that stops it; it returns what became of each file.
     """
 
-    def __init__(
-        self,
-        store: PassageStore,
-        files: list[tuple[str, bytes]],
-        before: Callable[[], None] = lambda: None,
-        after: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, work: Callable[[OnProgress, threading.Event], tuple[Ingested, ...]]) -> None:
         self.progress: Progress | None = None
         self.outcomes: tuple[Ingested, ...] = ()
+        self.interrupted: tuple[Ingested, ...] = ()
+        """What an earlier process had begun and `work` has finished."""
         self.error: CragError | None = None
         self.bug: Exception | None = None
         self.is_running = True
-        self._work = (store, files, before, after)
+        self._work = work
+        self._cancel = threading.Event()
         self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
         self._starting = threading.Lock()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._cancel.is_set() and self.is_running
 
     def start(self) -> None:
         with self._starting:
             if self._thread.ident is None:
                 self._thread.start()
 
+    def stop(self) -> None:
+        self._cancel.set()
+
     def wait(self) -> None:
         self._thread.join()
 
     def _run(self) -> None:
-        store, files, before, after = self._work
         try:
-            before()
-            if files:
-                self.outcomes = store.ingest(files, self._report)
-            after()
+            self.outcomes = self._work(self._report, self._cancel)
         except CragError as error:
             self.error = error
         except Exception as error:  # a bug of ours must reach the page, not die with the thread

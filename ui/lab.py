@@ -48,9 +48,12 @@ def live_gradings() -> dict[tuple[str, ...], Grading]:
 
 
 @st.cache_data(ttl=5, show_spinner=False, max_entries=20)
-def corpus(home: str) -> str:
-    """Of the documents indexed there; looked at every few seconds, since a large index takes time to list."""
-    return state.workbench().store.fingerprint()
+def corpus(home: str, collection: str) -> str:
+    """Of the documents indexed there in a collection, "": in all.
+
+    Looked at every few seconds, since a large index takes time to list.
+    """
+    return state.workbench().store.fingerprint(collection)
 
 
 def labelled() -> LabelledSet | None:
@@ -85,7 +88,7 @@ def sample() -> Read:
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
     pipeline = state.workbench().pipeline(_choice(), observed=False)
-    return conditions_of(pipeline.settings, corpus(str(state.settings().home)))
+    return conditions_of(pipeline.settings, corpus(str(state.settings().home), pipeline.settings.collection))
 
 
 def seen() -> Seen | None:

@@ -62,6 +62,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
     card = known_card(choice.evaluator)
     if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
         needs[Missing.GRADES] = "other pinned files"
+    elif choice.collection != made.collection:
+        needs[Missing.GRADES] = "another collection"
     elif choice.top_k != made.top_k:
         needs[Missing.GRADES] = f"{choice.top_k} passages instead of {made.top_k}"
     elif choice.evaluator != made.evaluator.name:

@@ -1,72 +1,179 @@
-"""The indexed documents, what became of the files just added, and the passages of one document."""
+"""The list of documents, whole, waiting or refused; what became of files just added; what can be done with them."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+
 import streamlit as st
 
-from crag_core.retrieval.store import Ingested, IngestOutcome, PassageStore
-from ui.text import counted, paragraphs, plain
+from crag_core.documents import Document, Ingested, IngestOutcome, State
+from crag_core.errors import CragError
+from crag_core.protocols import DocumentStore
+from ui import state
+from ui.text import clean, counted, plain
 
 _ICONS = {
     IngestOutcome.INDEXED: ":green[:material/check_circle:]",
     IngestOutcome.REPLACED: ":green[:material/published_with_changes:]",
     IngestOutcome.ALREADY: ":gray[:material/done_all:]",
     IngestOutcome.REFUSED: ":red[:material/cancel:]",
+    IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
 }
+_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✕"}
+_SHOWN_AT_ONCE = 8
+_MOST_LINES = 200
+_ALL = "All collections"
 
 
-def draw_outcomes(outcomes: tuple[Ingested, ...]) -> None:
-    """One line a file: indexed, replaced, already there, or refused with the reason and what to do."""
+def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
+    """What became of files: how many of each, every refusal with its reason, the others one click away."""
     if not outcomes:
         return
+    troubles = [one for one in outcomes if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT)]
+    others = [one for one in outcomes if one not in troubles]
     with st.container(border=True):
-        for one in outcomes:
-            count = f", {counted(one.passages, 'passage')}" if one.passages else ""
-            told = (
-                plain(f"{one.message} {one.hint}") if one.outcome is IngestOutcome.REFUSED else f"{one.outcome}{count}"
-            )
-            st.markdown(f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}")
+        if len(outcomes) > _SHOWN_AT_ONCE:
+            counts = Counter(one.outcome for one in outcomes)
+            told = (f"{_ICONS[kind]} **{counts[kind]}** {kind}" for kind in IngestOutcome if counts[kind])
+            st.markdown(" · ".join(told))
+            _draw_lines(troubles)
+            if others:
+                with st.expander(f"The other {counted(len(others), 'file')}"):
+                    _draw_lines(others)
+        else:
+            _draw_lines(outcomes)
 
 
-def draw_documents(store: PassageStore) -> None:
-    documents = store.documents()
-    if not documents:
+def draw_interrupted(outcomes: Sequence[Ingested]) -> None:
+    """What was finished at this start, because the last one was cut short."""
+    if outcomes:
+        told = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
+        st.info("  \n".join([told, *(_line(one) for one in outcomes[:_SHOWN_AT_ONCE])]), icon=":material/restart_alt:")
+
+
+def _draw_lines(outcomes: Sequence[Ingested]) -> None:
+    lines = [_line(one) for one in outcomes[:_MOST_LINES]]
+    if len(outcomes) > _MOST_LINES:
+        lines.append(f"and {len(outcomes) - _MOST_LINES} more")
+    if lines:
+        st.markdown("  \n".join(lines))
+
+
+def _line(one: Ingested) -> str:
+    if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT):
+        told = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
+    else:
+        told = f"{one.outcome}, {counted(one.passages, 'passage')}" if one.passages else str(one.outcome)
+    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}"
+
+
+def draw_documents(store: DocumentStore) -> None:
+    """The list, and what is chosen in it."""
+    everything = store.listing()
+    if not everything:
         st.info("No documents yet. Add some above, then ask on the Ask page.", icon=":material/folder_off:")
         return
-    total = sum(document.passages for document in documents)
-    st.subheader(f"{counted(len(documents), 'document')}, {counted(total, 'passage')}", anchor=False)
-    rows = [
-        {
-            "name": document.name,
-            "pages": str(document.pages or "–"),
-            "passages": document.passages,
-            "characters": document.characters,
-            "indexed": document.indexed_at,
-        }
-        for document in documents
-    ]
-    chosen = st.dataframe(
-        rows,
+    _draw_head(everything)
+    rows = _chosen_rows(everything)
+    picked = st.dataframe(
+        [_cells(row) for row in rows],
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
         key="documents_table",
-        alt="Indexed documents with pages, passages, characters and time",
-        column_config={"indexed": st.column_config.DatetimeColumn("indexed", format="YYYY-MM-DD HH:mm")},
+        placeholder="–",
+        alt="Documents with state, pages, passages, size, version, collection and time",
+        column_config={
+            "name": st.column_config.TextColumn(width="medium"),
+            "pages": st.column_config.NumberColumn(help="Only of formats that have pages"),
+            "size": st.column_config.NumberColumn(format="bytes"),
+            "since": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="When it was indexed or refused"),
+            "version": st.column_config.NumberColumn(help="How many contents a file of this name has had"),
+        },
     )
-    selected = [documents[row] for row in chosen.selection.rows if row < len(documents)]
+    selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
     if not selected:
-        st.caption("Select a row to read its passages or to remove it from the index.")
+        st.caption("Select a row to read its passages, to move it to another collection or to remove it.")
         return
+    _draw_actions(store, selected)
+    for row in selected:
+        if row.message:
+            st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
+
+
+def selected_document(store: DocumentStore) -> Document | None:
+    """The first whole document among the selected rows of the list."""
+    rows = _chosen_rows(store.listing())
+    picked = st.session_state.get("documents_table", {}).get("selection", {}).get("rows", [])
+    return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
+
+
+def collections_of(rows: Sequence[Document]) -> list[str]:
+    return sorted({row.collection for row in rows}, key=str.casefold)
+
+
+def _draw_head(rows: Sequence[Document]) -> None:
+    whole = [row for row in rows if row.is_whole]
+    told = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'passage')}"
+    st.subheader(told, anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = collections_of(rows)
+        if len(names) > 1:
+            st.selectbox("Collection", [_ALL, *names], key="documents_filter", format_func=clean, width=260)
+        if len(rows) > _SHOWN_AT_ONCE:
+            st.text_input(
+                "Find", key="documents_find", placeholder="part of a name", icon=":material/search:", width=260
+            )
+
+
+def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
+    collection = st.session_state.get("documents_filter") or _ALL
+    part = (st.session_state.get("documents_find") or "").strip().casefold()
+    return [row for row in rows if collection in (_ALL, row.collection) and part in row.name.casefold()]
+
+
+def _cells(row: Document) -> dict[str, object]:
+    return {
+        "name": clean(row.name),
+        "state": f"{_SIGNS.get(State(row.state), '…')} {row.state}",
+        "pages": row.pages or None,
+        "passages": row.passages or None,
+        "size": row.size or None,
+        "version": row.version,
+        "collection": clean(row.collection),
+        "since": row.time,
+    }
+
+
+def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
+    names = plain(selected[0].name) if len(selected) == 1 else counted(len(selected), "document")
+    ids = tuple(row.id for row in selected)
     with st.container(horizontal=True, vertical_alignment="center"):
-        names = plain(selected[0].name) if len(selected) == 1 else counted(len(selected), "document")
-        if st.button(f"Remove {names} from the index", icon=":material/delete:", key="documents_remove"):
-            for document in selected:
-                store.delete(document.id)
-            st.rerun()
-        st.caption("The files themselves are not touched.")
-    for passage in store.passages_of(selected[0].id):
-        with st.container(border=True):
-            page = f" · page {passage.page}" if passage.page else ""
-            st.caption(f"Passage {passage.ordinal + 1}{page}")
-            st.markdown(paragraphs(passage.text))
+        st.button(
+            f"Remove {names} from the index", icon=":material/delete:", key="documents_remove", on_click=_remove,
+            args=(store, ids),
+        )  # fmt: skip
+        with st.popover("Move to a collection", icon=":material/drive_file_move:"):
+            known = collections_of(store.listing())
+            target = st.selectbox(
+                "Collection", known, index=None, accept_new_options=True, key="documents_target", format_func=clean,
+                placeholder="choose one, or write a new name",
+            )  # fmt: skip
+            st.button("Move", key="documents_move", on_click=_move, args=(store, ids, target), disabled=not target)
+        st.caption("The files that you added them from are not touched.")
+
+
+def _remove(store: DocumentStore, ids: tuple[str, ...]) -> None:
+    _try(lambda: store.delete_all(ids))
+
+
+def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
+    _try(lambda: store.move(ids, target))
+
+
+def _try(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except CragError as error:
+        state.report(str(error))

@@ -11,7 +11,7 @@ from ui import shown, state
 from ui.jobs import Indexing, Job
 from ui.render_path import draw_path
 from ui.render_verdict import draw_verdict
-from ui.text import paragraphs, plain
+from ui.text import counted, paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
 
@@ -48,7 +48,7 @@ def draw_running() -> None:
 
 
 def draw_warming() -> None:
-    """The first start, while it lasts, and what went wrong with it."""
+    """The first start, or what the last one left undone, while it lasts, and what went wrong with it."""
     warming = state.warm_up()
     if warming.is_running:
         _draw_warming_live()
@@ -70,7 +70,13 @@ def draw_indexing_live() -> None:
     indexing = state.indexing()
     if indexing is None or not indexing.is_running:
         st.rerun()
-    draw_indexing(indexing, idle="Reading the files")
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        draw_indexing(indexing, idle="Keeping the files")
+        st.button(
+            "Stopping…" if indexing.is_stopping else "Stop", on_click=indexing.stop, icon=":material/stop_circle:",
+            disabled=indexing.is_stopping, key="documents_stop", width="content",
+            help="Documents that are in stay in; the current one and those after it are left out.",
+        )  # fmt: skip
 
 
 def draw_indexing(indexing: Indexing, idle: str) -> None:
@@ -81,7 +87,8 @@ def draw_indexing(indexing: Indexing, idle: str) -> None:
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    st.progress(min(done, 1.0), f"Indexing {plain(progress.name)} ({progress.position} of {progress.total})")
+    told = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
+    st.progress(min(done, 1.0), f"Indexing {plain(progress.name)} ({progress.position} of {progress.total}){told}")
 
 
 def _doing(job: Job) -> str:

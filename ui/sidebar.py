@@ -23,6 +23,7 @@ def draw() -> None:
         _draw_policy(models)
         shown.mark_drawn(shown.THRESHOLDS)
         _draw_thresholds()
+        _draw_collection()
         _draw_writer(models)
         draw_health(models)
 
@@ -138,6 +139,24 @@ def _draw_legend(policy: Policy) -> None:
         f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:g}  \n"
         f":orange[:material/help: {plain(policy.ambiguous.label)}] {between}  \n"
         f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:g}"
+    )
+
+
+def _draw_collection() -> None:
+    """Only where there is something to choose."""
+    names = state.collections()
+    if len(names) < 2:
+        st.session_state.pop("collection", None)
+        return
+    if st.session_state.get("collection", "") not in ("", *names):  # it was emptied or renamed
+        del st.session_state["collection"]
+    st.selectbox(
+        "Search in",
+        ["", *names],
+        format_func=lambda name: plain(name) if name else "All collections",
+        key="collection",
+        persist_state="session",
+        help="Documents are put into collections on the Documents page. The next run searches there.",
     )
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from threading import Event
 from typing import Any
 
 import streamlit as st
@@ -13,6 +15,7 @@ import streamlit as st
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
+from crag_core.documents import Ingested, OnProgress
 from crag_core.errors import BadRecord, CragError
 from crag_core.logs import show_logs
 from crag_core.pipeline import Pipeline
@@ -50,22 +53,24 @@ def shared_workbench() -> Workbench:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Indexing:
-    """Loads the embedding model and, at the very first start, indexes the sample documents.
+    """Loads the embedding model, brings in what a kill interrupted, and, at the very first start, the sample documents.
 
     The caller starts it, when the first page is drawn: importing PyTorch would keep that page waiting.
     """
     workbench = shared_workbench()
     marker = workbench.config.home / SAMPLE_MARKER
-    files = [] if marker.exists() else [(path.name, path.read_bytes()) for path in sorted((DATA / "sample").iterdir())]
+    files = [] if marker.exists() else [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
 
-    def before() -> None:
+    def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
         workbench.embedder.load()
-
-    def after() -> None:
+        started.interrupted = workbench.store.finish_interrupted(report, cancel)
+        outcomes = workbench.store.ingest(files, report, cancel=cancel) if files else ()
         if files:
             marker.touch()
+        return outcomes
 
-    return Indexing(workbench.store, files, before, after)
+    started = Indexing(work)
+    return started
 
 
 @st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
@@ -135,7 +140,16 @@ def suited(name: str, evaluator: str) -> Policy:
 
 def choice() -> Choice:
     state = st.session_state
-    return Choice(policy(), state["evaluator"], state["model"], WebMode(state["web"]), settings().top_k, *pins())
+    web, collection = WebMode(state["web"]), state.get("collection") or ""
+    return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
+
+
+def collections() -> tuple[str, ...]:
+    """Those of the indexed documents, by name; none where the index cannot be read, which the pages tell."""
+    try:
+        return tuple(sorted({document.collection for document in workbench().store.documents()}, key=str.casefold))
+    except CragError:
+        return ()
 
 
 def pause() -> SearchPause:
@@ -190,6 +204,7 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         "thresholds": (made.policy.lower, made.policy.upper),
         "strips": made.policy.strips.cutoff,
+        "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     for key, value in wanted.items():
         if value is not None and key not in but:
@@ -286,10 +301,12 @@ def indexing() -> Indexing | None:
     return st.session_state.get("indexing")
 
 
-def index(files: list[tuple[str, bytes]]) -> None:
+def index(files: list[tuple[str, bytes]], collection: str) -> None:
     running = indexing()
     if running is None or not running.is_running:
-        st.session_state["indexing"] = started = Indexing(workbench().store, files)
+        store = workbench().store
+        work = partial(store.ingest, files, collection=collection)
+        st.session_state["indexing"] = started = Indexing(lambda report, cancel: work(report, cancel=cancel))
         started.start()
 
 

@@ -240,10 +240,14 @@ def _stored() -> tuple[Configuration, ...]:
 
 
 def _alike(one: Configuration, now: Choice) -> Configuration:
-    """Plain RAG has the writer and the number of passages of the sidebar, so that only the correction differs."""
-    if one.choice.policy.name != PLAIN:
-        return one
-    return replace(one, choice=replace(one.choice, model=now.model, top_k=now.top_k))
+    """All search where the sidebar says; plain RAG has its writer and its number of passages too.
+
+    So only the correction differs.
+    """
+    found = replace(one.choice, collection=now.collection)
+    if found.policy.name == PLAIN:
+        found = replace(found, model=now.model, top_k=now.top_k)
+    return replace(one, choice=found)
 
 
 def _keep(one: Configuration) -> None:

@@ -70,14 +70,18 @@ class Laboratory:
         return RunBook(self._folder / OUTCOMES, setup, Outcome)
 
     def setups(self) -> tuple[KeptSetup, ...]:
-        """Those that outcomes are kept under, the newest first; one that this version cannot read is left out."""
+        """Those that outcomes are kept under, the newest first, of one second by title of the policy.
+
+        One that this version cannot read is left out.
+        """
         found = []
         for fingerprint, (told, keys) in kept_conditions(self._folder / OUTCOMES).items():
             try:
                 found.append(KeptSetup(from_plain(Setup, json.loads(told), "setup"), fingerprint, keys))
             except (BadRecord, ValueError, RecursionError):
                 continue
-        return tuple(sorted(found, key=lambda one: one.setup.created, reverse=True))
+        titled = sorted(found, key=lambda one: one.setup.settings.policy.title)
+        return tuple(sorted(titled, key=lambda one: one.setup.created, reverse=True))
 
     def _path(self, kind: str, name: str, ending: str) -> Path:
         if not _NAME.fullmatch(name):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,38 @@ Structured = Callable[[dict[str, Any]], dict[str, Any]]
 """The call arguments that ask for a reply of the given JSON schema."""
 
 
-class LlamaIndexModel:
+class LoopModel(ABC):
+    """A `LanguageModel` by two coroutines, which run on the one loop of all model calls."""
+
+    name: str
+
+    @abstractmethod
+    async def ask(self, messages: Messages, schema: dict[str, Any] | None = None) -> Reply | Exception:
+        """One reply, or what came instead of it; waits until there is room for one more call."""
+
+    @abstractmethod
+    def pieces(self, messages: Messages) -> AsyncGenerator[str | Usage, None]:
+        """The pieces of one reply, its usage last."""
+
+    def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
+        reply = self.complete_all([messages], cancel, schema)[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def complete_all(
+        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
+    ) -> list[Reply | Exception]:
+        async def ask_all() -> list[Reply | Exception]:
+            return list(await asyncio.gather(*(self.ask(messages, schema) for messages in chats)))
+
+        return wait_for(ask_all(), cancel)
+
+    def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
+        return iterate(self.pieces(messages), cancel)
+
+
+class LlamaIndexModel(LoopModel):
     """`streaming` are extra call arguments for a stream; `at_once` caps the replies waited for together."""
 
     def __init__(
@@ -43,28 +75,10 @@ class LlamaIndexModel:
         self._streaming = dict(streaming)
         self._gate = asyncio.Semaphore(at_once)  # bound to the one loop of all model calls at first use
 
-    def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
-        reply = self.complete_all([messages], cancel, schema)[0]
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    def complete_all(
-        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
-    ) -> list[Reply | Exception]:
+    async def ask(self, messages: Messages, schema: dict[str, Any] | None = None) -> Reply | Exception:
         options = self._structured(schema) if schema else {}
-
-        async def ask(messages: Messages) -> Reply | Exception:
-            async with self._gate:
-                return await self._ask(messages, options)
-
-        async def ask_all() -> list[Reply | Exception]:
-            return list(await asyncio.gather(*(ask(messages) for messages in chats)))
-
-        return wait_for(ask_all(), cancel)
-
-    def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
-        return iterate(self._pieces(messages), cancel)
+        async with self._gate:
+            return await self._ask(messages, options)
 
     async def _ask(self, messages: Messages, options: dict[str, Any]) -> Reply | Exception:
         try:
@@ -73,7 +87,7 @@ class LlamaIndexModel:
             return self._explained(error)
         return Reply(response.message.content or "", _usage(response))
 
-    async def _pieces(self, messages: Messages) -> AsyncIterator[str | Usage]:
+    async def pieces(self, messages: Messages) -> AsyncGenerator[str | Usage, None]:
         last: ChatResponse | None = None
         try:
             stream = await self._llm.astream_chat(_chat(messages), **self._streaming)
@@ -91,6 +105,11 @@ class LlamaIndexModel:
 
     def _explained(self, error: Exception) -> Exception:
         return error if isinstance(error, CragError) else self._explain(error) or error
+
+
+def is_of_request(status: int) -> bool:
+    """Whether an HTTP status tells of the request, not of key, load or server."""
+    return 400 <= status < 500 and status not in (401, 403, 404, 408, 429)
 
 
 def _chat(messages: Messages) -> list[ChatMessage]:

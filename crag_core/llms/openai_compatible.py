@@ -6,14 +6,16 @@ import json
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
-from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, ServerState
+from crag_core.llms.model import LlamaIndexModel, is_of_request
+from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW
+from crag_core.model_servers import ServerState, shown
 
 
 def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
 
+    called = shown(url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         reply = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=timeout)
@@ -22,12 +24,16 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
         hint = "Set OPENAI_API_KEY." if status in (401, 403) else "The URL usually ends in /v1."
-        return ServerState(False, (), f"The model server at {url} answered with status {status}.", hint)
+        return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (httpx.HTTPError, httpx.InvalidURL):
-        return ServerState(False, (), f"No model server answers at {url}.", "Start it, or check the URL.")
+        return silent(url)
     except (ValueError, KeyError, TypeError):
-        return ServerState(False, (), f"What answers at {url} does not list models.", "The URL usually ends in /v1.")
+        return ServerState(False, (), f"What answers at {called} does not list models.", "The URL usually ends in /v1.")
     return ServerState(True, names)
+
+
+def silent(url: str) -> ServerState:
+    return ServerState(False, (), f"No model server answers at {shown(url)}.", "Start it, or check the URL.")
 
 
 def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaIndexModel:
@@ -62,16 +68,20 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     import httpx
     import openai
 
+    called = shown(url)
     if isinstance(error, openai.NotFoundError):
-        return ModelMissing(f"The server at {url} does not have the model {name!r}.", hint="Choose one that it lists.")
+        return ModelMissing(
+            f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
+        )
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelUnavailable(f"The server at {url} refused the key.", hint="Set OPENAI_API_KEY.")
+        return ModelUnavailable(f"The server at {called} refused the key.", hint="Set OPENAI_API_KEY.")
     if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
-        return ModelUnavailable(f"The server at {url} took too long with {name!r}.", hint="Choose a smaller model.")
+        return ModelUnavailable(f"The server at {called} took too long with {name!r}.", hint="Choose a smaller model.")
     if isinstance(error, openai.APIStatusError):
-        return ModelUnavailable(f"The server at {url} failed with status {error.status_code}.", hint="See its log.")
+        told = f"The server at {called} failed with status {error.status_code}."
+        return ModelUnavailable(told, hint="See its log.", is_of_request=is_of_request(error.status_code))
     if isinstance(error, openai.APIError | httpx.HTTPError | OSError | json.JSONDecodeError):
         return ModelUnavailable(
-            f"The server at {url} does not answer or went away.", hint="Start it, or check the URL."
+            f"The server at {called} does not answer or went away.", hint="Start it, or check the URL."
         )
     return None

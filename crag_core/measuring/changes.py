@@ -44,6 +44,8 @@ def _settings(was: RunSettings, now: RunSettings) -> Iterator[str]:
         yield f"{was.top_k} {'passage' if was.top_k == 1 else 'passages'} instead of {now.top_k}"
     if (was.pinned, was.search_too) != (now.pinned, now.search_too):
         yield "other pinned files"
+    if was.collection != now.collection:
+        yield f"searched in {_where(was)} instead of {_where(now)}"
     if was.support != now.support:
         yield f"answers checked by {_checker(was)} instead of by {_checker(now)}"
     if was.embedding != now.embedding:
@@ -52,6 +54,10 @@ def _settings(was: RunSettings, now: RunSettings) -> Iterator[str]:
         yield "other prompts"
     if was.version != now.version:
         yield f"{OTHER_VERSION}, {was.version}"
+
+
+def _where(settings: RunSettings) -> str:
+    return f"the collection {settings.collection!r}" if settings.collection else "all collections"
 
 
 def _policy(was: Policy, now: Policy) -> Iterator[str]:

@@ -74,6 +74,7 @@ def settings_of(shown: Shown) -> tuple[tuple[str, str], ...]:
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
         "Passages asked for": str(own.top_k),
+        "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
         "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
         "Fingerprint of the settings": trace.fingerprint,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from crag_core.llama_import import import_llama_index
+from crag_core.retrieval.sections import find_sections
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -19,6 +21,8 @@ Tokenize = Callable[[str], Sequence[Any]]
 # MiniLM reads 256 word pieces, two of which frame the text, and silently ignores the rest.
 CHUNK_TOKENS = 220
 CHUNK_OVERLAP = 30
+# In these a line that starts with "#" is no heading.
+_UNHEADED = (".txt", ".csv", ".pdf")
 # Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
 CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
 
@@ -56,20 +60,26 @@ def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None
     )
     documents = [Document(text=page.text, id_=str(index)) for index, page in enumerate(pages)]
     pieces = IngestionPipeline(transformations=[splitter], disable_cache=True).run(documents=documents)
-    nodes = []
-    for ordinal, piece in enumerate(pieces):
-        number = pages[int(piece.ref_doc_id or 0)].number
-        nodes.append(
-            TextNode(
-                id_=f"{source.document_id}-{ordinal}",
-                text=piece.get_content(),
-                metadata=_label(source, number, ordinal),
-                # File name and page are for people; in the vector they would make all passages of a file alike.
-                excluded_embed_metadata_keys=list(_label(source, number, ordinal)),
-                excluded_llm_metadata_keys=list(_label(source, number, ordinal)),
-                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.document_id)},
+    is_headed = PurePath(source.name).suffix.lower() not in _UNHEADED
+    cut: dict[str | None, list[str]] = {document.id_: [] for document in documents}
+    for piece in pieces:
+        cut[piece.ref_doc_id].append(piece.get_content())
+    nodes: list[TextNode] = []
+    for page, texts in zip(pages, cut.values(), strict=True):
+        sections = find_sections(page.text, texts) if is_headed else [""] * len(texts)
+        for text, section in zip(texts, sections, strict=True):
+            label = _label(source, page.number, len(nodes), section)
+            nodes.append(
+                TextNode(
+                    id_=f"{source.document_id}-{len(nodes)}",
+                    text=text,
+                    metadata=label,
+                    # File name and page are for people; in the vector they would make all passages of a file alike.
+                    excluded_embed_metadata_keys=list(label),
+                    excluded_llm_metadata_keys=list(label),
+                    relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.document_id)},
+                )
             )
-        )
     return nodes
 
 
@@ -85,12 +95,16 @@ def split_lines(text: str) -> list[str]:
     return pieces
 
 
-def _label(source: Source, page: int | None, ordinal: int) -> dict[str, str | int]:
-    """The keys and types of the table's metadata column; `file_name` and `page_label` are LlamaIndex's own words."""
+def _label(source: Source, page: int | None, ordinal: int, section: str) -> dict[str, str | int]:
+    """The keys and types of the table's metadata column, but for the section, which has one of its own.
+
+    `file_name` and `page_label` are LlamaIndex's own words.
+    """
     return {
         "file_name": source.name,
         "page_label": "" if page is None else str(page),
         "ordinal": ordinal,
+        "section": section,
         "pages": source.pages,
         "characters": source.characters,
         "indexed_at": source.indexed_at,

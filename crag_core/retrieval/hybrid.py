@@ -33,9 +33,14 @@ class HybridRetriever:
     only their words found), "keyword" (BM25, where the words found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore, embedder: Embedder) -> None:
+    def __init__(self, store: PassageStore, embedder: Embedder, collection: str = "") -> None:
         self._store = store
         self._embedder = embedder
+        self._collection = collection
+
+    def within(self, collection: str) -> HybridRetriever:
+        """The same for one collection; "": for all."""
+        return HybridRetriever(self._store, self._embedder, collection)
 
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
@@ -43,7 +48,7 @@ class HybridRetriever:
         One engine alone keeps its own order. Passages that hold the text `without` count as not indexed.
         """
         question = clean_question(question)
-        if not question or limit < 1 or not self._store.count():
+        if not question or limit < 1 or not self._store.count(self._collection):
             return Found(())
         import numpy as np
 
@@ -52,9 +57,9 @@ class HybridRetriever:
         searched = _SEARCHED[engine]
         found: dict[str, list[Hit]] = {}
         if Engine.DENSE in searched:
-            found[Engine.DENSE.value] = self._store.search_dense(asked.tolist(), pool)
+            found[Engine.DENSE.value] = self._store.search_dense(asked.tolist(), pool, self._collection)
         if Engine.KEYWORD in searched:
-            found[Engine.KEYWORD.value] = self._store.search_keyword(question, pool)
+            found[Engine.KEYWORD.value] = self._store.search_keyword(question, pool, self._collection)
         if hidden := fold(without):
             found = {
                 name: [hit for hit in hits if hidden not in fold(hit.passage.text)] for name, hits in found.items()

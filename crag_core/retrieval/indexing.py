@@ -1,118 +1,224 @@
-"""Files into the table: read, split, embed, then written in one commit a document."""
+"""Files into the index: kept, read, split, embedded, and written several documents at a time, each whole."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from crag_core.errors import DocumentRefused, StoreUnavailable
-from crag_core.llama_import import import_llama_index
-from crag_core.protocols import Embedder
+from crag_core.documents import Document, Ingested, IngestOutcome, OnProgress, Progress, State
+from crag_core.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable
+from crag_core.protocols import Cancel, Embedder
+from crag_core.retrieval.catalogue import now
 from crag_core.retrieval.chunking import Source, Tokenize, split_pages
-from crag_core.retrieval.originals import Originals, name_content
-from crag_core.retrieval.readers import Page, load_content, read_document
-from crag_core.retrieval.reports import Ingested, IngestOutcome, OnProgress, Progress
-from crag_core.retrieval.table import PassageTable, explain_faults
+from crag_core.retrieval.intake import Given, each_file
+from crag_core.retrieval.originals import name_content
+from crag_core.retrieval.owners import LEASE, name_self
+from crag_core.retrieval.readers import Page, load_content
+from crag_core.retrieval.shelf import Shelf, Written
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
+Read = Callable[[bytes, str, Cancel], Sequence[Page]]
+"""(content, name, cancel) to pages; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
+
+_KEPT_AT_ONCE = 32 * 2**20  # bytes
 _EMBEDDED_AT_ONCE = 32
-_TIDIED_AFTER = 50
+_WRITTEN_AT_ONCE = 512  # passages
+_WRITTEN_AFTER = 2.0  # seconds
+_TIDIED_AFTER = 20  # writes, each of which adds small files
+_SAID_EVERY = LEASE.total_seconds() / 30
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A document that only has to be written. `position` is its place among the files that were given."""
+
+    position: int
+    row: Document
+    nodes: list[TextNode]
+
+
 class Indexer:
-    """Writes documents into one table; see `PassageStore.ingest` for what it promises."""
+    """Brings one set of files in; see `PassageStore.ingest` for what it promises."""
 
     def __init__(
-        self, table: PassageTable, originals: Originals, embedder: Embedder, tokenize: Tokenize | None
+        self,
+        shelf: Shelf,
+        embedder: Embedder,
+        tokenize: Tokenize | None,
+        read: Read,
+        on_progress: OnProgress,
+        cancel: Cancel,
     ) -> None:
-        self._table = table
-        self._originals = originals
+        self._shelf = shelf
         self._embedder = embedder
         self._tokenize = tokenize
+        self._read = read
+        self._on_progress = on_progress
+        self._cancel = cancel
+        self._owner = f"{name_self()}/{uuid4().hex[:8]}"
+        self._outcomes: dict[int, Ingested] = {}
+        self._ready: list[_Ready] = []
+        self._first_ready_at = 0.0
+        self._said_at = -math.inf
+        self._writes = 0
 
-    def ingest(self, documents: Iterable[tuple[str, bytes | Path]], report: OnProgress) -> tuple[Ingested, ...]:
-        files = list(documents)
-        with explain_faults(self._table.folder):
-            self._table.open()
-        done: list[Ingested] = []
-        for position, (name, content) in enumerate(files, 1):
-            if done and not len(done) % _TIDIED_AFTER:
-                self._tidy()  # each document is a small file of its own, and all of them are looked through for names
-            progress = Progress(name, position, len(files))
-            report(progress)
+    def ingest(self, documents: Iterable[Given], collection: str) -> tuple[Ingested, ...]:
+        rows: dict[int, Document] = {}
+        try:
+            self._register(documents, collection, rows)
+            self._bring_in(rows)
+        except Stopped:
+            self._end_early(rows)
+        except Exception:  # the model or the disk is away: what is whole goes in all the same
+            self._end_early(rows)
+            raise
+        return self._told()
+
+    def finish(self) -> tuple[Ingested, ...]:
+        """Bring in what processes that are gone had begun."""
+        rows = dict(enumerate(self._shelf.claim(self._owner), 1))
+        try:
+            self._bring_in(rows)
+        except Stopped:
+            self._end_early(rows)
+        return self._told()
+
+    def _register(self, files: Iterable[Given], collection: str, rows: dict[int, Document]) -> None:
+        """Keep every file and note that it waits, so that a kill forgets none of them; `rows` by position, from 1."""
+        kept: list[tuple[Document, bytes]] = []
+        for position, (name, given) in enumerate(each_file(files), 1):
+            self._look()
             try:
-                done.append(self._ingest_one(name, load_content(content, name), progress, report))
+                if isinstance(given, DocumentRefused):
+                    raise given
+                content = load_content(given, name)
             except DocumentRefused as refusal:
-                done.append(Ingested(name, IngestOutcome.REFUSED, message=refusal.message, hint=refusal.hint))
-        if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in done):
-            self._tidy()
-        return tuple(done)
-
-    def _ingest_one(self, name: str, content: bytes, progress: Progress, report: OnProgress) -> Ingested:
-        document_id = name_content(content)
-        # Asked first without the lock: re-adding a folder of files should not embed any of them.
-        if document_id not in self._table.names():
-            pages = read_document(content, name)
-            nodes = self._embed(
-                split_pages(pages, _describe(document_id, name, pages), self._tokenize), progress, report
+                self._refuse(position, name, refusal)
+                continue
+            row = Document(
+                name_content(content), name, collection, size=len(content), owner=self._owner, changed_at=now()
             )
-        else:
-            nodes = []
-        with self._table.lock():
-            return self._write(document_id, name, content, nodes)
+            rows[position] = row
+            kept.append((row, content))
+            if sum(len(content) for _, content in kept) > _KEPT_AT_ONCE:
+                self._shelf.register(kept)
+                kept = []
+        self._shelf.register(kept)
 
-    def _embed(self, nodes: list[TextNode], progress: Progress, report: OnProgress) -> list[TextNode]:
+    def _bring_in(self, rows: dict[int, Document]) -> None:
+        for position, row in rows.items():
+            self._prepare(Progress(row.name, position, max(rows)), row)
+            self._write_if_due()
+        self._write()
+        if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
+            self._tidy()
+
+    def _prepare(self, progress: Progress, row: Document) -> None:
+        """Read, split and embed one document, unless it is there; asked without the lock, since that takes long."""
+        self._tell(progress)
+        nodes: list[TextNode] = []
+        if row.id not in self._shelf.whole() and all(one.row.id != row.id for one in self._ready):
+            self._say(row)
+            try:
+                pages = self._read(self._shelf.originals.read(row.id), row.name, self._cancel)
+            except DocumentMissing:
+                pages = ()  # somebody removed it
+            except DocumentRefused as refusal:
+                self._refuse(progress.position, row.name, refusal)
+                self._shelf.note(
+                    replace(row, state=State.REFUSED, owner="", message=refusal.message, hint=refusal.hint)
+                )
+                return
+            numbers = [page.number for page in pages if page.number is not None]
+            characters = sum(len(page.text) for page in pages)
+            row = replace(row, pages=max(numbers, default=0), characters=characters, changed_at=now())
+            source = Source(row.id, row.name, row.pages, row.characters, row.changed_at)
+            nodes = self._embed(split_pages(pages, source, self._tokenize), row, progress)
+        if not self._ready:
+            self._first_ready_at = time.monotonic()
+        self._ready.append(_Ready(progress.position, row, nodes))
+
+    def _embed(self, nodes: list[TextNode], row: Document, progress: Progress) -> list[TextNode]:
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
-            report(Progress(progress.name, progress.position, progress.total, start, len(nodes)))
+            self._tell(replace(progress, embedded=start, passages=len(nodes)))
             batch = nodes[start : start + _EMBEDDED_AT_ONCE]
             vectors = self._embedder.embed_texts([node.text for node in batch])
             for node, vector in zip(batch, vectors, strict=True):
                 node.embedding = list(vector)
-        report(Progress(progress.name, progress.position, progress.total, len(nodes), len(nodes)))
+            self._say(row)
+        self._tell(replace(progress, embedded=len(nodes), passages=len(nodes)))
         return nodes
 
-    def _write(self, document_id: str, name: str, content: bytes, nodes: list[TextNode]) -> Ingested:
-        names = self._table.names()
-        older = [id_ for id_, other in names.items() if other == name and id_ != document_id]
-        added = document_id not in names
-        if added and not nodes:
-            raise DocumentRefused(f"{name}: was deleted from the index while it was added.", hint="Add it again.")
-        # Before the passages: a kill between the two leaves a file too many, never a document without its own.
-        self._originals.keep(document_id, content)
-        if added:
-            import_llama_index()
-            from llama_index.vector_stores.lancedb import LanceDBVectorStore
+    def _say(self, row: Document) -> None:
+        """Now and then, since it costs a commit: that this process is alive, and which document it is at."""
+        if time.monotonic() - self._said_at > _SAID_EVERY:
+            self._shelf.note(replace(row, state=State.INDEXING))
+            self._said_at = time.monotonic()
 
-            table = self._table.create(len(nodes[0].get_embedding()))
-            LanceDBVectorStore.from_table(table).add([*nodes])
-        for id_ in older:
-            self._table.delete(id_)
-            self._originals.drop(id_)
-        if added:
-            outcome = IngestOutcome.REPLACED if older else IngestOutcome.INDEXED
-            return Ingested(name, outcome, document_id, len(nodes), f"{name}: {len(nodes)} passages, {outcome}.")
-        where = "" if names[document_id] == name else f" as {names[document_id]!r}"
-        gone = "; its older version was removed" if older else ""
-        message = f"{name}: already indexed{where}{gone}."
-        return Ingested(name, IngestOutcome.ALREADY, document_id, self._table.count(document_id), message)
+    def _write_if_due(self) -> None:
+        passages = sum(len(one.nodes) for one in self._ready)
+        if passages >= _WRITTEN_AT_ONCE or (self._ready and time.monotonic() - self._first_ready_at > _WRITTEN_AFTER):
+            self._write()
+            self._writes += 1
+            if not self._writes % _TIDIED_AFTER:
+                self._tidy()
+
+    def _write(self) -> None:
+        ready, self._ready = self._ready, []
+        if ready:
+            written = self._shelf.write([(one.row, one.nodes) for one in ready])
+            for one, result in zip(ready, written, strict=True):
+                self._outcomes[one.position] = _outcome(one.row.name, result)
+
+    def _tell(self, progress: Progress) -> None:
+        self._look()
+        self._on_progress(progress)
+
+    def _look(self) -> None:
+        if self._cancel.is_set():
+            raise Stopped("Stopped by you.")
+
+    def _told(self) -> tuple[Ingested, ...]:
+        return tuple(self._outcomes[position] for position in sorted(self._outcomes))
+
+    def _end_early(self, rows: dict[int, Document]) -> None:
+        """Write what is ready, and forget the rest."""
+        try:
+            self._write()
+            for position in rows.keys() - self._outcomes.keys():
+                name = rows[position].name
+                self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
+            self._shelf.withdraw(rows.values())
+        except StoreUnavailable as fault:  # the next start finds what waits, and finishes it
+            _log.warning("what was not indexed could not be withdrawn: %s", fault)
+
+    def _refuse(self, position: int, name: str, refusal: DocumentRefused) -> None:
+        self._outcomes[position] = Ingested(name, IngestOutcome.REFUSED, message=refusal.message, hint=refusal.hint)
 
     def _tidy(self) -> None:
         # The documents are in already: an untidy index finds them too, only more slowly.
         try:
-            with self._table.lock():
-                self._table.tidy()
-                self._originals.tidy(self._table.names())
+            self._shelf.tidy()
         except StoreUnavailable as fault:
             _log.warning("the index could not be tidied: %s", fault)
 
 
-def _describe(document_id: str, name: str, pages: Sequence[Page]) -> Source:
-    numbers = [page.number for page in pages if page.number is not None]
-    characters = sum(len(page.text) for page in pages)
-    return Source(document_id, name, max(numbers, default=0), characters, datetime.now(UTC).isoformat())
+def _outcome(name: str, written: Written) -> Ingested:
+    row = written.row
+    if row is None:
+        message = f"{name}: was removed from the index while it was added."
+        return Ingested(name, IngestOutcome.REFUSED, message=message, hint="Add it again.")
+    if written.is_new:
+        outcome = IngestOutcome.REPLACED if written.has_replaced else IngestOutcome.INDEXED
+        return Ingested(name, outcome, row.id, row.passages, f"{name}: {row.passages} passages, {outcome}.")
+    where = "" if row.name == name else f" as {row.name!r}"
+    gone = "; its older version was removed" if written.has_replaced else ""
+    return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")

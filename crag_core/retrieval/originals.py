@@ -9,7 +9,8 @@ from collections.abc import Container
 from pathlib import Path
 
 from crag_core.errors import DocumentMissing
-from crag_core.retrieval.table import DOCUMENT_ID, explain_faults
+from crag_core.retrieval.lance import explain_faults
+from crag_core.retrieval.table import DOCUMENT_ID
 
 _UNFINISHED = ".new-"
 _AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
@@ -49,6 +50,12 @@ class Originals:
             return content
         reason = "is damaged" if is_there else "is not here: it was indexed before originals were kept"
         raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
+
+    def size(self, document_id: str) -> int:
+        """Bytes; 0 where it is not here."""
+        with explain_faults(self._folder):
+            path = self._path(document_id)
+            return path.stat().st_size if path.exists() else 0
 
     def drop(self, document_id: str) -> None:
         with explain_faults(self._folder):

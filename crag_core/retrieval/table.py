@@ -1,164 +1,146 @@
-"""The LanceDB table behind the store: its schema, how it is opened, created and locked, and what its faults mean."""
+"""The LanceDB table of passages: its columns, what is searched for in it, and how rows come and go."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crag_core.documents import MAIN
 from crag_core.errors import StoreUnavailable
+from crag_core.retrieval.lance import LanceFolder, explain_faults, quote
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
+    from llama_index.core.schema import TextNode
 
 TABLE = "passages"
 DOCUMENT_ID = re.compile(r"[0-9a-f]{32}")
 _EMBEDDING = b"crag_embedding"
-_LOCK_SECONDS = 120
-# Readers of another process may still be looking at the version before.
-_KEEP_OLD_VERSIONS = timedelta(hours=1)
+_ADDED = {"collection": f"'{MAIN}'", "section": "''"}
+"""Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
 
 
 class PassageTable:
-    """One table in one folder, made by one embedding model.
+    """One table in one folder, made by one embedding model. Call `add` and `delete` inside the folder's lock."""
 
-    Call `open` inside `explain_faults`; `create`, `delete` and `tidy` inside `lock`, which explains faults too.
-    """
-
-    def __init__(self, folder: Path, embedding: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: LanceFolder, embedding: str) -> None:
+        self._folder = folder
         self._embedding = embedding
-        self._connection: Any = None
-        self._table: LanceTable | None = None
 
     def open(self) -> LanceTable | None:
-        """The table at its newest version, None when nothing was ever indexed."""
-        if self._table is not None and self._exists():
-            return self._table
-        if not self._exists():
-            self._table = None
+        """The table at its newest version, None when nothing was ever indexed; for use inside `explain_faults`."""
+        table = self._folder.open(TABLE)
+        if table is None:
             return None
-        table: LanceTable = self._connect().open_table(TABLE)
         built_with = (table.schema.metadata or {}).get(_EMBEDDING, b"an unknown model").decode()
         if built_with != self._embedding:
             raise StoreUnavailable(
-                f"The index in {self.folder.name!r} was built with the embedding model {built_with!r}; "
+                f"The index in {self._folder.path.name!r} was built with the embedding model {built_with!r}; "
                 f"expected {self._embedding!r}, and their vectors cannot be compared.",
                 hint=f"Choose {built_with!r} in the settings, or index the documents again in another folder.",
             )
-        self._table = table
         return table
 
-    def create(self, dimension: int) -> LanceTable:
-        """The table, made first if need be."""
+    def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
+        """Nodes with embeddings, all with one commit; `collections` has the collection of each document's id."""
+        if not nodes:
+            return
+        import pyarrow as pa
+
         table = self.open()
         if table is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            table = self._table = self._connect().create_table(TABLE, schema=_schema(dimension, self._embedding))
+            table = self._folder.create(TABLE, _schema(len(nodes[0].get_embedding()), self._embedding))
         # Found missing when the process was killed right after making the table.
         if not table.list_indices():
             table.create_index("text", config=_keyword_index())
-        return table
+        self._add_columns(table)
+        rows = [_row(node, collections[node.ref_doc_id or ""]) for node in nodes]
+        table.add(pa.Table.from_pylist(rows, schema=table.schema))
 
-    def scan(self, columns: Mapping[str, str], document_id: str | None = None) -> list[dict[str, Any]]:
-        """The rows of one document, or all; `columns` maps the names wanted to the table's own."""
-        with explain_faults(self.folder):
+    def delete(self, document_ids: Collection[str]) -> None:
+        table = self.open()
+        if table is not None and document_ids:
+            table.delete(_pick_documents(document_ids))
+
+    def search(
+        self, columns: Mapping[str, str], limit: int, collection: str = "", **asked: Any
+    ) -> list[dict[str, Any]]:
+        """The best `limit` rows of one collection, or of all; `asked` are the arguments of LanceDB's own search."""
+        table = self.open()
+        if table is None:
+            return []
+        query = table.search(**asked)
+        if "vector_column_name" in asked:
+            query = query.distance_type("cosine")
+        if collection and "collection" not in table.schema.names and collection != MAIN:
+            return []
+        if collection and "collection" in table.schema.names:
+            query = query.where(f"collection = {quote(collection)}", prefilter=True)
+        rows: list[dict[str, Any]] = query.select(_known(columns, table)).limit(limit).to_arrow().to_pylist()
+        return rows
+
+    def scan(self, columns: Mapping[str, str], document_ids: Collection[str] = ()) -> list[dict[str, Any]]:
+        """Rows of some documents, or of all; `columns` maps the names wanted to the table's own."""
+        with explain_faults(self._folder.path):
             table = self.open()
             if table is None:
                 return []
-            query = table.search().select(dict(columns))
-            if document_id:
-                query = query.where(_pick_document(document_id))
+            query = table.search().select(_known(columns, table))
+            if document_ids:
+                query = query.where(_pick_documents(document_ids))
             rows: list[dict[str, Any]] = query.to_arrow().to_pylist()
             return rows
 
-    def names(self) -> dict[str, str]:
-        """Document id to file name. Names are the users' words: compared in Python, never put into a filter."""
-        return {row["id"]: row["name"] for row in self.scan({"id": "doc_id", "name": "metadata.file_name"})}
-
-    def count(self, document_id: str | None = None) -> int:
-        """Rows of one document, or of all."""
-        with explain_faults(self.folder):
-            table = self.open()
-            if table is None:
-                return 0
-            return int(table.count_rows(_pick_document(document_id) if document_id else None))
-
-    def delete(self, document_id: str) -> None:
+    def move(self, document_ids: Collection[str], collection: str) -> None:
         table = self.open()
-        if table is not None:
-            table.delete(_pick_document(document_id))
+        if table is not None and document_ids:
+            self._add_columns(table)
+            table.update(where=_pick_documents(document_ids), values={"collection": collection})
 
     def tidy(self) -> None:
         """Bring the keyword index up to date and merge small files."""
-        table = self.open()
-        if table is not None:
-            table.optimize(cleanup_older_than=_KEEP_OLD_VERSIONS)
+        self._folder.tidy(TABLE)
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """One writer at a time, over threads and processes; the system frees it when its holder dies."""
-        from filelock import FileLock, Timeout
-
-        with explain_faults(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with FileLock(self.folder / "write.lock", timeout=_LOCK_SECONDS):
-                    yield
-            except Timeout as error:
-                raise StoreUnavailable(
-                    f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
-                    hint="Wait for it to finish, or stop it, and try again.",
-                ) from error
-
-    def _exists(self) -> bool:
-        # A folder without a manifest is what a kill during the table's creation leaves.
-        versions = self.folder / f"{TABLE}.lance" / "_versions"
-        return versions.is_dir() and any(versions.iterdir())
-
-    def _connect(self) -> Any:
-        if self._connection is None:
-            import lancedb
-
-            # Another process may have written since: every read looks for the newest version.
-            self._connection = lancedb.connect(self.folder, read_consistency_interval=timedelta(0))
-        return self._connection
+    def _add_columns(self, table: LanceTable) -> None:
+        missing = {name: before for name, before in _ADDED.items() if name not in table.schema.names}
+        if missing:
+            table.add_columns(missing)
 
 
-def _pick_document(document_id: str) -> str:
+def _known(columns: Mapping[str, str], table: LanceTable) -> dict[str, Any]:
+    """`columns` without those that an index of earlier days lacks."""
+    there = table.schema.names
+    return {name: column for name, column in columns.items() if column not in _ADDED or column in there}
+
+
+def _pick_documents(ids: Iterable[str]) -> str:
     """A filter that holds nothing but hexadecimal digits."""
-    if not DOCUMENT_ID.fullmatch(document_id):
-        raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
-    return f"doc_id = '{document_id}'"
+    for one in ids:
+        if not DOCUMENT_ID.fullmatch(one):
+            raise ValueError(f"expected 32 hexadecimal digits, found {one!r}")
+    return f"doc_id IN ({', '.join(map(quote, ids))})"
 
 
-@contextmanager
-def explain_faults(folder: Path) -> Iterator[None]:
-    """Turn LanceDB's and the system's errors into `StoreUnavailable`."""
-    try:
-        yield
-    except PermissionError as error:
-        raise StoreUnavailable(
-            f"The index folder {folder} cannot be read or written ({error.strerror}).",
-            hint="Give this user access to the folder, or choose another one in the settings.",
-        ) from error
-    # LanceDB raises plain RuntimeError, ValueError and OSError from its Rust core.
-    except (OSError, RuntimeError, ValueError) as error:
-        detail = str(error).partition(", /")[0].strip() or type(error).__name__
-        full = "no space" in detail.lower() or "quota" in detail.lower()
-        hint = (
-            "Free some disk space and try again; what was indexed before is safe."
-            if full
-            else "Check that the folder exists and is writable; if damaged, move it away and index the documents again."
-        )
-        raise StoreUnavailable(f"The index in {folder} cannot be used ({detail[:300]}).", hint=hint) from error
+def _row(node: TextNode, collection: str) -> dict[str, Any]:
+    """As LlamaIndex's LanceDBVectorStore writes it, so that its own tools can read the table."""
+    from llama_index.core.vector_stores.utils import node_to_metadata_dict
+
+    metadata = node_to_metadata_dict(node, remove_text=False, flat_metadata=False)
+    section = metadata.pop("section", "")
+    return {
+        "id": node.node_id,
+        "doc_id": node.ref_doc_id,
+        "vector": node.get_embedding(),
+        "text": node.text,
+        "metadata": metadata,
+        "collection": collection,
+        "section": section,
+    }
 
 
 def _schema(dimension: int, embedding: str) -> Any:
-    """The columns that LlamaIndex's LanceDBVectorStore writes, with types fixed.
+    """The columns that LlamaIndex's LanceDBVectorStore writes, with types fixed, and our own.
 
     Left to itself the wrapper guesses the types from the first row and, when two processes start together, the second
     overwrites the first's table.
@@ -178,6 +160,7 @@ def _schema(dimension: int, embedding: str) -> Any:
             ("vector", pa.list_(pa.float32(), dimension)),
             ("text", text),
             ("metadata", metadata),
+            *((name, text) for name in _ADDED),
         ],
         metadata={_EMBEDDING: embedding.encode()},
     )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
 from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.looking import look_at_all
+from crag_core.model_servers import ServerState, host_url
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
 from tests.stand_ins.ollama_server import OllamaServer
@@ -44,8 +50,8 @@ HOSTS = [
 
 @pytest.mark.parametrize(("value", "url"), HOSTS, ids=repr)
 def test_host_url_makes_an_address_of_what_people_write(value: str | None, url: str) -> None:
-    assert ollama.host_url(value) == url
-    assert ollama.host_url(url) == url, "reading it again changes nothing"
+    assert host_url(value) == url
+    assert host_url(url) == url, "reading it again changes nothing"
 
 
 # --- Ollama ---------------------------------------------------------------------------------------------------------
@@ -59,7 +65,7 @@ def ollama_server() -> Iterator[OllamaServer]:
 
 def test_ollama_with_models(ollama_server: OllamaServer) -> None:
     state = ollama.look(ollama_server.url)
-    assert state == ollama.ServerState(True, ("llama3.2:latest", "qwen:7b"))
+    assert state == ServerState(True, ("llama3.2:latest", "qwen:7b"))
 
 
 def test_ollama_without_models_says_how_to_get_one(ollama_server: OllamaServer) -> None:
@@ -121,8 +127,6 @@ def test_what_is_not_ollama_is_told_so(response: Response) -> None:
 
 
 def test_ollama_that_hangs_costs_the_timeout() -> None:
-    import asyncio
-
     async def hang(body: object) -> ASGIApp:
         await asyncio.sleep(5.0)
         return PlainTextResponse("")
@@ -141,7 +145,7 @@ def openai_server() -> Iterator[OpenAIServer]:
 
 
 def test_openai_with_models(openai_server: OpenAIServer) -> None:
-    expected = ollama.ServerState(True, ("one", "two"))
+    expected = ServerState(True, ("one", "two"))
     assert openai_compatible.look(openai_server.api_base) == expected
     assert openai_compatible.look(f"{openai_server.api_base}/") == expected
 
@@ -196,3 +200,47 @@ def test_what_lists_no_models_is_told_so(response: Response) -> None:
 def test_openai_that_is_away_or_no_address_is_told_not_raised(url: str) -> None:
     state = openai_compatible.look(url)
     assert not state.reachable and state.message and state.hint
+
+
+def test_address_is_told_without_what_may_be_secret() -> None:
+    with Something(JSONResponse({"error": "no"}, 401)) as server:
+        secret = server.url.replace("http://", "http://me:s3cret@")
+        states = [openai_compatible.look(f"{secret}/v1"), ollama.look(secret)]
+    for state in [*states, openai_compatible.silent(secret), ollama.silent(secret)]:
+        assert server.url in state.message and "s3cret" not in repr(state)
+
+
+# --- several --------------------------------------------------------------------------------------------------------
+
+
+def test_all_servers_are_asked_at_the_same_time() -> None:
+    """Each answers only when all have been asked."""
+    meeting = threading.Barrier(3)
+
+    class Meeting(OllamaServer):
+        async def _list(self, body: None) -> ASGIApp:
+            await asyncio.to_thread(meeting.wait, 10.0)
+            return await super()._list(body)
+
+    with ExitStack() as stack:
+        servers = [stack.enter_context(Meeting(ScriptedModel([]), models=[name])) for name in "abc"]
+        looks = [partial(ollama.look, server.url, 20.0) for server in servers]
+        states = look_at_all(looks, [ollama.silent(server.url) for server in servers], 20.0)
+    assert [state.models for state in states] == [("a:latest",), ("b:latest",), ("c:latest",)]
+
+
+def test_servers_that_never_answer_are_not_waited_for() -> None:
+    over = threading.Event()
+
+    def never() -> ServerState:
+        over.wait(20.0)
+        return ServerState(True)
+
+    late = [ollama.silent("http://a"), ollama.silent("http://b")]
+    assert look_at_all([never, never], late, 0.05) == late
+    over.set()
+
+
+def test_bug_in_a_look_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        look_at_all([lambda: ServerState(bool(1 // 0)), lambda: ServerState(True)], [ServerState(False)] * 2)

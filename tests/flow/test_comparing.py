@@ -482,8 +482,15 @@ from pathlib import Path
 from crag_core.comparing import Contender, run_set
 from tests.flow.test_comparing import Field, books_in, questions
 
+graded = 0
+
+def grade():
+    global graded
+    graded += 1
+    time.sleep(0.005 if graded <= int(sys.argv[3]) else 60)  # it waits to be killed
+
 field = Field()
-field.bench.evaluator.before = lambda: time.sleep(0.005)
+field.bench.evaluator.before = grade
 books = books_in(Path(sys.argv[1]), field)
 contenders = [Contender(one, book) for one, book in zip((field.plain, field.paper), books, strict=True)]
 print("ready", flush=True)
@@ -492,15 +499,15 @@ print(len(field.bench.retriever.asked))
 """
 
 
-def start(folder: Path, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(folder), str(count)]
+def start(folder: Path, count: int, graded: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, str(folder), str(count), str(graded)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def test_killed_again_and_again_nothing_is_lost_and_nothing_is_run_twice(tmp_path: Path) -> None:
     field, count, before = Field(), 200, 0
     for _ in range(3):
-        worker = start(tmp_path, count)
+        worker = start(tmp_path, count, 30)
         assert worker.stdout and worker.stdout.readline() == "ready\n"
         while len(books_in(tmp_path, field)[1].keys()) < before + 10:
             assert worker.poll() is None, "it ended before it could be killed"
@@ -511,7 +518,7 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_is_run_twice(tmp_pat
         assert all(len(book.load()) == len(book.keys()) for book in kept)
         assert len(kept[0].keys()) >= len(kept[1].keys()) >= before + 10, "plain RAG runs first"
         before = len(kept[1].keys())
-    last = start(tmp_path, count)
+    last = start(tmp_path, count, count)
     told, _ = last.communicate(timeout=120)
     assert last.returncode == 0 and int(told.split()[-1]) == count - before
     assert all(len(book.load()) == count for book in books_in(tmp_path, field))

@@ -48,6 +48,7 @@ TOLD: dict[str, tuple[Setup, tuple[str, ...]]] = {
     "pinned": (was(pinned=("d1",)), ("other pinned files",)),
     "search_too": (was(search_too=True), ("other pinned files",)),
     "support": (was(support="ollama/llama3.2"), ("answers checked by llama3.2 instead of by their words",)),
+    "collection": (was(collection="a"), ("searched in the collection 'a' instead of all collections",)),
 }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 
@@ -21,8 +22,6 @@ def die() -> None:
 
 
 def arm(moment: str) -> WordEmbedder:
-    from llama_index.vector_stores.lancedb import LanceDBVectorStore
-
     if moment == "second batch":
         batches: list[int] = []
 
@@ -33,14 +32,14 @@ def arm(moment: str) -> WordEmbedder:
 
         return WordEmbedder(on_batch=count)
     if moment == "after add":
-        wrapper: Any = LanceDBVectorStore
-        add = wrapper.add
+        table: Any = PassageTable
+        add = table.add
 
-        def add_and_die(self: Any, nodes: Any) -> None:
-            add(self, nodes)
+        def add_and_die(self: Any, nodes: Any, collections: Any) -> None:
+            add(self, nodes, collections)
             die()
 
-        wrapper.add = add_and_die
+        table.add = add_and_die
     return WordEmbedder()
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.documents import IngestOutcome
 from crag_core.errors import DocumentMissing, StoreUnavailable
 from crag_core.retrieval.originals import Originals, name_content
-from crag_core.retrieval.store import IngestOutcome, PassageStore
+from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -207,8 +208,8 @@ if moment == "while writing":
 elif moment == "before the new name":
     os.replace = die
 else:
-    from llama_index.vector_stores.lancedb import LanceDBVectorStore
-    LanceDBVectorStore.add = die
+    from crag_core.retrieval.table import PassageTable
+    PassageTable.add = die
 store.ingest([("guide.txt", write_prose("the harbour"))])
 """
 MOMENTS = ("while writing", "before the new name", "before the passages")

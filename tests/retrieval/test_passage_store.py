@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from llama_index.core.schema import TextNode
 
-from crag_core.errors import Stopped, StoreUnavailable
-from crag_core.retrieval.indexing import Indexer
-from crag_core.retrieval.store import IngestOutcome, PassageStore, Progress
+from crag_core.documents import IngestOutcome, Progress
+from crag_core.errors import EmbeddingUnavailable, StoreUnavailable
+from crag_core.retrieval.store import PassageStore
 from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
-INDEXED, ALREADY, REPLACED, REFUSED = IngestOutcome
+INDEXED, ALREADY, REPLACED, REFUSED, LEFT_OUT = IngestOutcome
 HARBOUR, TIDES = write_prose("the harbour"), write_prose("the tides")
 
 
@@ -35,7 +37,7 @@ def test_passages_know_where_they_come_from(store: PassageStore) -> None:
     passages = store.passages_of(document.id)
     assert (one.outcome, one.document_id, one.passages) == (INDEXED, document.id, len(passages))
     assert (document.name, document.passages, document.pages) == ("harbour.txt", len(passages), 0)
-    assert document.characters == len(HARBOUR) and document.indexed_at.tzinfo is not None
+    assert document.characters == len(HARBOUR) and document.time.tzinfo is not None
     assert len(passages) > 2 and store.count() == len(passages)
     assert [passage.ordinal for passage in passages] == list(range(len(passages)))
     assert {(passage.source, passage.document_id, passage.page) for passage in passages} == {
@@ -162,14 +164,30 @@ def test_progress_tells_file_and_passages(store: PassageStore) -> None:
     assert seen[-1].name == "harbour.txt" and seen[-1].embedded == seen[-1].passages == store.count()
 
 
-def test_stopping_leaves_the_current_document_out(store: PassageStore) -> None:
+def test_stopping_leaves_the_current_document_and_those_after_it_out(store: PassageStore) -> None:
+    cancel = threading.Event()
+
     def stop(progress: Progress) -> None:
         if progress.name == "tides.txt" and progress.embedded:
-            raise Stopped("stopped")
+            cancel.set()
 
-    with pytest.raises(Stopped):
-        store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)], stop)
+    files = [("harbour.txt", HARBOUR), ("x.mp3", b"x"), ("tides.txt", write_prose("tides", 900)), ("z.txt", b"Z.")]
+    done = store.ingest(files, stop, cancel=cancel)
+    assert [one.outcome for one in done] == [INDEXED, REFUSED, LEFT_OUT, LEFT_OUT]
     assert name_all(store) == ["harbour.txt"]
+    assert {row.name: row.state for row in store.listing()} == {"harbour.txt": "indexed", "x.mp3": "refused"}
+    assert store.finish_interrupted() == (), "what was stopped is not interrupted"
+    assert [one.outcome for one in store.ingest(files)] == [ALREADY, REFUSED, INDEXED, INDEXED]
+
+
+def test_what_a_fault_leaves_out_is_forgotten_and_what_was_ready_goes_in(store: PassageStore) -> None:
+    def fail(progress: Progress) -> None:
+        if progress.name == "tides.txt" and progress.embedded:
+            raise EmbeddingUnavailable("away")
+
+    with pytest.raises(EmbeddingUnavailable):
+        store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)], fail)
+    assert [row.name for row in store.listing()] == name_all(store) == ["harbour.txt"]
 
 
 def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> None:
@@ -213,17 +231,25 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
 def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_as_the_first(
     store: PassageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("crag_core.retrieval.indexing._WRITTEN_AT_ONCE", 1)
     monkeypatch.setattr("crag_core.retrieval.indexing._TIDIED_AFTER", 2)
     there: list[int] = []
     tidy = PassageTable.tidy
 
     def tidy_and_note(self: PassageTable) -> None:
-        there.append(self.count())
+        there.append(store.count())
         tidy(self)
 
     monkeypatch.setattr(PassageTable, "tidy", tidy_and_note)
     store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(5)])
     assert there == [2, 4, 5] and store.count() == 5
+
+
+def test_many_documents_are_written_with_few_commits(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = note_writes(monkeypatch)
+    monkeypatch.setattr("crag_core.retrieval.indexing._WRITTEN_AT_ONCE", 20)
+    done = store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(50)])
+    assert [one.outcome for one in done] == [INDEXED] * 50 and sizes == [20, 20, 10]
 
 
 @pytest.mark.parametrize(
@@ -234,18 +260,20 @@ def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, 
     assert store.search_keyword(text, 1)
 
 
-def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    from llama_index.core.schema import BaseNode
-    from llama_index.vector_stores.lancedb import LanceDBVectorStore
-
+def note_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many passages each commit brings."""
     sizes: list[int] = []
-    add = LanceDBVectorStore.add
+    add = PassageTable.add
 
-    def add_and_note(self: LanceDBVectorStore, nodes: list[BaseNode]) -> list[str]:
+    def add_and_note(self: PassageTable, nodes: list[TextNode], collections: dict[str, str]) -> None:
         sizes.append(len(nodes))
-        return add(self, nodes)
+        add(self, nodes, collections)
 
-    monkeypatch.setattr(LanceDBVectorStore, "add", add_and_note)
-    monkeypatch.setattr(Indexer, "_tidy", lambda self: None)
+    monkeypatch.setattr(PassageTable, "add", add_and_note)
+    return sizes
+
+
+def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = note_writes(monkeypatch)
     store.ingest([("long.txt", write_prose("a long story", 900))])
     assert sizes == [store.count()] and sizes[0] > 40

@@ -86,6 +86,15 @@ def test_docx_table_of_names_and_values() -> None:
     assert read(save(document), "minutes.docx") == "Date: 22 January 2025\nMinutes: Fenella"
 
 
+def test_docx_headers_that_differ_in_their_number_only() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=0, cols=2)
+    for cells in (("Column 1", "Column 2"), ("rope", "buoy")):
+        for cell, text in zip(table.add_row().cells, cells, strict=True):
+            cell.text = text
+    assert read(save(document), "numbered.docx") == "Column 1: rope; Column 2: buoy"
+
+
 def test_docx_content_controls_are_read() -> None:
     document = docx.Document()
     document.add_paragraph("outside")
@@ -114,6 +123,13 @@ def test_html_keeps_what_people_read() -> None:
 
 def test_html_title_stands_in_for_a_missing_heading() -> None:
     assert read(b"<html><title>Tides</title><body><p>High at six.</body>", "t.htm") == "# Tides\n\nHigh at six."
+
+
+def test_html_words_of_which_some_letters_are_marked_stay_whole() -> None:
+    page = (
+        b"<h2>The <i>F</i>erry<br>now</h2><table><tr><th>R<b>o</b>ute</th><th>a</th></tr><tr><td><b>R</b>1,</td></tr>"
+    )
+    assert read(page, "a.html") == "## The Ferry now\n\nRoute: R1,"
 
 
 def test_html_layout_tables_are_read_as_text() -> None:

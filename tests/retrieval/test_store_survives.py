@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.documents import IngestOutcome
 from crag_core.errors import StoreUnavailable
-from crag_core.retrieval.store import IngestOutcome, PassageStore
+from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.table import PassageTable
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -87,12 +89,13 @@ def index_again(folder: Path) -> None:
         assert store.search_keyword(word, 5)
 
 
-def test_a_kill_while_indexing_leaves_documents_whole_or_absent(tmp_path: Path, workers: dict[str, Worker]) -> None:
-    whole = PassageStore(tmp_path, WordEmbedder())
-    whole.ingest([prose_of("long.txt", LONG)])
+def test_a_kill_while_indexing_leaves_documents_whole_or_absent(workers: dict[str, Worker]) -> None:
     run_to_death(workers["new"])
-    (survivor,) = PassageStore(workers["new"].folder, WordEmbedder()).documents()
-    assert (survivor.name, survivor.passages) == ("long.txt", whole.count())
+    store = PassageStore(workers["new"].folder, WordEmbedder())
+    assert store.documents() == () and store.count() == 0
+    assert {row.name: row.is_under_way for row in store.listing()} == {"long.txt": True, "gulls.txt": True}
+    done = store.finish_interrupted()
+    assert {one.name: one.outcome for one in done} == {"gulls.txt": "indexed", "long.txt": "indexed"}
     index_again(workers["new"].folder)
 
 
@@ -116,7 +119,7 @@ class Killed(BaseException):
     ("moment", "left"),
     [
         ("lancedb.table.LanceTable.create_index", []),
-        ("llama_index.vector_stores.lancedb.LanceDBVectorStore.add", []),
+        ("crag_core.retrieval.table.PassageTable.add", []),
         ("crag_core.retrieval.table.PassageTable.tidy", ["gulls.txt", "long.txt"]),
     ],
 )
@@ -135,13 +138,13 @@ def test_dying_at_any_moment_can_be_made_good(
 
 
 def test_a_new_version_that_dies_on_its_way_in_leaves_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(self: object, nodes: object) -> None:
+    def die(self: object, nodes: object, collections: object) -> None:
         raise Killed
 
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides")])
     with monkeypatch.context() as patched:
-        patched.setattr("llama_index.vector_stores.lancedb.LanceDBVectorStore.add", die)
+        patched.setattr("crag_core.retrieval.table.PassageTable.add", die)
         with pytest.raises(Killed):
             store.ingest([prose_of("guide.txt", "seals")])
     assert store.search_keyword("tides", 1) and not store.search_keyword("seals", 1)
@@ -183,7 +186,7 @@ def test_lost_data_files_are_an_error_with_advice(tmp_path: Path) -> None:
     for path in (tmp_path / "passages.lance" / "data").iterdir():
         path.unlink()
     with pytest.raises(StoreUnavailable):
-        PassageStore(tmp_path, WordEmbedder()).documents()
+        PassageStore(tmp_path, WordEmbedder()).search_keyword("tides", 1)
 
 
 def test_a_folder_left_without_a_table_is_used(tmp_path: Path) -> None:
@@ -206,15 +209,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from llama_index.vector_stores.lancedb import LanceDBVectorStore
-
-    def fail(self: object, nodes: object) -> None:
+    def fail(self: object, nodes: object, collections: object) -> None:
         raise OSError(28, "No space left on device")
 
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides")])
     with monkeypatch.context() as patched:
-        patched.setattr(LanceDBVectorStore, "add", fail)
+        patched.setattr(PassageTable, "add", fail)
         with pytest.raises(StoreUnavailable, match="No space left") as fault:
             store.ingest([prose_of("other.txt", "gulls")])
     assert "disk space" in fault.value.hint
@@ -224,6 +225,6 @@ def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr("crag_core.retrieval.table._LOCK_SECONDS", 0)
+    monkeypatch.setattr("crag_core.retrieval.lance._LOCK_SECONDS", 0)
     with FileLock(tmp_path / "write.lock"), pytest.raises(StoreUnavailable, match="Another process"):
         PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])

@@ -11,32 +11,52 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers.kind import check_kind
+from crag_core.retrieval.readers.book import read_epub
+from crag_core.retrieval.readers.kind import check_kind, refuse_extension
+from crag_core.retrieval.readers.limits import MAX_BYTES, show_size
+from crag_core.retrieval.readers.mail import read_mail
+from crag_core.retrieval.readers.open_document import read_odp, read_ods, read_odt
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.pdf import read_pdf
+from crag_core.retrieval.readers.rich_text import read_rtf
 from crag_core.retrieval.readers.rows import read_csv
+from crag_core.retrieval.readers.slides import read_pptx
 from crag_core.retrieval.readers.text import read_markdown, read_text
 from crag_core.retrieval.readers.web import read_html
 from crag_core.retrieval.readers.word import read_docx
+from crag_core.retrieval.readers.workbook import read_xlsx
 
 __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
 
 Reader = Callable[[bytes, str], tuple[Page, ...]]
 
+
+def read_eml(content: bytes, name: str) -> tuple[Page, ...]:
+    """Attachments go through `read_document`, each on its own."""
+    return read_mail(content, name, read_document)
+
+
 READERS: dict[str, Reader] = {
     ".csv": read_csv,
     ".docx": read_docx,
+    ".eml": read_eml,
+    ".epub": read_epub,
     ".htm": read_html,
     ".html": read_html,
     ".markdown": read_markdown,
     ".md": read_markdown,
+    ".odp": read_odp,
+    ".ods": read_ods,
+    ".odt": read_odt,
     ".pdf": read_pdf,
+    ".pptx": read_pptx,
+    ".rtf": read_rtf,
     ".txt": read_text,
+    ".xlsm": read_xlsx,
+    ".xlsx": read_xlsx,
 }
 
 _log = logging.getLogger(__name__)
-
-MAX_BYTES = 50 * 1024 * 1024
 
 
 def supported_extensions() -> tuple[str, ...]:
@@ -52,10 +72,7 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
     shown = name or (PurePath(path_or_bytes).name if isinstance(path_or_bytes, str | Path) else "the document")
     extension = PurePath(shown).suffix.lower()
     if extension not in READERS:
-        raise DocumentRefused(
-            f"{shown}: expected one of {', '.join(READERS)}, found {extension or 'no extension'}.",
-            hint="Convert the file to one of these formats, or rename it if only its extension is wrong.",
-        )
+        raise refuse_extension(shown, extension, READERS)
     content = load_content(path_or_bytes, shown, max_bytes)
     check_kind(content, extension, shown)
     try:
@@ -88,7 +105,7 @@ def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = 
             raise _unreadable(name, error) from error
     if size > max_bytes:
         raise DocumentRefused(
-            f"{name}: {_megabytes(size)} is over the limit of {_megabytes(max_bytes)}.",
+            f"{name}: {show_size(size)} is over the limit of {show_size(max_bytes)}.",
             hint="Split the document into smaller files and add those.",
         )
     if not size:
@@ -104,7 +121,3 @@ def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = 
 def _unreadable(name: str, error: Exception) -> DocumentRefused:
     reason = getattr(error, "strerror", None) or str(error)
     return DocumentRefused(f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read.")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / (1024 * 1024):.1f} MB"

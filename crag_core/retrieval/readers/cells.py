@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 
 
@@ -14,7 +15,7 @@ def show_table(rows: list[list[str]], headed: bool = True) -> str:
     rows = [row for row in rows if any(row)]
     if not rows:
         return ""
-    if headed and all(len(row) == 2 for row in rows) and _is_value(rows[0][1]):
+    if headed and all(len(row) == 2 for row in rows) and _is_value(rows[0][1]) and not _is_numbered(*rows[0]):
         return "\n".join(f"{key}: {value}".strip(": ") for key, value in rows)
     if not headed or len(rows) == 1 or len(rows[0]) == 1:
         return "\n".join(" | ".join(cell for cell, _ in groupby(row) if cell) for row in rows)
@@ -31,3 +32,9 @@ def pair_cells(header: list[str], row: list[str]) -> str:
 def _is_value(cell: str) -> bool:
     """In a table of two columns: too long or too exact for a header, so the first column names what the second says."""
     return len(cell) > 40 or any(letter.isdigit() for letter in cell)
+
+
+def _is_numbered(first: str, second: str) -> bool:
+    """ "Column 1" beside "Column 2": the digits tell headers apart."""
+    words = [re.sub(r"\d+", "", cell).strip() for cell in (first, second)]
+    return words[0] == words[1] != ""

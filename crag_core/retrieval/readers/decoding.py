@@ -16,6 +16,8 @@ _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # Below this many bytes that are not ASCII, statistics guess wildly ("ä" as Mac Turkish); cp1252 is right more often.
 _ENOUGH_TO_GUESS = 24
+# Encodings that write other letters as ASCII after an escape: as UTF-8 they are sound, and nonsense.
+_ESCAPING = ("iso-2022", "utf-7", "hz")
 
 
 def decode_text(content: bytes, declared: str = "") -> str:
@@ -26,10 +28,10 @@ def decode_text(content: bytes, declared: str = "") -> str:
     guessed = _guess_utf16(content)
     if guessed:
         return content.decode(guessed, errors="replace")
-    for encoding in ("utf-8", declared):
+    for encoding in (declared, "utf-8") if declared.lower().startswith(_ESCAPING) else ("utf-8", declared):
         try:
             return content.decode(encoding)
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, UnicodeError):
             continue
     if _is_damaged_utf8(content):
         return content.decode("utf-8", errors="replace")

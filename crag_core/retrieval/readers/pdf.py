@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentRefused
 from crag_core.retrieval.readers.layout import Line, find_spacing, flow_lines
+from crag_core.retrieval.readers.limits import MAX_PAGES, check_count
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.prose import normalise_text
 
@@ -58,6 +59,7 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
     try:
         if not len(document):
             raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
+        check_count(name, len(document), MAX_PAGES, "pages")
         pages = [_read_page(document, index) for index in range(len(document))]
         return pages, not any(pages) and _has_pictures(document)
     except pypdfium2.PdfiumError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\u200b\ud800-\udfff]")
 _BULLET = "[-*+\u2022\u2023\u25cf\u25cb\u25aa\u25e6\u2043\u2013\u2014\u00b7]"
@@ -37,18 +38,24 @@ def join_lines(text: str) -> str:
     full = _full_width(lines)
     if full is None:
         return text
-    joined: list[str] = []
+    pieces: list[str] = []
     previous = ""
     fenced = False
     for line in lines:
         fence = line.lstrip().startswith(("```", "~~~"))
-        if joined and not fenced and not fence and _continues(previous, line, full):
-            joined[-1] = glue_lines(joined[-1], line.strip())
+        if pieces and not fenced and not fence and _continues(previous, line, full):
+            pieces += (_gap(previous, line.lstrip()), line.strip())
         else:
-            joined.append(line)
+            pieces += ("\n", line) if pieces else (line,)
         fenced ^= fence
         previous = line
-    return "\n".join(joined)
+    return "".join(pieces)
+
+
+def join_blocks(blocks: Iterable[str]) -> str:
+    """Paragraphs with a blank line between; items of one list stand under one another, as in Markdown."""
+    text = "\n\n".join(filter(None, blocks))
+    return re.sub(r"(?m)^(- .*|\d+[.)] .*)\n\n(?=- |\d+[.)] )", r"\1\n", text)
 
 
 def starts_item(line: str) -> bool:
@@ -79,9 +86,11 @@ def _continues(previous: str, line: str, full: int) -> bool:
 
 def glue_lines(left: str, right: str) -> str:
     """With a space between, except between Chinese or Japanese letters."""
-    if _is_wide(left[-1]) and _is_wide(right[0]):
-        return left + right
-    return f"{left} {right}"
+    return f"{left}{_gap(left, right)}{right}"
+
+
+def _gap(left: str, right: str) -> str:
+    return "" if _is_wide(left[-1]) and _is_wide(right[0]) else " "
 
 
 def is_row(line: str) -> bool:

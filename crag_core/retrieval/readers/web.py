@@ -16,67 +16,32 @@ if TYPE_CHECKING:
     from bs4.element import PageElement, Tag
 
 _DROPPED = [
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "nav",
-    "footer",
-    "svg",
-    "math",
-    "iframe",
-    "object",
-    "canvas",
-    "audio",
-    "video",
-    "form",
-    "select",
-    "button",
-    "dialog",
+    *("script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object"),
+    *("canvas", "audio", "video", "form", "select", "button", "dialog"),
 ]
 _BLOCKS = frozenset(
     [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "header",
-        "hr",
-        "html",
-        "legend",
-        "main",
-        "ol",
-        "p",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-        "caption",
+        *("address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt"),
+        *("fieldset", "figcaption", "figure", "header", "hr", "html", "legend", "main", "ol", "p"),
+        *("section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption"),
     ]
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
+_CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # Deeper nesting is no page for people, and a parse tree that deep breaks recursive library code.
 _DEEPEST = 500
 
 
 def read_html(content: bytes, name: str) -> tuple[Page, ...]:
+    title, body = show_html(content, name)
+    if title and body and not re.search(r"(?m)^# ", body):
+        body = f"# {title}\n\n{body}"
+    return (Page(body),)
+
+
+def show_html(content: bytes, name: str) -> tuple[str, str]:
+    """The title and the text of the body."""
     from bs4 import BeautifulSoup
 
     declared = _CHARSET.search(content[:4096])
@@ -93,9 +58,7 @@ def read_html(content: bytes, name: str) -> tuple[Page, ...]:
             f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
             hint="Save the page as plain text and add that.",
         ) from error
-    if title and body and not re.search(r"(?m)^# ", body):
-        body = f"# {title}\n\n{body}"
-    return (Page(normalise_text(body)),)
+    return title, normalise_text(body)
 
 
 def _drop_furniture(soup: BeautifulSoup) -> None:
@@ -135,13 +98,13 @@ def _show_child(child: PageElement, pieces: list[str], depth: int) -> None:
     elif tag == "pre":
         pieces.append(f"\n\n{join_lines(normalise_text(child.get_text()))}\n\n")
     elif tag in _HEADINGS:
-        heading = child.get_text(" ", strip=True)
-        pieces.append(f"\n\n{_HEADINGS[tag]}{' '.join(heading.split())}\n\n" if heading else "")
+        heading = _show_line(child, depth)
+        pieces.append(f"\n\n{_HEADINGS[tag]}{heading}\n\n" if heading else "")
     elif tag == "li":
         pieces.append(f"\n{_mark_item(child)}")
         _show(child, pieces, depth + 1)
     elif tag == "table" and _is_data(child):
-        pieces.append(f"\n\n{_show_data(child)}\n\n")
+        pieces.append(f"\n\n{_show_data(child, depth)}\n\n")
     else:
         edge = "\n\n" if tag in _BLOCKS else ""
         pieces.append(edge)
@@ -163,11 +126,18 @@ def _is_data(table: Tag) -> bool:
     return any(len(row.find_all(["td", "th"])) > 1 for row in table.find_all("tr"))
 
 
-def _show_data(table: Tag) -> str:
-    rows = [[cell.get_text(" ", strip=True) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")]
+def _show_line(element: Tag, depth: int) -> str:
+    """All that it holds on one line; letters of which some are bold stay one word."""
+    pieces: list[str] = []
+    _show(element, pieces, depth + 1)
+    return " ".join("".join(pieces).split())
+
+
+def _show_data(table: Tag, depth: int) -> str:
+    rows = [[_show_line(cell, depth) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")]
     first = table.find("tr")
     headed = first is not None and (
         (first.find("th") is not None and first.find("td") is None) or table.thead is not None
     )
-    caption = table.caption.get_text(" ", strip=True) if table.caption else ""
+    caption = _show_line(table.caption, depth) if table.caption else ""
     return "\n".join(filter(None, [caption, show_table(rows, headed)]))

@@ -4,50 +4,34 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crag_core.errors import DocumentRefused
 from crag_core.retrieval.readers.cells import show_table
+from crag_core.retrieval.readers.packages import Package
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import normalise_text
+from crag_core.retrieval.readers.prose import join_blocks, normalise_text
 
 if TYPE_CHECKING:
     from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
 
-MAX_UNPACKED = 300 * 1024 * 1024
 _HEADING = re.compile(r"(?:heading|title)\s*(\d?)", re.IGNORECASE)
 _WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "smartTag")
 
 
 def read_docx(content: bytes, name: str) -> tuple[Page, ...]:
-    _check_package(content, name)
+    package = Package(content, name, "a Word document (.docx)")
+    package.check_xml()
     import docx
 
     try:
         document = docx.Document(io.BytesIO(content))
-        text = "\n\n".join(_show_blocks(document.element.body, document))
+        text = join_blocks(_show_blocks(document.element.body, document))
     # python-docx lets lxml's, zipfile's and its own errors through, and KeyError for a missing part.
     except Exception as error:
-        raise _damaged(name, str(error) or type(error).__name__) from error
-    # Items of one list stand under one another, as in Markdown.
-    text = re.sub(r"(?m)^(- .*)\n\n(?=- )", r"\1\n", text)
+        raise package.damaged(error) from error
     return (Page(normalise_text(text)),)
-
-
-def _check_package(content: bytes, name: str) -> None:
-    try:
-        members = zipfile.ZipFile(io.BytesIO(content)).infolist()
-    except zipfile.BadZipFile as error:
-        raise _damaged(name, str(error)) from error
-    size = sum(member.file_size for member in members)
-    if size > MAX_UNPACKED:
-        raise DocumentRefused(
-            f"{name}: unpacks to {size // (1024 * 1024)} MB, over the limit of {MAX_UNPACKED // (1024 * 1024)} MB.",
-            hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
-        )
 
 
 def _show_blocks(element: Any, parent: Any) -> Iterator[str]:
@@ -93,10 +77,3 @@ def _read_cell(cell: _Cell) -> str:
 
 def _keep(text: str) -> tuple[str, ...]:
     return (text,) if text else ()
-
-
-def _damaged(name: str, detail: str) -> DocumentRefused:
-    return DocumentRefused(
-        f"{name}: expected a Word document (.docx), found a damaged one ({detail[:200].rstrip('.')}).",
-        hint="Open it in Word, let Word repair it, save it and add it again.",
-    )

@@ -1,0 +1,105 @@
+"""A folder of LanceDB tables: connected to, locked, and its faults put into plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crag_core.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable
+
+_LOCK_SECONDS = 120
+# Readers of another process may still be looking at the version before.
+_KEEP_OLD_VERSIONS = timedelta(hours=1)
+
+
+class LanceFolder:
+    """Call `open` and `create` inside `explain_faults`; `lock` explains faults itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: Any = None
+        self._opened: dict[str, LanceTable] = {}
+
+    def open(self, name: str) -> LanceTable | None:
+        """The table at its newest version; None where it was never made."""
+        if not self._exists(name):
+            self._opened.pop(name, None)
+            return None
+        if name not in self._opened:
+            self._opened[name] = self._connect().open_table(name)
+        return self._opened[name]
+
+    def create(self, name: str, schema: Any) -> LanceTable:
+        """A table that does not exist yet; inside `lock`."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        table: LanceTable = self._connect().create_table(name, schema=schema)
+        self._opened[name] = table
+        return table
+
+    def tidy(self, name: str) -> None:
+        """Bring the indexes of a table up to date and merge its small files."""
+        table = self.open(name)
+        if table is not None:
+            table.optimize(cleanup_older_than=_KEEP_OLD_VERSIONS)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """One writer at a time, over threads and processes; the system frees it when its holder dies."""
+        from filelock import FileLock, Timeout
+
+        with explain_faults(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                with FileLock(self.path / "write.lock", timeout=_LOCK_SECONDS):
+                    yield
+            except Timeout as error:
+                raise StoreUnavailable(
+                    f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
+                    hint="Wait for it to finish, or stop it, and try again.",
+                ) from error
+
+    def _exists(self, name: str) -> bool:
+        # A folder without a manifest is what a kill during the table's creation leaves.
+        versions = self.path / f"{name}.lance" / "_versions"
+        return versions.is_dir() and any(versions.iterdir())
+
+    def _connect(self) -> Any:
+        if self._connection is None:
+            import lancedb
+
+            # Another process may have written since: every read looks for the newest version.
+            self._connection = lancedb.connect(self.path, read_consistency_interval=timedelta(0))
+        return self._connection
+
+
+@contextmanager
+def explain_faults(folder: Path) -> Iterator[None]:
+    """Turn LanceDB's and the system's errors into `StoreUnavailable`."""
+    try:
+        yield
+    except PermissionError as error:
+        raise StoreUnavailable(
+            f"The index folder {folder} cannot be read or written ({error.strerror}).",
+            hint="Give this user access to the folder, or choose another one in the settings.",
+        ) from error
+    # LanceDB raises plain RuntimeError, ValueError and OSError from its Rust core.
+    except (OSError, RuntimeError, ValueError) as error:
+        detail = str(error).partition(", /")[0].strip() or type(error).__name__
+        full = "no space" in detail.lower() or "quota" in detail.lower()
+        hint = (
+            "Free some disk space and try again; what was indexed before is safe."
+            if full
+            else "Check that the folder exists and is writable; if damaged, move it away and index the documents again."
+        )
+        raise StoreUnavailable(f"The index in {folder} cannot be used ({detail[:300]}).", hint=hint) from error
+
+
+def quote(text: str) -> str:
+    """A literal for a filter: any text, with its quotation marks doubled."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,35 @@
+"""Who is at work on a document, so that the next start can tell work under way from work that a kill left."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+LEASE = timedelta(minutes=5)
+"""How long a process of another machine counts as alive after it last said so; it should say so much more often."""
+
+
+@cache
+def name_self() -> str:
+    """This process: the machine, its number there, and when it started, since numbers are given again."""
+    import psutil
+
+    return f"{platform.node()}/{os.getpid()}/{psutil.Process().create_time():.0f}"
+
+
+def is_alive(owner: str, said_at: datetime, now: datetime | None = None) -> bool:
+    """Whether the process of `owner`, which last spoke at `said_at`, is there; on another machine by its lease.
+
+    `owner` is what `name_self` gave there, with anything after another "/".
+    """
+    import psutil
+
+    node, number, started = [*owner.split("/"), "", "", ""][:3]
+    if node != platform.node() or not number.isdigit():
+        return (now or datetime.now(UTC)) - said_at < LEASE
+    try:
+        return f"{psutil.Process(int(number)).create_time():.0f}" == started
+    except psutil.Error:
+        return False

@@ -1,0 +1,109 @@
+"""The process that parses documents: requests come over its stdin, replies leave over its stdout.
+
+Started by `parse_process`, with where our package lies and the limits as arguments. It ends when its stdin does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+from queue import SimpleQueue
+from threading import Thread
+from typing import IO, Any
+
+from crag_core.errors import DocumentRefused
+from crag_core.records import from_plain
+from crag_core.retrieval.confining import confine, forbid_processes
+from crag_core.retrieval.parse_wire import (
+    Fault,
+    Limits,
+    Reply,
+    Request,
+    WireEnded,
+    pack_pages,
+    read_frame,
+    write_frame,
+)
+from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
+
+_Frame = tuple[Any, bytes]
+# The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
+_GRACE = 2
+
+
+def main(arguments: list[str]) -> None:
+    try:
+        _run(arguments)
+    except BaseException:
+        traceback.print_exc()
+        # At once: clearing up closes the pipes first, and the application would not wait to see how we end.
+        os._exit(1)
+
+
+def _run(arguments: list[str]) -> None:
+    limits = from_plain(Limits, json.loads(arguments[-1]))
+    requests_from, replies_to = _take_pipes()
+    confine(limits.memory)
+    if limits.readers:
+        READERS.update(import_module(limits.readers).READERS)
+    requests: SimpleQueue[_Frame] = SimpleQueue()
+    Thread(target=_listen, args=(requests_from, requests), daemon=True).start()
+    forbid_processes()
+    write_frame(replies_to, Reply(0))
+    while True:
+        _answer_next(requests, replies_to, limits)
+
+
+def answer(request: Request, content: bytes, characters: int) -> tuple[Reply, bytes]:
+    try:
+        pages = read_document(content, request.name)
+        if sum(len(page.text) for page in pages) > characters:
+            return Reply(request.id, fault=Fault.TEXT), b""
+        return pack_pages(request.id, pages)
+    except DocumentRefused as refusal:
+        if isinstance(refusal.__cause__, MemoryError):
+            return Reply(request.id, fault=Fault.MEMORY), b""
+        return Reply(request.id, message=refusal.message, hint=refusal.hint), b""
+    except MemoryError:
+        return Reply(request.id, fault=Fault.MEMORY), b""
+
+
+def _answer_next(requests: SimpleQueue[_Frame], replies_to: IO[bytes], limits: Limits) -> None:
+    header, content = requests.get()
+    _set_alarm(int(limits.seconds) + _GRACE)
+    write_frame(replies_to, *answer(from_plain(Request, header), content, limits.characters))
+    _set_alarm(0)
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Ours alone: whoever reads stdin finds nothing, and what is printed goes to stderr."""
+    requests_from, replies_to = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests_from, replies_to
+
+
+def _listen(stream: IO[bytes], requests: SimpleQueue[_Frame]) -> None:
+    """In a thread of its own, so that the end of the application is noticed while a file is parsed."""
+    try:
+        while True:
+            requests.put(read_frame(stream, MAX_BYTES))
+    except WireEnded:
+        os._exit(0)
+    except BaseException:  # without this thread the process would wait for ever
+        os._exit(1)
+
+
+def _set_alarm(seconds: int) -> None:
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

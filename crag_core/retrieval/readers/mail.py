@@ -1,0 +1,152 @@
+"""E-mails (.eml): who wrote to whom and when, the text once, and what is attached."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from collections.abc import Callable, Iterator
+from email.message import Message
+from pathlib import PurePosixPath
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers.decoding import decode_text
+from crag_core.retrieval.readers.limits import MAX_ATTACHMENTS, MAX_NESTED_MAILS
+from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.prose import join_blocks, join_lines, normalise_text
+from crag_core.retrieval.readers.web import show_html
+
+ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
+
+_SHOWN = ("From", "To", "Cc", "Date")
+# The parser of headers takes time that grows with the square of their length.
+_LONGEST_HEADER = 5_000
+
+
+def read_mail(content: bytes, name: str, read_attachment: ReadAttachment) -> tuple[Page, ...]:
+    """A page for the mail and one for each attachment that `read_attachment` can read; others are named only."""
+    return tuple(_Mail(read_attachment).show(content, ""))
+
+
+class _Mail:
+    """Reads one e-mail and those attached to it, counting what is attached over all of them."""
+
+    def __init__(self, read_attachment: ReadAttachment) -> None:
+        self._read_attachment = read_attachment
+        self._attachments = 0
+
+    def show(self, content: bytes, heading: str, depth: int = 0) -> Iterator[Page]:
+        # The policy of the standard library fails on headers that real mails have; they are decoded one by one.
+        message = email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
+        yield from self._show_message(message, heading, depth)
+
+    def _show_message(self, message: Message, heading: str, depth: int) -> Iterator[Page]:
+        subject = read_header(message, "Subject")
+        title = f"# {subject}" if subject and not heading else heading
+        lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
+        if heading and subject:
+            lines.append(f"Subject: {subject}")
+        body: list[str] = []
+        attached: list[Message] = []
+        _sort_parts(message, body, attached)
+        named = [f"Attachment: {name_part(part)}" for part in attached]
+        yield Page(normalise_text(join_blocks([title, "\n".join(lines), *body, "\n".join(named)])))
+        for part in attached:
+            yield from self._show_attached(part, depth)
+
+    def _show_attached(self, part: Message, depth: int) -> Iterator[Page]:
+        self._attachments += 1
+        if self._attachments > MAX_ATTACHMENTS:
+            return
+        name = name_part(part)
+        heading = f"## Attachment: {name}"
+        is_mail = part.get_content_type() == "message/rfc822"
+        if is_mail or PurePosixPath(name).suffix.lower() == ".eml":
+            if depth >= MAX_NESTED_MAILS:
+                yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
+            elif isinstance(inner := _first_inner(part), Message):
+                yield from self._show_message(inner, heading, depth + 1)
+            else:
+                yield from self.show(_read_bytes(part), heading, depth + 1)
+            return
+        try:
+            pages = self._read_attachment(_read_bytes(part), name)
+        except DocumentRefused as refusal:
+            yield Page(f"{heading}\n\nNot read: {refusal.message.removeprefix(f'{name}: ')}")
+            return
+        yield Page("\n\n".join([heading, *(page.text for page in pages)]))
+
+
+def _sort_parts(part: Message, body: list[str], attached: list[Message]) -> None:
+    """Texts go to `body` in their order, files to `attached`."""
+    kind = part.get_content_type()
+    if part.is_multipart() and kind.startswith("multipart/"):
+        inner = [one for one in part.get_payload() if isinstance(one, Message)]
+        if kind == "multipart/alternative":
+            inner = _choose_alternative(inner)
+        for one in inner:
+            _sort_parts(one, body, attached)
+    elif (
+        kind in ("text/plain", "text/html")
+        and part.get_content_disposition() != "attachment"
+        and not part.get_filename()
+    ):
+        body.append(_show_text(part))
+    elif part.get_content_disposition() == "attachment" or part.get_filename() or kind == "message/rfc822":
+        attached.append(part)
+
+
+def _choose_alternative(parts: list[Message]) -> list[Message]:
+    """HTML keeps headings, lists and tables; plain text stands in where the HTML shows nothing."""
+    for wanted in ("text/html", "text/plain"):
+        for part in reversed(parts):
+            shown = [one for one in part.walk() if one.get_content_type() == wanted]
+            if shown and _show_text(shown[0]).strip():
+                return [part]
+    return parts[-1:]
+
+
+def _show_text(part: Message) -> str:
+    text = decode_text(_read_bytes(part), str(part.get_param("charset", "") or ""))
+    if part.get_content_type() == "text/html":
+        # The mail says how it is encoded, which a page inside it need not know.
+        return show_html(text.encode("utf-8", "ignore"), "the mail")[1]
+    return join_lines(normalise_text(text))
+
+
+def _read_bytes(part: Message) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
+
+
+def _first_inner(part: Message) -> object:
+    payload = part.get_payload()
+    return payload[0] if isinstance(payload, list) and payload else None
+
+
+def name_part(part: Message) -> str:
+    """The name of an attached file, without folders; that of a mail is its subject."""
+    name = _tidy_header(str(part.get_filename() or ""))
+    inner = _first_inner(part)
+    if not name and isinstance(inner, Message):
+        name = read_header(inner, "Subject") or "e-mail"
+    return re.split(r"[/\\]", name)[-1] or f"a file of type {part.get_content_type()}"
+
+
+def read_header(message: Message, name: str) -> str:
+    """On one line, with encoded words decoded; "" for one that is not there."""
+    for key, value in message.raw_items():
+        if key.lower() == name.lower():
+            return _tidy_header(str(value))
+    return ""
+
+
+def _tidy_header(value: str) -> str:
+    # Bytes beyond ASCII come as halves of surrogate pairs.
+    written = decode_text(value[:_LONGEST_HEADER].encode("utf-8", "surrogateescape"))
+    try:
+        shown = str(email.policy.default.header_factory("Subject", " ".join(written.split())))
+    # The parser of the standard library raises errors of many types on broken encoded words.
+    except Exception:
+        shown = written
+    return " ".join(normalise_text(shown).split())

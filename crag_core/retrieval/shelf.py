@@ -1,0 +1,230 @@
+"""Catalogue, passages and files of the documents, changed together so that a kill leaves each whole or absent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crag_core.documents import MAIN, Document, State
+from crag_core.retrieval.catalogue import Catalogue, now
+from crag_core.retrieval.lance import LanceFolder, explain_faults
+from crag_core.retrieval.originals import Originals
+from crag_core.retrieval.owners import is_alive
+from crag_core.retrieval.table import PassageTable
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+_LISTED = {
+    "id": "doc_id",
+    "name": "metadata.file_name",
+    "collection": "collection",
+    "pages": "metadata.pages",
+    "characters": "metadata.characters",
+    "changed_at": "metadata.indexed_at",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of one document.
+
+    `row` is as it stands now, None where the document was removed while it was read; `is_new`: it was not there before;
+    `has_replaced`: an earlier content of the same name went out.
+    """
+
+    row: Document | None
+    is_new: bool
+    has_replaced: bool
+
+
+class Shelf:
+    """The order of steps is the promise: a row says what is meant before it is done, and what is done is told last."""
+
+    def __init__(self, path: Path, embedding: str) -> None:
+        self.path = path
+        self._folder = LanceFolder(path)
+        self.passages = PassageTable(self._folder, embedding)
+        self.originals = Originals(path / "originals")
+        self._catalogue = Catalogue(self._folder)
+
+    def rows(self) -> list[Document]:
+        """Of all documents; raises `StoreUnavailable` also for an index of another embedding model."""
+        with explain_faults(self.path):
+            has_passages = self.passages.open() is not None
+        if has_passages and not self._catalogue.is_there():
+            return self._list()
+        return self._catalogue.rows()
+
+    def whole(self) -> dict[str, Document]:
+        """The indexed documents by id."""
+        return {row.id: row for row in self.rows() if row.is_whole}
+
+    def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
+        """Keep files and note that they wait; what is indexed already stays so."""
+        with self._writing() as there:
+            for row, content in documents:
+                self.originals.keep(row.id, content)
+            self._catalogue.put([row for row, _ in documents if not _is_whole(there, row.id)])
+
+    def note(self, row: Document) -> None:
+        """Put down how far a document is, unless it is indexed, or was removed, meanwhile."""
+        with self._writing() as there:
+            if row.id in there and not there[row.id].is_whole:
+                self._catalogue.put([replace(row, changed_at=now())])
+                if row.state == State.REFUSED:
+                    self.originals.drop(row.id)
+
+    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> list[Written]:
+        """Put documents in, with one commit for all their passages, and take out what they replace by name.
+
+        Without nodes, a document is expected to be there. A new version goes in before the old one goes out.
+        """
+        with self._writing() as there:
+            done: list[Written] = []
+            nodes: list[TextNode] = []
+            changed: dict[str, Document] = {}
+            # A kill right after the passages went in leaves them without a row that says so.
+            there |= self._held(there, [row.id for row, own in documents if own])
+            for row, own in documents:
+                known = there.get(row.id)
+                older = [one for one in there.values() if _is_replaced(one, row)]
+                is_new = known is not None and not known.is_whole and bool(own)
+                if is_new:
+                    version = _next_version(there, row)
+                    known = replace(row, state=State.INDEXED, passages=len(own), version=version, owner="")
+                    nodes += own
+                if known is None or not known.is_whole:
+                    done.append(Written(None, False, False))
+                    continue
+                leaving = {one.id: replace(one, state=State.LEAVING) for one in older}
+                changed |= {**leaving, known.id: known}
+                there.update({**leaving, known.id: known})
+                done.append(Written(known, is_new, any(one.is_whole for one in older)))
+            self.passages.add(nodes, {row.id: row.collection for row, _ in documents})
+            self._catalogue.put([*changed.values()])
+            self._finish(changed.values())
+            return done
+
+    def remove(self, ids: Iterable[str]) -> set[str]:
+        """Take documents out, whole ones and others; the ids of those that were there."""
+        with self._writing() as there:
+            leaving = [replace(there[one], state=State.LEAVING) for one in dict.fromkeys(ids) if one in there]
+            self._catalogue.put(leaving)
+            self._finish(leaving)
+            return {row.id for row in leaving}
+
+    def withdraw(self, rows: Iterable[Document]) -> None:
+        """Forget documents that did not get in, unless somebody else is bringing them in too."""
+        with self._writing() as there:
+            own = {row.id for row in rows if row.id in there and there[row.id].owner == row.owner}
+            for one in own:
+                self.originals.drop(one)
+            self._catalogue.drop(own)
+
+    def move(self, ids: Collection[str], collection: str) -> None:
+        """Put documents into another collection."""
+        with self._writing() as there:
+            moved = [replace(there[one], collection=collection) for one in ids if _is_whole(there, one)]
+            moved = [replace(row, state=State.MOVING) for row in moved]
+            self._catalogue.put(moved)
+            self._finish(moved)
+
+    def claim(self, owner: str) -> list[Document]:
+        """Bring to an end what a kill interrupted, where that takes no reading: removals, and rows behind passages.
+
+        The documents that are neither in nor out are given to `owner`, who is to bring them in; nobody else gets them.
+        """
+        with self._writing() as there:
+            begun = [row for row in there.values() if row.is_under_way]
+            said_at: dict[str, datetime] = {}
+            for row in begun:
+                said_at[row.owner] = max(row.time, said_at.get(row.owner, row.time))
+            lost = [row for row in begun if not is_alive(row.owner, said_at[row.owner])]
+            held = self._held(there, [row.id for row in lost])
+            again = [replace(row, owner=owner, changed_at=now()) for row in lost if row.id not in held]
+            self._catalogue.put([*held.values(), *again])
+            self._finish(_older_versions([*there.values(), *held.values()]))
+            return again
+
+    def tidy(self) -> None:
+        with self._folder.lock():
+            self.passages.tidy()
+            self._catalogue.tidy()
+            self.originals.tidy({row.id for row in self._catalogue.rows()})
+
+    @contextmanager
+    def _writing(self) -> Iterator[dict[str, Document]]:
+        """Alone with the index; all rows by id. An index of earlier days gets its catalogue now."""
+        with self._folder.lock():
+            if not self._catalogue.is_there():
+                self._catalogue.put(self._list())
+            self._finish(self._catalogue.rows())
+            yield {row.id: row for row in self._catalogue.rows()}
+
+    def _finish(self, rows: Iterable[Document]) -> None:
+        """Carry out what rows say is to become of documents."""
+        rows = [*rows]
+        moving = [row for row in rows if row.state == State.MOVING]
+        for collection in {row.collection for row in moving}:
+            self.passages.move([row.id for row in moving if row.collection == collection], collection)
+        if moving:
+            self._catalogue.put([replace(row, state=State.INDEXED) for row in moving])
+        leaving = [row.id for row in rows if row.state == State.LEAVING]
+        if leaving:
+            self.passages.delete(leaving)
+            for one in leaving:
+                self.originals.drop(one)
+            self._catalogue.drop(leaving)
+
+    def _held(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
+        """Those of some documents whose passages are in, as whole, whatever their rows say."""
+        held = {}
+        for row in self._list(ids):
+            known = there.get(row.id, row)
+            held[row.id] = known if known.is_whole else replace(row, version=_next_version(there, row))
+        return held
+
+    def _list(self, ids: Collection[str] | None = None) -> list[Document]:
+        """Rows of documents as their passages know them."""
+        if ids is not None and not ids:
+            return []
+        rows = self.passages.scan(_LISTED, ids or ())
+        counts = Counter(row["id"] for row in rows)
+        return [
+            Document(
+                **{"collection": MAIN, **row}, state=State.INDEXED, passages=counts[id_], size=self.originals.size(id_)
+            )
+            for id_, row in {row["id"]: row for row in rows}.items()
+        ]
+
+
+def _is_whole(there: Mapping[str, Document], document_id: str) -> bool:
+    return document_id in there and there[document_id].is_whole
+
+
+def _next_version(there: Mapping[str, Document], row: Document) -> int:
+    return max((one.version for one in there.values() if one.is_whole and _is_replaced(one, row)), default=0) + 1
+
+
+def _is_replaced(one: Document, new: Document) -> bool:
+    """Whether `new` takes the place of `one`: an earlier content of the same name, or a refusal of it."""
+    is_other = one.id != new.id and (one.name, one.collection) == (new.name, new.collection)
+    return is_other and (one.is_whole or one.state == State.REFUSED)
+
+
+def _older_versions(rows: Iterable[Document]) -> list[Document]:
+    """All but the newest of the whole documents that share a name, as leaving."""
+    newest: dict[tuple[str, str], Document] = {}
+    older: list[Document] = []
+    for row in sorted((row for row in rows if row.is_whole), key=lambda row: row.changed_at):
+        place = (row.collection, row.name)
+        if place in newest:
+            older.append(replace(newest[place], state=State.LEAVING))
+        newest[place] = row
+    return older

@@ -1,0 +1,260 @@
+"""Archives and folders: every file once, under a safe name, and a bad one stops no other."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import warnings
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval import bundles, folders
+from crag_core.retrieval.bundles import Member, unpack
+from crag_core.retrieval.folders import read_folder
+from crag_core.retrieval.names import tidy_name
+from crag_core.retrieval.readers import packages
+from tests.retrieval.made_files import one_of_each, zip_files
+
+
+def sort(members: Iterable[Member]) -> tuple[dict[str, bytes], dict[str, str], list[str]]:
+    """What goes in, why others do not, and how the junk is called."""
+    found = list(members)
+    taken = {
+        one.name: one.content.read_bytes() if isinstance(one.content, Path) else one.content
+        for one in found
+        if one.content is not None
+    }
+    return (
+        taken,
+        {one.name: str(one.refusal) for one in found if one.refusal},
+        [one.name for one in found if one.is_junk],
+    )
+
+
+def test_files_of_an_archive_with_their_folders() -> None:
+    content = zip_files(
+        {"a.txt": "one", "deep/er/b.md": "two", "deep/": "", "win\\dows\\c.txt": "three", "./d.csv": "x"}
+    )
+    assert sort(unpack("a.zip", content)) == (
+        {"a.txt": b"one", "deep/er/b.md": b"two", "win/dows/c.txt": b"three", "d.csv": b"x"},
+        {},
+        [],
+    )
+
+
+def test_junk_is_left_out_and_counted() -> None:
+    junk = [
+        "__MACOSX/._a.txt",
+        ".DS_Store",
+        "x/Thumbs.db",
+        "~$a.docx",
+        ".git/config.txt",
+        "x/desktop.ini",
+        ".~lock.a.odt#",
+    ]
+    taken, refused, left = sort(unpack("a.zip", zip_files({"a.txt": "one", **dict.fromkeys(junk, "x")})))
+    assert (taken, refused, left) == ({"a.txt": b"one"}, {}, junk)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("../a.txt", '".."'),
+        ("x/../../a.txt", '".."'),
+        ("x\\..\\a.txt", '".."'),
+        ("/etc/a.txt", "absolute path"),
+        ("\\\\server\\a.txt", "absolute path"),
+        ("C:\\a.txt", "absolute path"),
+        ("c:a.txt", "absolute path"),
+        ("a\nb.txt", "control characters"),
+        ("a\x00.txt", "control characters"),
+        ("a\u202etxt.exe.txt", "control characters"),
+        ("x" * 600 + ".txt", "1 to 500"),
+    ],
+)
+def test_names_that_escape_are_refused_alone(name: str, why: str) -> None:
+    with pytest.raises(DocumentRefused, match=why):
+        tidy_name(name)
+    if "\x00" not in name:  # zipfile would not write it
+        taken, refused, _ = sort(unpack("a.zip", zip_files({name: "bad", "good.txt": "good"})))
+        assert taken == {"good.txt": b"good"}
+        ((shown, reason),) = refused.items()
+        assert why in reason and not any(ord(letter) < 32 for letter in shown)
+
+
+def test_names_in_utf8_code_page_437_and_composed_letters() -> None:
+    content = zip_files({"Fähre.txt": "1", "Fa\u0308hre 2.txt": "2", "plain-x.txt": "3", "\u0107.txt": "4"})
+    content = content.replace(b"plain-x", b"pl\x84in-x")  # ä in code page 437, and no mark of UTF-8
+    assert list(sort(unpack("a.zip", content))[0]) == ["Fähre.txt", "Fähre 2.txt", "pläin-x.txt", "ć.txt"]
+    unmarked = bytearray(zip_files({"Fähre.txt": "1"}))
+    unmarked[unmarked.index(b"PK\x03\x04") + 7] &= ~0x08
+    unmarked[unmarked.index(b"PK\x01\x02") + 9] &= ~0x08
+    assert list(sort(unpack("a.zip", bytes(unmarked)))[0]) == ["Fähre.txt"]
+
+
+def test_members_that_cannot_go_in_are_refused_by_name() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the name that stands there twice
+        archive.writestr("secret.txt", "secret")
+        archive.writestr("a.txt", "first")
+        archive.writestr("a.txt", "second")
+        archive.writestr("song.mp3", "la")
+        archive.writestr("mail.msg", "old")
+        archive.writestr("spaces.txt", " " * 5_000_000)
+        link = zipfile.ZipInfo("link.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("z.txt", "last")
+    content = bytearray(stream.getvalue())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    place = content.index(b"z.txt") + 5
+    content[place : place + 2] = b"\xff\xff"
+    taken, refused, _ = sort(unpack("a.zip", bytes(content)))
+    assert taken == {"a.txt": b"first"}
+    assert set(refused) == {"secret.txt", "a.txt", "song.mp3", "mail.msg", "spaces.txt", "link.txt", "z.txt"}
+    for name, words in (
+        ("secret.txt", "is protected with a password"),
+        ("a.txt", "twice"),
+        ("song.mp3", "expected one of"),
+        ("mail.msg", "save it as .eml"),
+        ("spaces.txt", "more than 200 times"),
+        ("link.txt", "is a link"),
+        ("z.txt", "damaged"),
+    ):
+        assert refused[name].startswith(f"{name}: ") and words in refused[name]
+
+
+def test_archives_in_archives_one_deep() -> None:
+    innermost = zip_files({"c.txt": "three"})
+    inner = zip_files({"b.txt": "two", "more.zip": innermost})
+    taken, refused, _ = sort(
+        unpack("a.zip", zip_files({"a.txt": "one", "x/in.ZIP": inner, "bad.zip": "no", "z.txt": "z"}))
+    )
+    assert taken == {"a.txt": b"one", "x/in.ZIP/b.txt": b"two", "z.txt": b"z"}
+    assert set(refused) == {"x/in.ZIP/more.zip", "bad.zip"}
+    assert "is not opened" in refused["x/in.ZIP/more.zip"] and "damaged one or none" in refused["bad.zip"]
+
+
+def test_too_many_files_or_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = zip_files({f"{number}.txt": "x" * 10 for number in range(5)} | {"song.mp3": "x" * 1000})
+    with monkeypatch.context() as patch:
+        patch.setattr(bundles.Allowance, "__init__", lambda self: _set(self, files=4))
+        with pytest.raises(DocumentRefused, match=r"a.zip: more than 4 files"):
+            unpack("a.zip", content)
+        inner = zip_files({"a.txt": "one", "in.zip": content, "b.txt": "two"})
+        taken, refused, _ = sort(unpack("a.zip", inner))
+        assert list(taken) == ["a.txt", "b.txt"] and "more than 4 files" in refused["in.zip"]
+    with monkeypatch.context() as patch:
+        patch.setattr(bundles.Allowance, "__init__", lambda self: _set(self, size=3 * 2**20))
+        with pytest.raises(DocumentRefused, match=r"more than the limit of 3.0 MB would be unpacked"):
+            unpack("a.zip", zip_files({f"{number}.txt": "x" * 2**20 for number in range(4)}))
+    with monkeypatch.context() as patch:
+        patch.setattr(bundles, "MAX_BYTES", 9)
+        assert set(sort(unpack("a.zip", content))[1]) == {*(f"{number}.txt" for number in range(5)), "song.mp3"}
+    with monkeypatch.context() as patch:
+        patch.setattr(packages, "MAX_MEMBERS", 5)
+        with pytest.raises(DocumentRefused, match="more than 5 files in one archive"):
+            unpack("a.zip", content)
+
+
+def _set(allowance: bundles.Allowance, files: int = 2_000, size: int = 10**9) -> None:
+    allowance.most_files, allowance.most_size, allowance.names = files, size, set()
+    allowance.files = allowance.size = 0
+
+
+def test_one_member_is_unpacked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr(bundles, "read_bounded", lambda archive, entry, limit: read.append(entry.filename) or b"x")
+    members = unpack("a.zip", zip_files({"a.txt": "1", "b.txt": "2"}))
+    assert read == []
+    next(members)
+    assert read == ["a.txt"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", one_of_each()[".rtf"]])
+def test_what_is_no_archive(content: bytes) -> None:
+    with pytest.raises(DocumentRefused, match=r"a.zip: expected a ZIP archive"):
+        unpack("a.zip", content)
+
+
+def test_every_cut_and_changed_bytes_of_an_archive() -> None:
+    content = zip_files({"a.txt": "one", "in.zip": zip_files({"b.txt": "two"}), "ü.txt": "three"})
+    broken = [content[: len(content) * part // 41] for part in range(1, 41)]
+    broken += [content[:at] + bytes([content[at] ^ 0x5B]) + content[at + 1 :] for at in range(0, len(content), 2)]
+    for one in broken:
+        try:
+            for member in unpack("a.zip", one):
+                assert member.name and member.name.encode()
+        except DocumentRefused as refusal:
+            assert refusal.message.startswith("a.zip: ")
+
+
+def test_shared_archive(shared_documents: Path) -> None:
+    taken, refused, junk = sort(unpack("simple.zip", (shared_documents / "hostile" / "simple.zip").read_bytes()))
+    assert list(taken) == ["ideas-page.html", "stanley-cups.csv"] and not refused and not junk
+    assert b"Stanley Cups" in taken["stanley-cups.csv"]
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+def test_files_of_a_folder_in_order(tmp_path: Path) -> None:
+    for name in ("b.txt", "a/c.md", "a/.hidden/x.txt", "Thumbs.db", "a/song.mp3"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "a" / "in.zip").write_bytes(zip_files({"d.txt": "four", "e.zip": zip_files({"f.txt": "five"})}))
+    members = list(read_folder(tmp_path))
+    assert members[1] == Member("b.txt", tmp_path / "b.txt"), "a path, not its bytes"
+    taken, refused, junk = sort(members)
+    assert list(taken) == ["b.txt", "a/c.md", "a/in.zip/d.txt"]
+    assert set(refused) == {"a/song.mp3", "a/in.zip/e.zip"} and junk == ["Thumbs.db", "a/.hidden"]
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    folder = tmp_path / "folder"
+    (folder / "real").mkdir(parents=True)
+    (folder / "real" / "a.txt").write_text("a")
+    (folder / "again.txt").symlink_to(folder / "real" / "a.txt")
+    (folder / "loop").symlink_to(folder)
+    (folder / "out.txt").symlink_to(outside / "secret.txt")
+    (folder / "away").symlink_to(outside)
+    (folder / "gone.txt").symlink_to(folder / "nothing")
+    taken, refused, left = sort(read_folder(folder))
+    assert taken == {"real/a.txt": b"a"} and sorted(left) == ["again.txt", "gone.txt", "loop"]
+    assert set(refused) == {"out.txt", "away"} and all("leads out of the folder" in why for why in refused.values())
+
+
+def test_devices_and_names_that_are_no_text(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("x")
+    (tmp_path / "a\nb.txt").write_text("x")
+    taken, refused, _ = sort(read_folder(tmp_path))
+    assert not taken and len(refused) == 3 and "is no file" in refused["pipe.txt"]
+    assert all(name.encode() for name in refused)
+
+
+def test_a_folder_with_too_much_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.txt").write_text("x" * 10)
+    for what, files, size in (("4 files", 4, 10**9), ("the limit of 0.0 MB", 2_000, 49)):
+        with monkeypatch.context() as patch:
+            patch.setattr(bundles.Allowance, "__init__", lambda self, f=files, s=size, **_: _set(self, f, s))
+            taken, refused, _ = sort(read_folder(tmp_path))
+        assert list(taken) == [f"{number}.txt" for number in range(4)]
+        assert list(refused) == [tmp_path.name] and what in refused[tmp_path.name]
+    monkeypatch.setattr(folders, "MAX_MEMBERS", 3)
+    assert len(list(read_folder(tmp_path))) == 4
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(DocumentRefused, match="there is no such folder"):
+        read_folder(tmp_path / "gone")

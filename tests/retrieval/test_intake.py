@@ -1,0 +1,68 @@
+"""Archives among the files that are added: each file in them is a document of its own."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.intake import each_file
+from crag_core.retrieval.store import PassageStore
+from tests.retrieval.fakes import WordEmbedder
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def ingest(folder: Path, *files: tuple[str, bytes | Path]) -> dict[str, str]:
+    store = PassageStore(folder, WordEmbedder())
+    return {one.name: str(one.outcome) for one in store.ingest(files)}
+
+
+def test_files_of_an_archive_are_documents_below_its_name(tmp_path: Path) -> None:
+    archive = zipped({"readme.md": b"One.", "notes/deep.txt": b"Two.", "x.png": b"\x89PNG", "__MACOSX/a.txt": b"J"})
+    done = ingest(tmp_path, ("first.zip", archive), ("alone.txt", b"Three."))
+    assert done == {
+        "first/readme.md": "indexed",
+        "first/notes/deep.txt": "indexed",
+        "first/x.png": "refused",
+        "alone.txt": "indexed",
+    }
+
+
+def test_two_archives_do_not_replace_each_other_s_files_and_a_new_one_replaces_its_own(tmp_path: Path) -> None:
+    assert set(ingest(tmp_path, ("a.zip", zipped({"readme.md": b"One."}))).values()) == {"indexed"}
+    assert set(ingest(tmp_path, ("b.zip", zipped({"readme.md": b"Two."}))).values()) == {"indexed"}
+    again = ingest(tmp_path, ("a.zip", zipped({"readme.md": b"One, again."})))
+    assert again == {"a/readme.md": "replaced the older version"}
+    assert {one.name for one in PassageStore(tmp_path, WordEmbedder()).documents()} == {"a/readme.md", "b/readme.md"}
+
+
+def test_an_archive_with_a_folder_of_its_own_name_says_it_once() -> None:
+    names = [
+        name for name, _ in each_file([("notes.zip", zipped({"notes/a.md": b"x", "notes/b.txt": b"y", "c.txt": b"z"}))])
+    ]
+    assert names == ["notes/a.md", "notes/b.txt", "notes/c.txt"]
+
+
+def test_an_archive_that_is_none_is_refused_by_its_own_name_and_stops_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "there.zip"
+    path.write_bytes(zipped({"good.txt": b"Good."}))
+    done = ingest(
+        tmp_path / "index", ("bad.zip", b"no archive"), ("there.zip", path), ("gone.zip", tmp_path / "gone.zip")
+    )
+    assert done == {"bad.zip": "refused", "there/good.txt": "indexed", "gone.zip": "refused"}
+
+
+def test_what_cannot_be_had_is_told_and_nothing_else(tmp_path: Path) -> None:
+    refusal = DocumentRefused("x.txt: is a link.", hint="Copy it.")
+    assert list(each_file([("x.txt", refusal)])) == [("x.txt", refusal)]
+    store = PassageStore(tmp_path, WordEmbedder())
+    (one,) = store.ingest([("x.txt", refusal)])
+    assert (one.outcome, one.message, one.hint) == ("refused", "x.txt: is a link.", "Copy it.") and not store.listing()

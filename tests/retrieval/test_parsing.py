@@ -1,0 +1,465 @@
+"""Parsing in processes of their own: the same as in ours for every file, and no file harms us or the next file."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import json
+import logging
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.errors import DocumentRefused, Stopped
+from crag_core.retrieval import parse_start
+from crag_core.retrieval.parse_wire import BadFrame, Reply, check_reply, pack_pages, unpack_pages
+from crag_core.retrieval.parsing import Parser
+from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
+from tests.retrieval.conftest import REPOSITORY
+
+BAD = "tests.retrieval.bad_readers"
+GOOD = b"A good file."
+MEGABYTE = 2**20
+Outcome = tuple[Page, ...] | tuple[str, str]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux has this")
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[Parser]:
+    """Shared, since no file may make a difference to the next one."""
+    made = Parser(readers=BAD, seconds=60, memory=400 * MEGABYTE, characters=10_000_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Parser]:
+    """As the application has it."""
+    made = Parser()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Parser]:
+    made = Parser(readers=BAD, seconds=0.5)
+    yield made
+    made.close()
+
+
+def refuse(parser: Parser, name: str, content: bytes = b"any") -> str:
+    with pytest.raises(DocumentRefused) as refusal:
+        parser.read(content, name)
+    assert refusal.value.message.startswith(f"{name}: ") and refusal.value.hint
+    return refusal.value.message
+
+
+def reads_good(parser: Parser) -> bool:
+    return parser.read(GOOD, "good.txt") == (Page(GOOD.decode()),)
+
+
+def outcome_of(read: Callable[[bytes, str], Outcome], content: bytes, name: str) -> Outcome:
+    """The pages, or what the refusal says."""
+    try:
+        return read(content, name)
+    except DocumentRefused as refusal:
+        return refusal.message, refusal.hint
+
+
+def tell(parser: Parser, content: bytes = b"/nowhere/file") -> dict[str, Any]:
+    (page,) = parser.read(content, "a.tell")
+    told: dict[str, Any] = json.loads(page.text)
+    return told
+
+
+def is_alive(number: int) -> bool:
+    """Whether there is such a process; a zombie of somebody else's is none."""
+    try:
+        os.kill(number, 0)
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc").is_dir()
+
+
+def frame(header: bytes) -> bytes:
+    return struct.pack(">II", len(header), 0) + header
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it should have come to pass"
+        time.sleep(0.02)
+
+
+def children() -> list[int]:
+    """Of this process, zombies among them."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, _, rest = status.read_text().partition(" ")
+        except OSError:  # it ended
+            continue
+        if int(rest.rpartition(")")[2].split()[1]) == os.getpid():
+            found.append(int(number))
+    return found
+
+
+def may_leave_network() -> bool:
+    """Whether this system lets a process do so; many containers do not."""
+    leave = f"import ctypes; print(ctypes.CDLL(None).unshare({0x40000000 | (0x10000000 if os.geteuid() else 0)}))"
+    return subprocess.run([sys.executable, "-c", leave], capture_output=True, check=True).stdout == b"0\n"
+
+
+# --- the same as in our process -------------------------------------------------------------------------------------
+
+
+def test_every_shared_document_gives_the_same_as_in_our_process(plain: Parser, shared_documents: Path) -> None:
+    files = [file for folder in ("ok", "hostile") for file in sorted((shared_documents / folder).iterdir())]
+    assert len(files) > 50
+    refused = 0
+    for file in files:
+        outcome = outcome_of(plain.read, file.read_bytes(), file.name)
+        assert outcome == outcome_of(read_document, file.read_bytes(), file.name), file.name
+        refused += not isinstance(outcome[0], Page)
+    assert 5 < refused < len(files) - 20
+
+
+@pytest.mark.parametrize("name", ["", "song.mp3", "名前.txt", "half \udc80 a name.md", "a\n.txt", "x" * 300 + ".txt"])
+@pytest.mark.parametrize("content", [b"", b"text", "ärger".encode("latin-1"), b"%PDF-1.7 nothing"])
+def test_names_and_contents_of_all_kinds_give_the_same(plain: Parser, name: str, content: bytes) -> None:
+    assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, name)
+
+
+def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: Parser) -> None:
+    line = b"As large as a file may be.\n"
+    largest = (line * (MAX_BYTES // len(line) + 1))[:MAX_BYTES]
+    (page,) = plain.read(largest, "large.txt")
+    assert len(page.text) > MAX_BYTES - 100
+    assert "over the limit" in refuse(plain, "larger.txt", largest + b".")
+
+
+# --- what files can do ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a.crash", "SIGSEGV"),
+        ("a.leave", "exit status 0"),
+        ("a.killed", "memory of the machine is full"),
+        ("a.flood", "more than 10,000,000 characters"),
+        pytest.param("a.eat", "more than 400 MB of memory", marks=linux),
+        pytest.param("a.malloc", "SIGABRT", marks=linux),
+    ],
+)
+def test_a_file_that_breaks_its_parser_is_refused_and_the_next_is_read(parser: Parser, name: str, reason: str) -> None:
+    assert reason in refuse(parser, name)
+    assert reads_good(parser)
+
+
+@pytest.mark.parametrize("name", ["a.sleep", "a.hold"])
+def test_a_file_that_takes_too_long_is_refused_and_the_next_is_read(hasty: Parser, name: str) -> None:
+    assert reads_good(hasty)
+    started = time.monotonic()
+    assert "longer than 0.5 seconds" in refuse(hasty, name)
+    assert time.monotonic() - started < 10
+    assert reads_good(hasty)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\xff" * 100,
+        frame(b"{"),
+        frame(b"{}"),
+        frame(b"7"),
+        frame(b'"\xff"'),
+        frame(b"[" * 100_000),
+        frame(b"9" * 10_000),
+        struct.pack(">II", 2, 2**31) + b"{}",
+    ],
+)
+def test_garbage_in_place_of_a_reply_is_refused(parser: Parser, garbage: bytes) -> None:
+    assert "made no sense" in refuse(parser, "a.garbage", garbage.hex().encode())
+    assert reads_good(parser)
+
+
+def test_a_reply_beyond_the_last_is_not_taken_for_the_next_file() -> None:
+    parser = Parser(readers=BAD)
+    assert parser.read(b"any", "a.forge") == (Page("forged"),), "what a file makes of itself is its own affair"
+    assert reads_good(parser)
+    parser.close()
+
+
+def test_printing_breaks_nothing_and_only_the_log_hears_of_it(parser: Parser, caplog: pytest.LogCaptureFixture) -> None:
+    assert parser.read(b"any", "a.chatter") == (Page("read, and stdin held 0 bytes"),)
+    with caplog.at_level(logging.WARNING):
+        assert "last line" not in refuse(parser, "a.crash")
+    assert "the last line <b>of it</b>" in caplog.text
+
+
+def test_the_harm_that_a_file_did_is_not_laid_to_the_next(parser: Parser) -> None:
+    assert parser.read(b"any", "a.later") == (Page("fine so far"),)
+    assert parser.read(b"any", "b.fine") == (Page("as good as new"),)
+
+
+def test_what_a_file_starts_ends_with_its_process() -> None:
+    parser = Parser(readers=BAD)
+    (page,) = parser.read(b"any", "a.spawn")
+    numbers = ast.literal_eval(page.text.removeprefix("spawned "))
+    assert os.geteuid() or numbers, "root may start processes"
+    parser.close()
+    wait_until(lambda: not any(is_alive(number) for number in numbers))
+
+
+@pytest.mark.parametrize(
+    ("reply", "body"),
+    [
+        ({"numbers": [], "lengths": []}, b""),
+        ({"numbers": [1], "lengths": [3]}, b"ab"),
+        ({"numbers": [1], "lengths": [2]}, b"abc"),
+        ({"numbers": [1, 2], "lengths": [-1, 4]}, b"abc"),
+        ({"numbers": [1, 2], "lengths": [3, 0]}, b"abc"),
+        ({"numbers": [0], "lengths": [3]}, b"abc"),
+        ({"numbers": [1, 2], "lengths": [3]}, b"abc"),
+        ({"numbers": ["1"], "lengths": [3]}, b"abc"),
+        ({"numbers": [True], "lengths": [3]}, b"abc"),
+        ({"numbers": [1.0], "lengths": [3]}, b"abc"),
+        ({"numbers": [1], "lengths": [3], "more": 1}, b"abc"),
+        ({"numbers": [1], "lengths": [3], "fault": "other"}, b"abc"),
+        ({"numbers": [1], "lengths": [3], "message": None, "id": "7"}, b"abc"),
+        ({"numbers": [1], "lengths": [3], "id": 8}, b"abc"),
+        ({"numbers": [None], "lengths": [3]}, b"\xff\xfe\xfd"),
+        ({"numbers": [None], "lengths": [3]}, b"\xed\xa0\x80"),
+        ({"numbers": [None], "lengths": [3]}, b" \n "),
+        ({"numbers": [None], "lengths": [11]}, b"abcdefghijk"),
+        ("a text", b""),
+        (None, b""),
+    ],
+)
+def test_only_a_sound_reply_is_taken(reply: Any, body: bytes) -> None:
+    with pytest.raises(BadFrame):
+        header = {"id": 7, **reply} if isinstance(reply, dict) else reply
+        unpack_pages(check_reply(header, 7), body, 10)
+
+
+def test_a_sound_reply_is_taken() -> None:
+    reply = check_reply({"id": 7, "numbers": [2, None], "lengths": [2, 3]}, 7)
+    assert reply == Reply(7, (2, None), (2, 3))
+    assert unpack_pages(reply, "äabc".encode(), 10) == (Page("ä", 2), Page("abc"))
+
+
+def test_what_is_no_text_comes_through_as_text() -> None:
+    reply, body = pack_pages(7, [Page("half \udc80 a letter", 3)])
+    assert unpack_pages(reply, body, 20) == (Page("half ? a letter", 3),)
+
+
+# --- what it is kept from -------------------------------------------------------------------------------------------
+
+
+def test_it_knows_no_secrets_and_loads_nothing_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "CRAG_TAVILY_KEY", "PYTHONPATH", "PYTHONSTARTUP", "HTTPS_PROXY", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("LC_TIME", "C")
+    parser = Parser(readers=BAD)
+    told = tell(parser)
+    assert "secret" not in json.dumps([told["environment"], told["argv"]]) and told["environment"]["LC_TIME"] == "C"
+    assert set(told["environment"]) <= {*parse_start._ENVIRONMENT, "LC_TIME", "LC_CTYPE", "OPENBLAS_NUM_THREADS"}
+    heavy = {"torch", "llama_index", "streamlit", "lancedb", "numpy", "pandas", "PIL", "httpx", "asyncio"}
+    assert not heavy & {*told["modules"]}
+    parser.close()
+
+
+@linux
+def test_it_stands_behind_and_apart(parser: Parser, tmp_path: Path) -> None:
+    target = tmp_path / "taken"
+    told = tell(parser, str(target).encode())
+    assert told["group"] == told["pid"] != os.getpgid(0), "Ctrl-C in the terminal does not reach it"
+    assert told["nice"] == min(os.nice(0) + 5, 19)
+    assert told["open"] < 12
+    assert told["file"] == "OSError" and not (target.exists() and target.read_bytes())
+    limits = Path(f"/proc/{told['pid']}/limits").read_text()
+    assert [line.split()[-3] for line in limits.splitlines() if "data size" in line] == [str(400 * MEGABYTE)]
+    if (
+        subprocess.run(["unshare", *(["-r"] if os.geteuid() else []), "-n", "true"], capture_output=True).returncode
+        == 0
+    ):
+        assert [line.split(":")[0].strip() for line in told["network"].splitlines() if ":" in line] == ["lo"]
+
+
+# --- stopping -------------------------------------------------------------------------------------------------------
+
+
+def test_a_stop_ends_it_at_once(parser: Parser) -> None:
+    number = tell(parser)["pid"]
+    cancel = threading.Event()
+    timer = threading.Timer(0.2, cancel.set)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        parser.read(b"any", "a.sleep", cancel)
+    assert time.monotonic() - started < 1.2 and not is_alive(number)
+    assert reads_good(parser)
+    with pytest.raises(Stopped):
+        parser.read(GOOD, "good.txt", cancel)
+
+
+def test_a_stop_reaches_who_waits_for_a_turn() -> None:
+    parser, first, second = Parser(readers=BAD, workers=1), threading.Event(), threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(parser.read, b"any", "a.sleep", first)
+        wait_until(lambda: any(process.files for process in parser._processes))
+        waiting = pool.submit(parser.read, GOOD, "good.txt", second)
+        second.set()
+        assert isinstance(waiting.exception(20), Stopped) and not running.done()
+        first.set()
+        assert isinstance(running.exception(20), Stopped)
+    assert reads_good(parser)
+    parser.close()
+
+
+def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
+    parser = Parser(readers=BAD)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(parser.read, b"any", "a.sleep")
+        wait_until(lambda: any(process.files for process in parser._processes))
+        parser.close()
+        assert isinstance(running.exception(20), Stopped)
+    with pytest.raises(Stopped):
+        parser.read(GOOD, "good.txt")
+
+
+# --- how many, and for how long -------------------------------------------------------------------------------------
+
+
+def test_two_at_a_time_and_never_more() -> None:
+    parser, most = Parser(readers=BAD), 0
+    before = set(children())
+    with ThreadPoolExecutor(6) as pool:
+        names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(40)]
+        works = [pool.submit(outcome_of, parser.read, GOOD, name) for name in names]
+        while not all(work.done() for work in works):
+            most = max(most, len(set(children()) - before))
+        numbers = {tell(parser)["pid"]}
+    assert most == 2
+    assert [work.result() == (Page(GOOD.decode()),) for work in works] == ["txt" in name for name in names]
+    assert len(numbers) == 1
+    parser.close()
+    assert set(children()) <= before, "not even a zombie is left"
+
+
+def test_one_is_used_again_until_it_has_read_its_share() -> None:
+    parser = Parser(readers=BAD, files_each=3)
+    numbers = [tell(parser)["pid"] for _ in range(7)]
+    assert [numbers.count(number) for number in dict.fromkeys(numbers)] == [3, 3, 1]
+    assert not is_alive(numbers[0])
+    parser.close()
+
+
+def test_an_idle_one_ends_and_the_next_file_gets_another() -> None:
+    parser = Parser(readers=BAD, idle=0.2)
+    number = tell(parser)["pid"]
+    wait_until(lambda: number not in children())
+    assert reads_good(parser)
+    parser.close()
+
+
+def test_one_that_was_killed_while_idle_is_replaced(parser: Parser) -> None:
+    os.kill(tell(parser)["pid"], signal.SIGKILL)
+    assert reads_good(parser)
+
+
+def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
+    parser = Parser(readers=BAD)
+    number = tell(parser)["pid"]
+    del parser
+    gc.collect()
+    assert number not in children()
+
+
+@linux
+def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: Parser) -> None:
+    def count() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    assert reads_good(hasty)
+    before = count()
+    for n in range(50):
+        if n % 3 == 0:
+            refuse(hasty, "a.leave")
+        assert reads_good(hasty)
+    refuse(hasty, "a.sleep")
+    assert reads_good(hasty)
+    wait_until(lambda: count() <= before)
+
+
+def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nothing = Parser(readers="no_such_module")
+    assert "exit status 1) before it saw the file" in refuse(with_nothing, "a.txt")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert "could not be started (No such file" in refuse(Parser(), "a.txt")
+
+
+# --- when we end ----------------------------------------------------------------------------------------------------
+
+PARENT = f"""
+import sys, time
+from crag_core.retrieval.parsing import Parser
+parser = Parser(readers={BAD!r}, seconds=3)
+print(parser.read(b"/nowhere/file", "a.tell")[0].text, flush=True)
+if sys.argv[1] == "idle":
+    time.sleep(40)
+elif sys.argv[1]:
+    parser.read(b"any", sys.argv[1])
+"""
+
+
+def start_parent(task: str) -> tuple[subprocess.Popen[str], int]:
+    """A process that parses, and the number of the one that does it for it."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, task],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    line = parent.stdout.readline()
+    assert line, parent.communicate(timeout=60)[1]
+    return parent, json.loads(line)["pid"]
+
+
+@pytest.mark.parametrize("task", ["idle", "a.sleep", "a.hold"])
+def test_it_ends_when_its_application_is_killed(task: str) -> None:
+    parent, number = start_parent(task)
+    time.sleep(0.3)  # for the file to be on its way; if it is not, this asks for less, and is still so
+    parent.kill()
+    parent.communicate(timeout=20)
+    wait_until(lambda: not is_alive(number))
+
+
+def test_it_ends_with_the_interpreter() -> None:
+    parent, number = start_parent("")
+    assert parent.communicate(timeout=20)[1] == "" and parent.returncode == 0
+    assert not is_alive(number)
+
+
+def test_ctrl_c_ends_both() -> None:
+    parent, number = start_parent("a.sleep")
+    os.killpg(parent.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
+    assert not is_alive(number)

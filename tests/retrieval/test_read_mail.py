@@ -1,0 +1,146 @@
+"""E-mails: headers and text as a mail program shows them, once, and attachments."""
+
+from __future__ import annotations
+
+import base64
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers import mail as reader
+from crag_core.retrieval.readers import read_document
+from tests.retrieval.made_files import make_mail
+
+HEAD = b"From: a@example.org\r\nMIME-Version: 1.0\r\n"
+
+
+def read(content: bytes | EmailMessage) -> str:
+    return "\n\n".join(page.text for page in read_document(bytes(content), "a.eml"))
+
+
+def test_headers_then_text() -> None:
+    mail = make_mail()
+    mail["Cc"] = "Bo <bo@example.org>"
+    assert read(mail).split("\n") == [
+        *["# Timetable", "", "From: Ada Berg <ada@example.org>", "To: crew@example.org", "Cc: Bo <bo@example.org>"],
+        *["Date: Thu, 04 Mar 2021 09:15:00 +0000", "", "The ferry leaves at nine."],
+    ]
+
+
+def test_of_alternatives_one_is_shown() -> None:
+    mail = make_mail()
+    mail.add_alternative("<h2>Times</h2><ul><li>nine<li>noon</ul><style>p{}</style>", subtype="html")
+    assert read(mail).endswith("+0000\n\n## Times\n\n- nine\n- noon")
+    mail = make_mail()
+    mail.add_alternative("<img src='cid:x'>", subtype="html")
+    assert read(mail).endswith("+0000\n\nThe ferry leaves at nine.")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "shown"),
+    [
+        (b"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable",
+         b"F=C3=A4hre =\r\nnach S=C3=BCden", "Fähre nach Süden"),
+        (b"Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64",
+         base64.b64encode("Fähre".encode()), "Fähre"),
+        (b"Content-Type: text/plain; charset=iso-2022-jp", "港の船".encode("iso-2022-jp"), "港の船"),
+        (b"Content-Type: text/html; charset=iso-2022-jp", "<p>港の船</p>".encode("iso-2022-jp"), "港の船"),
+        (b"Content-Type: text/plain; charset=no-such-thing", "Fähre".encode(), "Fähre"),
+        (b"Content-Type: text/plain; charset=us-ascii", "Fähre".encode("cp1252"), "Fähre"),
+        (b"Content-Type: text/plain; charset=iso-8859-1", "Fähre".encode(), "Fähre"),
+        (b"Content-Type: text/plain; charset=koi8-r", "Паром".encode("koi8-r"), "Паром"),
+        (b"Content-Type: text/html; charset=cp1251", "<meta charset=utf-8><p>Паром".encode("cp1251"), "Паром"),
+        (b"X-Nothing: here", b"plain", "plain"),
+    ],
+)  # fmt: skip
+def test_encodings_of_the_text(headers: bytes, body: bytes, shown: str) -> None:
+    assert read(HEAD + headers + b"\r\n\r\n" + body).split("\n\n")[-1] == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (b"=?utf-8?B?RsOkaHJl?=", "Fähre"),
+        (b"=?utf-8?Q?F=C3=A4hre_nach?= =?utf-8?Q?_S=C3=BCden?=", "Fähre nach Süden"),
+        (b"=?utf-8?Q?F=C3=A4hre?=\r\n nach Norden", "Fähre nach Norden"),
+        (b"=?iso-2022-jp?B?GyRCOUEkTkElGyhC?=", "港の船"),
+        ("Fähre".encode(), "Fähre"),
+        ("Fähre".encode("cp1252"), "Fähre"),
+        (b"=?no-such?Q?F=41hre?=", "FAhre"),
+        (b"=?utf-8?B?!!!?= left", None),
+        (b"=?utf-8?Q?" + b"=41" * 30_000, None),
+    ],
+)
+def test_encoded_headers(written: bytes, shown: str | None) -> None:
+    text = read(HEAD + b"Subject: " + written + b"\r\n\r\nbody")
+    assert text.endswith("body") and (shown is None or text.startswith(f"# {shown}\n"))
+
+
+def test_attachments_are_named_and_read_where_that_is_possible() -> None:
+    mail = make_mail()
+    mail.add_attachment(b"route,price\nR1,8.40", maintype="text", subtype="csv", filename="Fähre/fares.csv")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="pier.png")
+    mail.add_attachment(b"plain words", maintype="text", subtype="plain", filename="notes.txt")
+    mail.add_attachment(b"", maintype="application", subtype="pdf", filename="empty.pdf")
+    pages = [page.text for page in read_document(bytes(mail), "a.eml")]
+    assert pages[0].endswith(
+        "nine.\n\nAttachment: fares.csv\nAttachment: pier.png\nAttachment: notes.txt\nAttachment: empty.pdf"
+    )
+    assert pages[1] == "## Attachment: fares.csv\n\nroute: R1; price: 8.40"
+    assert pages[2].startswith("## Attachment: pier.png\n\nNot read: expected one of")
+    assert pages[3] == "## Attachment: notes.txt\n\nplain words"
+    assert pages[4] == "## Attachment: empty.pdf\n\nNot read: the file is empty (0 bytes)."
+
+
+def test_only_so_many_attachments_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_ATTACHMENTS", 2)
+    mail = make_mail()
+    for number in range(4):
+        mail.add_attachment(b"words", maintype="text", subtype="plain", filename=f"{number}.txt")
+    pages = read_document(bytes(mail), "a.eml")
+    assert len(pages) == 3 and "Attachment: 3.txt" in pages[0].text
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_mails_in_mails_to_a_depth(as_file: bool) -> None:
+    mail = make_mail("mail 0", "text 0")
+    for number in range(1, 9):
+        outer = make_mail(f"mail {number}", f"text {number}")
+        if as_file:
+            outer.add_attachment(bytes(mail), maintype="application", subtype="octet-stream", filename=f"{number}.eml")
+        else:
+            outer.add_attachment(mail)
+        mail = outer
+    text = read(mail)
+    assert text.startswith("# mail 8") and "text 3" in text and "text 2" not in text
+    assert "Subject: mail 3" in text and "nested more than 5 deep" in text
+
+
+def test_parts_nested_out_of_reason_are_read_or_refused() -> None:
+    content = HEAD + b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (depth, depth) for depth in range(2_000)
+    )
+    try:
+        read(content + b"\r\nend")
+    except DocumentRefused as refusal:
+        assert refusal.message.startswith("a.eml: ")
+
+
+def test_text_that_is_no_mail() -> None:
+    with pytest.raises(DocumentRefused, match=r"expected an e-mail \(.eml\), found text"):
+        read(b"Dear Sir,\nthe ferry is late.")
+
+
+def test_a_text_that_begins_like_a_mail_is_still_a_text() -> None:
+    assert read_document(b"Subject: ferries\n\nThey are late.", "a.txt")[0].text == "Subject: ferries\n\nThey are late."
+
+
+def test_shared_mail(shared_documents: Path) -> None:
+    assert read_document(shared_documents / "ok" / "fake-email.eml")[0].text.split("\n") == [
+        *["# Test Email", "", "From: Matthew Robinson <mrobinson@unstructured.io>"],
+        *["To: NotMatthew <NotMatthew@notunstructured.com>", "Date: Fri, 16 Dec 2022 17:04:16 -0500", ""],
+        *["This is a test email to use for unit tests.", "", "Important points:", ""],
+        *["- Roses are red", "- Violets are blue"],
+    ]

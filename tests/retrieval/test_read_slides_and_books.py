@@ -1,0 +1,262 @@
+"""Presentations, rich text, OpenDocument texts, books: the text whole, in its order, with its headings and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pptx
+import pytest
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.util import Inches
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers import READERS, read_document
+from crag_core.retrieval.readers.page import Page
+from tests.retrieval.made_files import make_book, make_chapter, make_open, make_slides, save
+
+
+def read(content: bytes, name: str) -> str:
+    return "\n\n".join(page.text for page in read_document(content, name))
+
+
+# --- slides ---------------------------------------------------------------------------------------------------------
+
+
+def test_slides_are_pages_with_title_items_and_notes() -> None:
+    pages = read_document(make_slides(("Fares", "Adults pay\nChildren ride free", "Smile.\nWave."), ("", "", ""),
+                                      ("Two\vlines", "Nine", "")), "a.pptx")  # fmt: skip
+    assert pages == (
+        Page("# Fares\n\n- Adults pay\n- Children ride free\n\nNotes:\nSmile.\nWave.", 1),
+        Page("# Two lines\n\n- Nine", 3),
+    )
+
+
+def test_tables_groups_charts_and_boxes_of_a_slide() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    box = [Inches(1)] * 4
+    table = slide.shapes.add_table(3, 3, *box).table
+    for at, text in enumerate(["Route", "Price", "", "R1", "8.40", "x", "", "5.10", "y"]):
+        table.cell(at // 3, at % 3).text = text
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(1, 0).merge(table.cell(2, 0))
+    outer = slide.shapes.add_group_shape()
+    outer.shapes.add_group_shape().shapes.add_textbox(*box).text_frame.text = "Inside a group"
+    data = CategoryChartData()
+    data.categories = ["2019", "2020"]
+    data.add_series("Guests", (1200, 300))
+    data.add_series("Crew", (12.5, 3))
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, data).chart
+    chart.chart_title.text_frame.text = "People on board"
+    assert read(save(presentation), "a.pptx").split("\n\n") == [
+        "Route: R1; Price: 8.40; Price: x\nRoute: R1; Price: 5.10; Price: y",
+        "Inside a group",
+        "People on board\ncategory: 2019; Guests: 1200; Crew: 12.5\ncategory: 2020; Guests: 300; Crew: 3",
+    ]
+
+
+def test_shared_slides(shared_documents: Path) -> None:
+    (page,) = read_document(shared_documents / "ok" / "fake-power-point-table.pptx")
+    assert page == Page(
+        "# A Slide with a Table\n\nColumn 1: Red; Column 2: Green; Column 3: Blue\n"
+        "Column 1: Purple; Column 2: Orange; Column 3: Yellow\nColumn 1: Tangerine; Column 2: Pink; Column 3: Aqua",
+        1,
+    )
+
+
+def test_open_presentations() -> None:
+    body = (
+        '<draw:page><draw:frame presentation:class="outline"><draw:text-box><text:list><text:list-item>'
+        "<text:p>Nine</text:p></text:list-item><text:list-item><text:p>Noon</text:p></text:list-item></text:list>"
+        '</draw:text-box></draw:frame><draw:frame presentation:class="title"><draw:text-box><text:p>Times</text:p>'
+        '</draw:text-box></draw:frame><presentation:notes><draw:page-thumbnail/><draw:frame presentation:class="notes">'
+        "<draw:text-box><text:p>Smile.</text:p></draw:text-box></draw:frame></presentation:notes></draw:page>"
+    )
+    (page,) = read_document(make_open("presentation", body), "a.odp")
+    assert page == Page("# Times\n\n- Nine\n- Noon\n\nNotes:\nSmile.", 1)
+
+
+# --- rich text ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (rb"\uc1 \u8364? and \uc0\u8364  \uc2\u233ab!", "€ and € é!"),
+        (rb"\u-10179?\u-8704? smiles", "😀 smiles"),
+        (rb"{\upr{gone}{\*\ud{\u1055*\u1072*}}}", "Па"),
+        (rb"\ansicpg1251 \'cf\'e0\'f0\'ee\'ec", "Паром"),
+        (rb"{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}\f0 \'e9 {\f1 \'cf}\'e9", "é Пé"),
+        (rb"\ansicpg932 \'93\'8c\'8b\'9e\'83A", "東京ア"),
+        ("Fähre".encode(), "Fähre"),
+        ("Fähre".encode("cp1252"), "Fähre"),
+        (rb"one{\b two}{\i{\b three}} \{four\} \\ f\~g\_h\-i", "onetwothree {four} \\ f g-hi"),
+        (rb"a{\pict\pngblip\bin6 }{}{}}89504e47}b{\*\unknown c{d}e}{\*\shppict{\pict 00}}f", "abf"),
+        (rb"a{\pict\bin3 \}}}b\bin2 }{c", "abc"),
+        (rb"seen{\v hidden}{\deleted gone} and \v not\v0 again", "seen and again"),
+        (rb"see{\footnote{\super\chftn} A note.\par More.} end", "see [ A note. More.] end"),
+        (rb'{\field{\*\fldinst HYPERLINK "http://x"}{\fldrslt the link}}', "the link"),
+        (rb"one\par two\line three\page four", "one\n\ntwo\nthree\n\nfour"),
+        (rb"{\listtext\'b7\tab}first\par{\pntext\'b7\tab}second\par{\listtext 3.\tab}third",
+         "- first\n- second\n3. third"),
+        (rb"{\stylesheet{\s0 Normal;}{\s2\outlinelevel1 \'dcberschrift 2;}{\s1 heading 1;}}\s1 Top\par\pard\s2 Below"
+         rb"\par\pard Text", "# Top\n\n## Below\n\nText"),
+        (rb"{\header page}{\footer 1}{\info{\author Me}{\title T}}{\*\annotation hm}text", "text"),
+        (rb"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt boxed}}{\shprslt twice}}", "boxed"),
+        (rb"before\par\trowd\cellx1\cellx2\intbl Route\cell Price\cell\row\trowd\cellx1\cellx2\intbl R1\par late\cell"
+         rb" 8.40\cell\row\pard after", "before\n\nRoute: R1 late; Price: 8.40\n\nafter"),
+        (rb"\trowd\clvmgf\cellx1\cellx2\cellx3\intbl A\cell B\cell C\cell\row\trowd\clvmgf\cellx1\clmgf\cellx2\clmrg"
+         rb"\cellx3\intbl a\cell b\cell\cell\row\trowd\clvmrg\cellx1\cellx2\cellx3\intbl\cell d\cell e\cell\row",
+         "A: a; B: b; C: b\nA: a; B: d; C: e"),
+    ],
+)  # fmt: skip
+def test_rich_text(written: bytes, shown: str) -> None:
+    assert read(rb"{\rtf1\ansi " + written + b"}\r\nbehind", "a.rtf") == shown
+
+
+def test_rich_text_nested_out_of_reason() -> None:
+    with pytest.raises(DocumentRefused, match="nested too deeply"):
+        read(rb"{\rtf1 " + b"{" * 100_000, "a.rtf")
+
+
+def test_shared_rich_text(shared_documents: Path) -> None:
+    assert read_document(shared_documents / "ok" / "fake-doc.rtf")[0].text.split("\n\n") == [
+        "# My First Heading",
+        "My first paragraph.",
+        "Table Example:",
+        "Column 1: Row 1, Cell 1; Column 2: Row 1, Cell 2\nColumn 1: Row 2, Cell 1; Column 2: Row 2, Cell 2",
+    ]
+
+
+# --- open documents -------------------------------------------------------------------------------------------------
+
+
+def test_open_text() -> None:
+    cell = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>"
+    body = f"""<text:tracked-changes><text:changed-region><text:deletion><text:p>deleted</text:p></text:deletion>
+      </text:changed-region></text:tracked-changes>
+      <text:table-of-content><text:index-body><text:p>Fares....1</text:p></text:index-body></text:table-of-content>
+      <text:p text:style-name="P1">Northmoor</text:p>
+      <text:h text:outline-level="2">Fares <text:span>of 2021</text:span></text:h>
+      <text:p>Adults<office:annotation><text:p>who?</text:p></office:annotation> pay<text:s text:c="2"/>five
+         <text:a>euros</text:a><text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>In coins.
+         </text:p></text:note-body></text:note>.<text:change-start/><text:tab/>Then<text:line-break/>more.</text:p>
+      <text:list><text:list-item><text:p>ropes</text:p><text:list><text:list-item><text:p>thin</text:p>
+      </text:list-item></text:list></text:list-item><text:list-item><text:p>buoys</text:p></text:list-item></text:list>
+      <text:section text:display="none"><text:p>unseen</text:p></text:section>
+      <text:section><text:p>In a section.<draw:frame><draw:text-box><text:p>Boxed.</text:p></draw:text-box></draw:frame>
+      </text:p></text:section>
+      <table:table><table:table-row>{cell.format("", "Route")}{cell.format("", "Price")}{cell.format("", "Note")}
+      </table:table-row><table:table-row>{cell.format("", "R1")}
+      {cell.format(' table:number-columns-spanned="2"', "free")}<table:covered-table-cell/></table:table-row>
+      </table:table>"""
+    styles = '<style:style style:name="P1" style:parent-style-name="Title"/>'
+    assert read(make_open("text", body, styles), "a.odt").split("\n\n") == [
+        "# Northmoor",
+        "## Fares of 2021",
+        "Adults pay  five euros [In coins.].\tThen\nmore.",
+        "- ropes\n- thin\n- buoys",
+        "In a section.",
+        "Boxed.",
+        "Route: R1; Price: free; Note: free",
+    ]
+
+
+def test_open_text_with_a_password() -> None:
+    locked = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"
+    with pytest.raises(DocumentRefused, match=r"a.odt: the document is protected with a password"):
+        read(make_open("text", "", manifest=locked), "a.odt")
+
+
+def test_shared_open_text(shared_documents: Path) -> None:
+    assert read_document(shared_documents / "ok" / "fake.odt")[0].text.split("\n") == [
+        *["Lorem ipsum dolor sit amet.", ""],
+        "Header row: Color; Mon: Blue; Wed: Red; Fri: Green",
+        "Header row: Time; Mon: 1pm; Wed: 2pm; Fri: 3pm",
+        "Header row: Leader; Mon: Sarah; Wed: Mark; Fri: Ryan",
+    ]
+
+
+# --- books ----------------------------------------------------------------------------------------------------------
+
+TITLE = "# Northern Harbours\n\nAuthor: Ada Berg"
+
+
+def item(name: str, href: str, more: str = "") -> str:
+    return f'<item id="{name}" href="{href}" media-type="application/xhtml+xml" {more}/>'
+
+
+def test_chapters_in_the_order_of_reading_without_navigation() -> None:
+    chapters = {
+        "text/chapter one.xhtml": make_chapter("<h1>One</h1><p>The <a id='x'/>ferry.</p><nav>Next</nav>"),
+        "Text/Two.XHTML": make_chapter("<h2>Tw<i>o</i></h2><table><tr><th>Route</th><th>Price</th></tr><tr><td>R1</td>"
+                                       "<td>8.40</td></tr></table>"),
+        "toc.xhtml": make_chapter("<nav>One, Two</nav><p>Contents</p>"),
+        "unused.xhtml": make_chapter("<p>unused</p>"),
+    }  # fmt: skip
+    items = "".join(
+        [
+            item("nav", "toc.xhtml", 'properties="nav"'),
+            item("b", "text/two.xhtml#start"),
+            item("a", "./other/../text/chapter%20one.xhtml"),
+            item("gone", "gone.xhtml"),
+            item("u", "unused.xhtml"),
+            '<item id="pic" href="a.png" media-type="image/png"/>',
+        ]
+    )
+    order = "".join(f'<itemref idref="{name}"/>' for name in ("nav", "a", "missing", "gone", "pic", "b", "a"))
+    assert read(make_book(chapters, order, items), "a.epub").split("\n\n") == [
+        *TITLE.split("\n\n"),
+        *["# One", "The ferry.", "## Two", "Route: R1; Price: 8.40"],
+    ]
+
+
+def test_a_book_without_order_or_folder_is_still_read() -> None:
+    assert read(make_book({"a.html": make_chapter("<p>Ferry.</p>")}, "", item("a", "a.html"), folder=""), "a.epub") == (
+        f"{TITLE}\n\nFerry."
+    )
+
+
+def test_encodings_of_chapters() -> None:
+    chapter = '<?xml version="1.0" encoding="iso-8859-2"?><html><body><p>Łódź płynie</p></body></html>'
+    book = make_book({"a.html": ""}, "", item("a", "a.html"), **{"OEBPS/a.html": chapter.encode("iso-8859-2")})
+    assert read(book, "a.epub").endswith("Łódź płynie")
+
+
+@pytest.mark.parametrize("is_font", [True, False])
+def test_copy_protection(is_font: bool) -> None:
+    method = "http://www.idpf.org/2008/embedding" if is_font else "http://www.w3.org/2001/04/xmlenc#aes128-cbc"
+    locks = (
+        '<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><EncryptedData '
+        f'xmlns="http://www.w3.org/2001/04/xmlenc#"><EncryptionMethod Algorithm="{method}"/></EncryptedData>'
+        "</encryption>"
+    )
+    book = make_book(
+        {"a.html": make_chapter("<p>Ferry.</p>")}, "", item("a", "a.html"), **{"META-INF/encryption.xml": locks}
+    )
+    if is_font:
+        assert read(book, "a.epub").endswith("Ferry.")
+    else:
+        with pytest.raises(DocumentRefused, match="copy protection"):
+            read(book, "a.epub")
+
+
+def test_a_book_of_which_only_the_title_is_there() -> None:
+    with pytest.raises(DocumentRefused, match="no readable text"):
+        read(make_book({}, '<itemref idref="a"/>', item("a", "a.html")), "a.epub")
+
+
+def test_shared_book(shared_documents: Path) -> None:
+    pages = read_document(shared_documents / "ok" / "winter-sports.epub")
+    text = "\n\n".join(page.text for page in pages)
+    assert len(pages) == 10 and text.startswith("# Winter Sports in Switzerland\n\nAuthor: E. F. Benson")
+    assert "\n# WINTER SPORTS IN SWITZERLAND\n\nBY\nE. F. BENSON\n" in text
+    sentence = "It must get rid of what it knows\nIts bosom does so heave.”"
+    assert sentence in text
+    headings = [line for line in text.splitlines() if line.startswith("## CHAPTER")]
+    assert headings[:2] == ["## CHAPTER I THE SUN-SEEKER", "## CHAPTER II RINKS AND SKATERS"] and len(headings) == 8
+
+
+def test_every_new_format_has_a_reader() -> None:
+    assert {".pptx", ".xlsx", ".xlsm", ".rtf", ".odt", ".ods", ".odp", ".epub", ".eml"} <= set(READERS)

@@ -1,0 +1,208 @@
+"""Spreadsheets: what people see in their cells, and which cells belong together."""
+
+from __future__ import annotations
+
+import time
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers import limits, read_document
+from crag_core.retrieval.readers.displayed import show_value
+from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
+
+
+def read(content: bytes, name: str = "a.xlsx") -> str:
+    return "\n\n".join(page.text for page in read_document(content, name))
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (12.0, "General", "12"),
+        (12, "General", "12"),
+        (0.1 + 0.2, "General", "0.3"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (-1234.5, "#,##0.00;(#,##0.00)", "(1,234.50)"),
+        (-3, "0.0", "-3.0"),
+        (0.125, "0.0%", "12.5%"),
+        (2.5, "0", "3"),
+        (8.4, '"€" 0.00', "€ 8.40"),
+        (8.4, "[$£-809]0.00", "£8.40"),
+        (8.4, r"0.00\ [$€-407]", "8.40 €"),
+        (1500000, '0.0,,"m"', "1.5m"),
+        (1234, "00000", "01234"),
+        (8.5, "0.##", "8.5"),
+        (0, '0;-0;"none"', "none"),
+        (5551234, "000-0000", "5551234"),
+        (1e300, "0.00", "1e+300"),
+        (True, "General", "TRUE"),
+        (datetime(2021, 3, 4), "m/d/yy", "2021-03-04"),
+        (datetime(2021, 3, 4), "mmm yyyy", "Mar 2021"),
+        (datetime(2021, 3, 4, 15, 30), "m/d/yy h:mm", "2021-03-04 15:30"),
+        (datetime(2021, 3, 4, 15, 29, 59, 999_990), "m/d/yy h:mm", "2021-03-04 15:30"),
+        (timedelta(hours=26, minutes=5), "[h]:mm", "26:05"),
+        (None, "General", ""),
+        ("007", "@", "007"),
+    ],
+)
+def test_values_as_they_are_displayed(value: object, number_format: str, shown: str) -> None:
+    assert show_value(value, number_format) == shown
+
+
+def test_dates_and_numbers_of_a_sheet() -> None:
+    content = make_workbook(fill(("Day", "Guests", "Share"), (date(2021, 3, 4), 12.0, 0.5)))
+    assert read(content) == "# Sheet 1\n\nDay: 2021-03-04; Guests: 12; Share: 0.5"
+
+
+def test_merged_cells_say_the_same_in_every_row_and_column() -> None:
+    def fill_sheet(sheet: Any) -> None:
+        for row in (
+            ("Fares of the year",),
+            ("Region", 2019, None, 2020, None),
+            (None, "Sales", "Costs", "Sales", "Costs"),
+            ("North", 1, 2, 3, 4),
+            (None, 5, 6, 7, 8),
+        ):
+            sheet.append(row)
+        for place in ("A1:E1", "A2:A3", "B2:C2", "D2:E2", "A4:A5"):
+            sheet.merge_cells(place)
+
+    assert read(make_workbook(fill_sheet)).split("\n") == [
+        *["# Sheet 1", "", "Fares of the year"],
+        "Region: North; 2019 Sales: 1; 2019 Costs: 2; 2020 Sales: 3; 2020 Costs: 4",
+        "Region: North; 2019 Sales: 5; 2019 Costs: 6; 2020 Sales: 7; 2020 Costs: 8",
+    ]
+
+
+def test_formulas_show_their_value_or_else_themselves() -> None:
+    content = make_workbook(fill(("Item", "Price"), ("Rope", 3), ("Total", '=SUM(B2:B2)&"<x>"')))
+    assert read(content).endswith('Item: Rope; Price: 3\nItem: Total; Price: =SUM(B2:B2)&"<x>"')
+    calculated = rezip(
+        content,
+        {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b"<v></v>", b"<v>3</v>").replace(b"<v />", b"<v>3</v>")},
+    )
+    assert read(calculated).endswith("Item: Rope; Price: 3\nItem: Total; Price: 3")
+
+
+def test_tables_below_and_beside_each_other() -> None:
+    content = make_workbook(
+        fill(
+            ("Route", "Price", None, "Ship", "Crew"),
+            ("R1", 8.4, None, "Ada", 12),
+            ("R2", 5.1, None, "Berta", 9),
+            (),
+            ("R3", 7),
+            (),
+            ("Harbours",),
+            ("Name", "Depth"),
+            ("Kelderport", 11),
+        )
+    )
+    assert read(content).split("\n\n") == [
+        "# Sheet 1",
+        "Route: R1; Price: 8.4\nRoute: R2; Price: 5.1",
+        "Ship: Ada; Crew: 12\nShip: Berta; Crew: 9",
+        "Route: R3; Price: 7",
+        "Harbours\nName: Kelderport; Depth: 11",
+    ]
+
+
+def test_a_table_goes_on_after_an_empty_row() -> None:
+    content = make_workbook(fill(("Name", "Role"), ("Ann", "mate"), (), ("Bo", "cook"), ("Cem", "captain")))
+    assert read(content).endswith("Name: Ann; Role: mate\n\nName: Bo; Role: cook\nName: Cem; Role: captain")
+
+
+def test_a_workbook_with_macros() -> None:
+    assert read(make_workbook(fill(("seen",))), "a.xlsm") == "# Sheet 1\n\nseen"
+
+
+def test_names_and_values_without_a_header() -> None:
+    assert read(make_workbook(fill(("Guests", 12), ("Crew", 4)))) == "# Sheet 1\n\nGuests: 12\nCrew: 4"
+    assert read(make_workbook(fill(("Route", "Price")))) == "# Sheet 1\n\nRoute | Price"
+    assert read(make_workbook(fill((1, 2, 3), (4, 5, 6)))) == "# Sheet 1\n\n1 | 2 | 3\n4 | 5 | 6"
+    assert read(make_workbook(fill(("Author:", "Ann"), ("State:", "draft")))).endswith("Author: Ann\nState: draft")
+
+
+def test_empty_and_hidden_sheets_are_left_out() -> None:
+    def hide(sheet: Any) -> None:
+        sheet.append(("secret",))
+        sheet.sheet_state = "hidden"
+
+    assert read(make_workbook(fill(), hide, fill(("seen",)))) == "# Sheet 3\n\nseen"
+    with pytest.raises(DocumentRefused, match="no readable text"):
+        read(make_workbook(fill(), fill()))
+
+
+def test_a_sheet_may_lie_about_its_size_and_end_far_away() -> None:
+    content = make_workbook(fill(("Name", "Depth"), ("Kelderport", 11)))
+
+    def stretch(xml: bytes) -> bytes:
+        xml = xml.replace(b"A1:B2", b"A1:A1")
+        far = b'<row r="1048576"><c r="XFD1048576" t="n"><v>7</v></c></row></sheetData>'
+        return xml.replace(b"</sheetData>", far)
+
+    started = time.monotonic()
+    text = read(rezip(content, {"xl/worksheets/sheet1.xml": stretch}))
+    assert "Name: Kelderport; Depth: 11" in text and text.endswith("7")
+    assert time.monotonic() - started < 5
+
+
+def test_more_rows_or_cells_than_any_sheet_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = make_workbook(fill(("Name", "Depth"), ("Kelderport", 11)))
+    far = rezip(content, {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b'<row r="2"', b'<row r="99999999"')})
+    with pytest.raises(DocumentRefused, match="more than 1,048,576 rows"):
+        read(far)
+    monkeypatch.setattr(limits, "MAX_CELLS", 3)
+    with pytest.raises(DocumentRefused, match="more than 3 cells, which is the limit"):
+        read(content)
+
+
+@pytest.mark.parametrize("tag", [b"<c ", b'<c r="A1"><f>', b"<mergeCell ", b'<c r="A1"><f '])
+def test_tags_that_never_end_take_no_time(tag: bytes) -> None:
+    content = make_workbook(fill(("a",)))
+    started = time.monotonic()
+    with pytest.raises(DocumentRefused, match="damaged"):
+        read(rezip(content, {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b"</sheetData>", tag * 50_000)}))
+    assert time.monotonic() - started < 5
+
+
+def test_open_spreadsheets() -> None:
+    cell = '<table:table-cell office:value-type="{}" {}><text:p>{}</text:p></table:table-cell>'
+    body = (
+        '<table:table table:name="Depths"><table:table-header-rows><table:table-row>'
+        + cell.format("string", "", "Name") + cell.format("string", "", "Day") + cell.format("string", "", "Depth")
+        + "</table:table-row></table:table-header-rows><table:table-row>"
+        + cell.format("string", 'table:number-rows-spanned="2"', "Kelderport")
+        + cell.format("date", 'office:date-value="2021-03-04"', "03/04/21")
+        + cell.format("float", 'office:value="11.5"', "11.50")
+        + "</table:table-row><table:table-row><table:covered-table-cell/>"
+        + cell.format("date", 'office:date-value="2021-03-05T09:30:00"', "x")
+        + '<table:table-cell office:value-type="float" office:value="12"><office:annotation><text:p>hm</text:p>'
+        '</office:annotation></table:table-cell><table:table-cell table:number-columns-repeated="16381"/>'
+        '</table:table-row><table:table-row table:number-rows-repeated="999999999"><table:table-cell '
+        'table:number-columns-repeated="16384"/></table:table-row></table:table>'
+        '<table:table table:name="Hidden" table:style-name="h"><table:table-row>'
+        + cell.format("string", "", "secret") + "</table:table-row></table:table>"
+    )  # fmt: skip
+    styles = '<style:style style:name="h"><style:table-properties table:display="false"/></style:style>'
+    assert read(make_open("spreadsheet", body, styles), "a.ods").split("\n") == [
+        *["# Depths", "", "Name: Kelderport; Day: 2021-03-04; Depth: 11.50"],
+        "Name: Kelderport; Day: 2021-03-05 09:30; Depth: 12",
+    ]
+
+
+def test_shared_workbook(shared_documents: Path) -> None:
+    lines = read_document(shared_documents / "ok" / "vodafone.xlsx")[0].text.split("\n")
+    assert lines[:4] == [
+        *["# Index", "", "Financial performance"],
+        "Topic: Quarterly revenue; Period: Nine quarters to 30 June 2023; Page: 1",
+    ]
+    assert "Topic: Guidance rates; Period: FY 23/24; Page: 14" in lines
+    with pytest.raises(DocumentRefused, match="protected with a password"):
+        read_document(shared_documents / "hostile" / "password_protected.xlsx")
+    with pytest.raises(DocumentRefused, match="no readable text"):
+        read_document(shared_documents / "hostile" / "empty.xlsx")
