@@ -43,6 +43,7 @@ def to_passage(scored: NodeWithScore) -> Passage:
         ordinal=int(metadata["ordinal"]) if isinstance(metadata.get("ordinal"), int) else 0,
         found_by=tuple(metadata.get("found_by", ())),
         scores=scores,
+        section=str(metadata.get("section") or ""),
     )
 
 
@@ -53,6 +54,8 @@ def to_node(passage: Passage, score: float | None = None) -> NodeWithScore:
     metadata: dict[str, Any] = {"file_name": passage.source, "ordinal": passage.ordinal}
     if passage.page is not None:
         metadata["page_label"] = str(passage.page)
+    if passage.section:
+        metadata["section"] = passage.section
     if passage.origin is Origin.WEB:
         metadata["source"] = Origin.WEB.value
     if passage.url:

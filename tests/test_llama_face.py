@@ -193,6 +193,7 @@ def test_async_postprocessing_gives_the_same() -> None:
     [
         Passage("p1", "Text.", "a.txt"),
         Passage("p2", "Text.", "a.pdf", document_id="d1", page=7, ordinal=3, found_by=("dense", "keyword")),
+        Passage("p4", "Text.", "a.md", section="Fares › Late tickets"),
         Passage("p3", "Text.", "a.pdf", scores=(("cosine", 0.5), ("rrf", 0.03))),
         Passage("web-1", "Text.", "A page", Origin.WEB, "", url="https://example.org/?a=1", found_by=("web",)),
     ],

@@ -113,7 +113,8 @@ def told(cards: Cards, passage: Passage) -> str:
     if numbers := cards.cited.get(passage.id):
         badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in numbers))}]")
     found = f"found by {plain(', '.join(passage.found_by))}" if passage.found_by else ""
-    where = " · ".join(filter(None, (_retrieval(passage.scores), found)))
+    section = f"under {plain(passage.section)}" if passage.section else ""
+    where = " · ".join(filter(None, (section, _retrieval(passage.scores), found)))
     last = " ".join([*badges, f":small[:gray[{where}]]" if where else ""])
     return "  \n".join(filter(None, [*lines, last.strip()]))
 

@@ -176,4 +176,5 @@ def _retrieval(passage: Passage) -> str:
     )
     is_found = passage.found_by and passage.origin is Origin.CORPUS
     by = f"found by {', '.join(passage.found_by)}" if is_found else ""
-    return " · ".join(part for part in (scores, by) if part)
+    section = f"under {passage.section}" if passage.section else ""
+    return " · ".join(part for part in (section, scores, by) if part)

@@ -107,6 +107,7 @@ def test_documents_go_into_the_collection_that_is_chosen_and_are_asked_alone(sta
     record = app.session_state["trace"]
     assert record.settings.collection == "ships"
     assert {passage.source for passage in record.passages} == {"ferry.md"}
+    assert "under Ferry › Times" in shown(app)
     choose(app, "Search in", "")
     ask(app, "When does the ferry sail?")
     assert {passage.source for passage in app.session_state["trace"].passages} == {"ferry.md", "crane.md"}
