@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from crag_core.errors import DocumentRefused
 from crag_core.retrieval.bundles import ARCHIVE, Member, unpack
 from crag_core.retrieval.folders import read_folder
+from crag_core.retrieval.names import is_junk
 from crag_core.retrieval.readers import load_content
 from crag_core.retrieval.readers.limits import MAX_ARCHIVE
 
@@ -18,9 +19,11 @@ Given = tuple[str, bytes | Path | DocumentRefused]
 def each_file(documents: Iterable[Given]) -> Iterator[Given]:
     """What is in a folder is named by its path there; in an archive too, below the name of the archive.
 
-    Junk of systems is left out.
+    Junk of systems is left out, also where a browser names the files of a folder one by one.
     """
     for name, given in documents:
+        if "/" in name and is_junk(name):
+            continue
         try:
             if isinstance(given, Path) and given.is_dir():
                 yield from _given(read_folder(given))

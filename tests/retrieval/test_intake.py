@@ -60,6 +60,16 @@ def test_an_archive_that_is_none_is_refused_by_its_own_name_and_stops_nobody(tmp
     assert done == {"bad.zip": "refused", "there/good.txt": "indexed", "gone.zip": "refused"}
 
 
+def test_a_folder_on_the_disk_and_one_from_a_browser_give_the_same(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name, text in (("a.md", "One."), ("sub/a.md", "Two."), (".hidden", "x"), ("sub/~$b.docx", "lock")):
+        (tmp_path / name).write_text(text)
+    assert [name for name, _ in each_file([(tmp_path.name, tmp_path)])] == ["a.md", "sub/a.md"]
+    sent = [(f"top/{name}", b"x") for name in ("a.md", "sub/a.md", ".hidden", "sub/~$b.docx")]
+    assert [name for name, _ in each_file(sent)] == ["top/a.md", "top/sub/a.md"]
+    assert [name for name, _ in each_file([(".env.md", b"x")])] == [".env.md"], "chosen by hand it is meant"
+
+
 def test_what_cannot_be_had_is_told_and_nothing_else(tmp_path: Path) -> None:
     refusal = DocumentRefused("x.txt: is a link.", hint="Copy it.")
     assert list(each_file([("x.txt", refusal)])) == [("x.txt", refusal)]
