@@ -40,10 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def ingest(options: argparse.Namespace) -> int:
     store = Workbench().store
-    if interrupted := store.finish_interrupted():
-        print("Finished what was interrupted before:")
-        _print_outcomes(interrupted)
-    outcomes = store.ingest(((path.name, path) for path in options.paths), collection=options.collection or MAIN)
+    try:
+        if interrupted := store.finish_interrupted():
+            print("Finished what was interrupted before:")
+            _print_outcomes(interrupted)
+        outcomes = store.ingest(((path.name, path) for path in options.paths), collection=options.collection or MAIN)
+    except KeyboardInterrupt:
+        print("\nstopped; what is indexed is kept, and the next start goes on from there", file=sys.stderr)
+        return 130
     if not outcomes:
         print("error: no file found there.", file=sys.stderr)
         return 1

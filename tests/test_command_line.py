@@ -126,6 +126,34 @@ def test_files_of_one_name_in_two_folders_are_two_documents(indexed: Path, tmp_p
     assert "north/notes.txt: indexed" in told and "south/notes.txt: indexed" in told
 
 
+def test_a_collection_is_put_into_and_asked_alone(indexed: Path, tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "pier.txt").write_text("The north pier opens at six.")
+    assert main(["ingest", str(tmp_path / "pier.txt"), "--collection", "piers"]) == 0
+    capsys.readouterr()
+    assert main(["ask", "When does the north pier open?", "--collection", "piers", "--json"]) == 0
+    run = Trace.from_json(capsys.readouterr().out)
+    assert run.settings.collection == "piers" and {one.source for one in run.passages or ()} == {"pier.txt"}
+
+
+def test_an_interrupted_adding_is_finished_by_the_next(
+    indexed: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: object, texts: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "pier.txt").write_text("The north pier opens at six.")
+    (tmp_path / "crane.txt").write_text("The crane lifts six tonnes.")
+    with monkeypatch.context() as patched:
+        patched.setattr(WordEmbedder, "embed_texts", interrupt)
+        assert main(["ingest", str(tmp_path / "pier.txt")]) == 130
+    assert "the next start goes on from there" in capsys.readouterr().err
+    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 passages)"]
+    assert told[2] == "crane.txt: indexed (1 passages)"
+
+
 def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:
     assert main(["ingest", str(tmp_path / "nowhere.txt")]) == 1
     assert "nowhere.txt: refused" in capsys.readouterr().out

@@ -13,7 +13,7 @@ from crag_core.documents import IngestOutcome, Progress
 from crag_core.errors import EmbeddingUnavailable, StoreUnavailable
 from crag_core.retrieval.store import PassageStore
 from crag_core.retrieval.table import PassageTable
-from tests.retrieval.fakes import WordEmbedder, write_prose
+from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 INDEXED, ALREADY, REPLACED, REFUSED, LEFT_OUT = IngestOutcome
 HARBOUR, TIDES = write_prose("the harbour"), write_prose("the tides")
@@ -258,6 +258,22 @@ def test_many_documents_are_written_with_few_commits(store: PassageStore, monkey
 def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, text: str) -> None:
     store.ingest([("harbour.txt", HARBOUR)])
     assert store.search_keyword(text, 1)
+
+
+def test_llamaindex_s_own_tools_read_the_index(store: PassageStore) -> None:
+    import lancedb
+    from llama_index.core.vector_stores import VectorStoreQuery
+    from llama_index.vector_stores.lancedb import LanceDBVectorStore
+
+    store.ingest([("harbour.md", b"# Harbour\n\n" + HARBOUR), ("tides.txt", TIDES)])
+    wrapper = LanceDBVectorStore.from_table(lancedb.connect(store._folder).open_table("passages"))
+    found = wrapper.query(VectorStoreQuery(query_embedding=embed_words("the harbour"), similarity_top_k=3))
+    assert len(found.nodes) == 3
+    known = {passage.id: passage for one in store.documents() for passage in store.passages_of(one.id)}
+    for node in found.nodes:
+        passage = known[node.node_id]
+        assert (node.get_content(), node.metadata["file_name"]) == (passage.text, passage.source)
+        assert node.ref_doc_id == passage.document_id
 
 
 def note_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
