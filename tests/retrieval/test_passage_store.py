@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -293,3 +294,28 @@ def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch:
     sizes = note_writes(monkeypatch)
     store.ingest([("long.txt", write_prose("a long story", 900))])
     assert sizes == [store.count()] and sizes[0] > 40
+
+
+def make_early(folder: Path) -> None:
+    """An index as it was before there were catalogue, collections and sections."""
+    import lancedb
+
+    connection = lancedb.connect(folder)
+    connection.drop_table("documents")
+    connection.open_table("passages").drop_columns(["collection", "section"])
+
+
+def test_an_index_of_earlier_days_is_read_as_it_is_and_brought_up_to_date_by_the_next_document(tmp_path: Path) -> None:
+    PassageStore(tmp_path, WordEmbedder()).ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
+    before = PassageStore(tmp_path, WordEmbedder()).documents()
+    make_early(tmp_path)
+    store = PassageStore(tmp_path, WordEmbedder())
+    assert [replace(one, changed_at="") for one in store.documents()] == [replace(one, changed_at="") for one in before]
+    assert store.count() == sum(one.passages for one in before) and not (tmp_path / "documents.lance").exists()
+    for search in (store.search_keyword, lambda *asked: store.search_dense(embed_words("harbour"), *asked[1:])):
+        assert search("harbour", 1) and search("harbour", 1, "main") and not search("harbour", 1, "ships")
+    assert store.ingest([("harbour.txt", HARBOUR)])[0].outcome == ALREADY
+    assert store.ingest([("ferry.md", b"# Ferry\n\nIt sails.")], collection="ships")[0].outcome == INDEXED
+    assert store.search_keyword("harbour", 1, "main") and not store.search_keyword("harbour", 1, "ships")
+    assert store.search_keyword("sails", 1, "ships")[0].passage.section == "Ferry"
+    assert name_all(store) == ["ferry.md", "harbour.txt", "tides.txt"]
