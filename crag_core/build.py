@@ -35,6 +35,7 @@ from crag_core.policy import Policy
 from crag_core.protocols import Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.mapping import Maps
 from crag_core.retrieval.parsing import Parser
 from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
@@ -97,6 +98,7 @@ class Workbench:
         self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize, parser().read)
         self.retriever = HybridRetriever(self.store, self.embedder)
         self.places = Places(self.store)
+        self.maps = Maps(self.store, self.embedder)
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
         self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
         self.policies, self.problems = load_policies(settings=self.config)

@@ -5,7 +5,15 @@ import streamlit as st
 from crag_core.documents import MAIN
 from crag_core.errors import CragError
 from ui import router, state
-from ui.render_documents import collections_of, draw_documents, draw_interrupted, draw_outcomes, selected_document
+from ui.render_documents import (
+    collections_of,
+    draw_documents,
+    draw_interrupted,
+    draw_outcomes,
+    filtered_collection,
+    selected_document,
+)
+from ui.render_map import draw_map
 from ui.render_passage_list import draw_passage_list
 from ui.running import draw_indexing_live, draw_warming
 from ui.text import clean, counted, plain
@@ -68,6 +76,8 @@ try:
             st.error(plain(str(indexing.error)), icon=":material/error:")
         draw_outcomes(indexing.outcomes)
     draw_documents(store)
+    if st.toggle("Map of the passages", key="documents_map"):
+        draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)
 except CragError as error:

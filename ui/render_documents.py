@@ -109,6 +109,12 @@ def selected_document(store: DocumentStore) -> Document | None:
     return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
 
 
+def filtered_collection() -> str:
+    """The collection that the list shows; "": all."""
+    chosen = st.session_state.get("documents_filter") or _ALL
+    return "" if chosen == _ALL else str(chosen)
+
+
 def collections_of(rows: Sequence[Document]) -> list[str]:
     return sorted({row.collection for row in rows}, key=str.casefold)
 

@@ -24,7 +24,7 @@ from crag_core.retrieval.lance import explain_faults
 from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.shelf import Shelf
 from crag_core.retrieval.surroundings import Surroundings, surround
-from crag_core.retrieval.table import DOCUMENT_ID
+from crag_core.retrieval.table import DOCUMENT_ID, PASSAGE_ID
 from crag_core.types import Passage
 
 if TYPE_CHECKING:
@@ -176,6 +176,18 @@ class PassageStore:
         words = text.replace('"', " ")
         rows = self._search(limit, collection, "_score", query=words, query_type="fts", fts_columns="text")
         return [_to_hit(row, row["_score"]) for row in rows]
+
+    def sample(self, limit: int, collection: str = "") -> list[Hit]:
+        """At most `limit` passages with their vectors, evenly taken from a collection or from all; score 0."""
+        if not self.count(collection):
+            return []
+        return [_to_hit(row, 0.0) for row in self._shelf.passages.sample(_PASSAGE, limit, collection)]
+
+    def find_passages(self, passage_ids: Sequence[str]) -> list[Hit]:
+        """Those that are indexed, in the order asked for; score 0."""
+        sound = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
+        found = {row["id"]: _to_hit(row, 0.0) for row in self._shelf.passages.find(_PASSAGE, sound)}
+        return [found[one] for one in sound if one in found]
 
     def _search(self, limit: int, collection: str, score: str, **asked: Any) -> list[dict[str, Any]]:
         with explain_faults(self._folder):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TABLE = "passages"
 DOCUMENT_ID = re.compile(r"[0-9a-f]{32}")
+PASSAGE_ID = re.compile(r"[0-9a-f]{32}-\d{1,9}")
 _EMBEDDING = b"crag_embedding"
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
 """Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
@@ -79,6 +80,38 @@ class PassageTable:
             query = query.where(f"collection = {quote(collection)}", prefilter=True)
         rows: list[dict[str, Any]] = query.select(_known(columns, table)).limit(limit).to_arrow().to_pylist()
         return rows
+
+    def sample(self, columns: Mapping[str, str], limit: int, collection: str = "") -> list[dict[str, Any]]:
+        """At most `limit` rows, evenly taken in the order of the table."""
+        import numpy as np
+
+        with explain_faults(self._folder.path):
+            table = self.open()
+            if table is None:
+                return []
+            offsets = np.arange(table.count_rows())
+            if collection and "collection" in table.schema.names:
+                names = table.search().select(["collection"]).to_arrow()["collection"]
+                offsets = offsets[np.asarray(names) == collection]
+            elif collection not in ("", MAIN):
+                return []
+            chosen = offsets[np.unique(np.linspace(0, len(offsets) - 1, min(limit, len(offsets))).astype(int))]
+            rows: list[dict[str, Any]] = (
+                table.take_offsets(chosen.tolist()).select(_known(columns, table)).to_arrow().to_pylist()
+            )
+            return rows
+
+    def find(self, columns: Mapping[str, str], ids: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows of some passages."""
+        with explain_faults(self._folder.path):
+            table = self.open()
+            if table is None or not ids:
+                return []
+            listed = f"id IN ({', '.join(map(quote, ids))})"
+            rows: list[dict[str, Any]] = (
+                table.search().select(_known(columns, table)).where(listed).limit(len(ids)).to_arrow().to_pylist()
+            )
+            return rows
 
     def scan(self, columns: Mapping[str, str], document_ids: Collection[str] = ()) -> list[dict[str, Any]]:
         """Rows of some documents, or of all; `columns` maps the names wanted to the table's own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -223,3 +224,31 @@ def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) ->
     app = start("pages/documents.py", CRAG_HOME=str(home))
     assert not app.exception
     assert app.error and "move it away" in str(app.code[0].value)
+
+
+# --- the map --------------------------------------------------------------------------------------------------------
+
+
+def chart(app: AppTest) -> list[dict[str, object]]:
+    (found,) = app.get("plotly_chart")
+    return list(json.loads(found.proto.spec)["data"])
+
+
+def test_the_map_shows_all_passages_and_the_last_question_with_its_own(start: Start, home: Path) -> None:
+    store = Workbench(Config(home=home)).store
+    store.ingest([(f"n{number}.md", b"# N\n\nNote %d of the ferry <b>x</b>." % number) for number in range(5)])
+    app = documents(start, home)
+    app.toggle(key="documents_map").set_value(True).run()
+    assert not app.exception and "Ask a question, and it is shown here" in shown(app)
+    assert len(chart(app)) == 5 and all("<b>x</b>" not in str(one["text"]) for one in chart(app))
+    app.switch_page("pages/ask.py").run().run()
+    ask(app, "Which note is of the ferry?")
+    app.switch_page("pages/documents.py").run().run()
+    app.toggle(key="documents_map").set_value(True).run()
+    drawn = {str(one["name"]): one for one in chart(app)}
+    assert {"the question", "retrieved, by grade"} <= set(drawn)
+    assert drawn["retrieved, by grade"]["text"] == ["1", "2", "3", "4", "5"]
+    assert "The star is “Which note is of the ferry?”" in shown(app)
+    store.delete_all(document.id for document in store.documents())
+    app.run()
+    assert not app.exception
