@@ -41,8 +41,8 @@ def _asked(collection: str) -> Asked | None:
 def _told(found: PassageMap, asked: Asked | None) -> str:
     shown = f"{len(found.points):,} of " if len(found.points) < found.passages else ""
     told = (
-        f"{shown}{found.passages:,} passages in the two directions in which they differ most, which hold {found.share:.0%} of the "
-        "differences: what lies apart is apart, what lies together may still differ."
+        f"{shown}{found.passages:,} passages in the two directions in which they differ most, which hold "
+        f"{found.share:.0%} of the differences: what lies apart is apart, what lies together may still differ."
     )
     if asked is None:
         return f"{told} Ask a question, and it is shown here with its passages."
