@@ -74,10 +74,10 @@ class PassageTable:
         query = table.search(**asked)
         if "vector_column_name" in asked:
             query = query.distance_type("cosine")
-        if collection and "collection" not in table.schema.names and collection != MAIN:
-            return []
         if collection and "collection" in table.schema.names:
             query = query.where(f"collection = {quote(collection)}", prefilter=True)
+        elif collection not in ("", MAIN):
+            return []
         rows: list[dict[str, Any]] = query.select(_known(columns, table)).limit(limit).to_arrow().to_pylist()
         return rows
 
