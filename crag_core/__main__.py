@@ -1,4 +1,4 @@
-"""The command line: `python -m crag_core ingest PATH…`, `… ask "…"`, `… report RUN.json`, `… evaluate` and `… tune`."""
+"""The command line: `python -m crag_core ingest PATH…`, `… reindex`, `… ask "…"`, `… report RUN.json` and more."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 from crag_core import compare_commands, config, tuning_commands
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import JUDGING, budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
-from crag_core.documents import MAIN, Ingested
+from crag_core.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.errors import CragError, UnknownName
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
@@ -41,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 def ingest(options: argparse.Namespace) -> int:
     store = Workbench().store
     try:
+        store.finish_rebuild(_print_progress)
         if interrupted := store.finish_interrupted():
             print("Finished what was interrupted before:")
             _print_outcomes(interrupted)
@@ -53,6 +55,31 @@ def ingest(options: argparse.Namespace) -> int:
         return 1
     _print_outcomes(outcomes)
     return int(any(outcome.outcome == "refused" for outcome in outcomes))
+
+
+def reindex(options: argparse.Namespace) -> int:
+    workbench = Workbench()
+    now = workbench.store.generation
+    recipe = Recipe(
+        options.embedding or now.embedding,
+        now.tokens if options.tokens is None else options.tokens,
+        now.overlap if options.overlap is None else options.overlap,
+    )
+    try:
+        done = workbench.rebuild(recipe, _print_progress, Event())
+    except KeyboardInterrupt:
+        print("\nstopped; the present passages stay, and the next start goes on with the new ones", file=sys.stderr)
+        return 130
+    print(f"{done.passages} passages of {done.documents} documents made anew: at most {recipe.tokens} tokens, ", end="")
+    print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
+    if done.kept_text:
+        print(f"of {done.kept_text} the text was taken from the old passages, since the file is not kept")
+    return 0
+
+
+def _print_progress(progress: Progress) -> None:
+    if not progress.passages:
+        print(f"  {progress.position} of {progress.total}  {progress.name}", file=sys.stderr)
 
 
 def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
@@ -225,6 +252,11 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
     add.add_argument("--collection", default="", metavar="NAME", help="put them into this collection; default: main")
     add.set_defaults(command=ingest)
+    anew = commands.add_parser("reindex", help="make all passages anew, of other lengths or by another embedding model")
+    anew.add_argument("--embedding", metavar="MODEL", help="default: the model of the present passages")
+    anew.add_argument("--tokens", type=int, metavar="N", help="in a passage at most; default: as now")
+    anew.add_argument("--overlap", type=int, metavar="N", help="repeated of the passage before; default: as now")
+    anew.set_defaults(command=reindex)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question")
     query.add_argument("--policy", help=f"the name of a file in data/policies; default: {DEFAULT}")

@@ -15,6 +15,7 @@ from crag_core.answer import EXTRACTIVE
 from crag_core.audit import AuditLog
 from crag_core.cache import open_cache
 from crag_core.config import Config
+from crag_core.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.expand import parse_synonyms
@@ -32,7 +33,8 @@ from crag_core.model_servers import ServerState, Standing, joined, names
 from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
-from crag_core.protocols import Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.retrieval.drawing import Drawer
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.mapping import Maps
@@ -94,11 +96,17 @@ class Workbench:
 
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
-        self.embedder = HuggingFaceEmbedder(self.config.embedding)
-        self.store = PassageStore(self.config.home / "index", self.embedder, self.embedder.tokenize, parser().read)
-        self.retriever = HybridRetriever(self.store, self.embedder)
-        self.places = Places(self.store)
-        self.maps = Maps(self.store, self.embedder)
+        self._embedders: dict[str, HuggingFaceEmbedder] = {}
+        self.store = PassageStore(
+            self.config.home / "index",
+            self.find_embedder(self.config.embedding),
+            parser().read,
+            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
+            find_embedder=self.find_embedder,
+        )
+        self.retriever = HybridRetriever(self.store)
+        self.places = Places(self.store, drawer().draw)
+        self.maps = Maps(self.store)
         self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
         self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
         self.policies, self.problems = load_policies(settings=self.config)
@@ -118,6 +126,27 @@ class Workbench:
         other = copy(self)
         other.config = settings
         return other
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model that the index was made with; for one that holds nothing yet, that of the settings."""
+        return self.store.embedder
+
+    def find_embedder(self, name: str) -> HuggingFaceEmbedder:
+        """Each model once; it loads at its first use."""
+        return self._embedders.setdefault(name, HuggingFaceEmbedder(name))
+
+    def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
+        """Make all passages anew; raises `BadRecord` for a length that the model does not read."""
+        check_lengths(recipe)
+        longest = self.find_embedder(recipe.embedding).longest()
+        if recipe.tokens > longest:
+            raise BadRecord(
+                f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a passage; "
+                f"expected at most that many, found {recipe.tokens}.",
+                hint="Choose shorter passages, or another embedding model.",
+            )
+        return self.store.rebuild(recipe, on_progress, cancel)
 
     def new_pause(self) -> SearchPause:
         """For one user, to be given to each of his pipelines."""
@@ -300,6 +329,12 @@ class Workbench:
 def parser() -> Parser:
     """One for the whole process, whatever is indexed where: its own processes are few."""
     return Parser()
+
+
+@cache
+def drawer() -> Drawer:
+    """One for the whole process, as `parser`."""
+    return Drawer()
 
 
 def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:

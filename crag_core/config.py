@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core import model_servers
+from crag_core.documents import TOKENS
 from crag_core.errors import BadRecord, UnknownName
 from crag_core.support import WORDS
 
@@ -27,7 +28,15 @@ def _setting(variable: str, default: Any, meaning: str) -> Any:
 class Config:
     home: Path = _setting("CRAG_HOME", Path(".crag"), "folder of the index; created when missing")
     embedding: str = _setting(
-        "CRAG_EMBEDDING", "all-MiniLM-L6-v2", "embedding model: the built-in one, or any model name or folder"
+        "CRAG_EMBEDDING",
+        "all-MiniLM-L6-v2",
+        "embedding model for an index that is empty: the built-in one, or any model name or folder",
+    )
+    chunk_tokens: int = _setting(
+        "CRAG_CHUNK_TOKENS", 220, "tokens of the embedding model in a passage at most; for an index that is empty"
+    )
+    chunk_overlap: int = _setting(
+        "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a passage repeats of the one before; for an index that is empty"
     )
     ollama_host: str = _setting(
         "OLLAMA_HOST", "", "where Ollama answers; several with commas, used in turn; empty: http://127.0.0.1:11434"
@@ -62,7 +71,9 @@ class Config:
     )
     top_k: int = _setting("CRAG_TOP_K", 6, "passages retrieved for a question, 1 to 20")
     cache: str = _setting(
-        "CRAG_CACHE", "disk", "where grades are kept for the next time: disk, off, or a Redis by URL (redis://…)"
+        "CRAG_CACHE",
+        "disk",
+        "where grades are kept for the next time: disk, off, or a server by URL (redis://…, postgresql://…)",
     )
     cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, "hours that a kept grade holds")
     history: str = _setting(
@@ -89,6 +100,8 @@ class Config:
             ("agent_few", 0, 20),
             ("agent_cosine", 0, 1),
             ("top_k", 1, 20),
+            ("chunk_tokens", *TOKENS),
+            ("chunk_overlap", 0, self.chunk_tokens // 2),
             ("calls_at_once", 1, 64),
             ("model_timeout", 1, 3600),
             ("web_timeout", 1, 120),

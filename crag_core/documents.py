@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from crag_core.errors import BadRecord
+
 MAIN = "main"
 """The collection of documents that nobody put into another."""
 
@@ -55,6 +57,78 @@ class Document:
     @property
     def time(self) -> datetime:
         return datetime.fromisoformat(self.changed_at)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How passages are made: by which embedding model, and of how many of its tokens.
+
+    `tokens` at most in a passage, of which up to `overlap` repeat the end of the one before. MiniLM reads 256 word
+    pieces, two of which frame the text, and silently ignores the rest.
+    """
+
+    embedding: str
+    tokens: int = 220
+    overlap: int = 30
+
+
+TOKENS = (50, 8000)
+"""The fewest and the most tokens that a passage may be asked to have; it repeats half of them at most."""
+
+
+def check_lengths(recipe: Recipe) -> None:
+    """Raises `BadRecord` for lengths that nothing can be cut to."""
+    if not TOKENS[0] <= recipe.tokens <= TOKENS[1]:
+        raise BadRecord(f"Tokens in a passage: expected {TOKENS[0]} to {TOKENS[1]}, found {recipe.tokens}.")
+    if not 0 <= recipe.overlap <= recipe.tokens // 2:
+        raise BadRecord(f"Tokens repeated: expected 0 to half of {recipe.tokens}, found {recipe.overlap}.")
+
+
+class Stage(StrEnum):
+    BUILDING = "being built"
+    CURRENT = "current"
+    LEAVING = "being replaced"
+    LEFT = "replaced"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """All passages made by one recipe, in a table of their own; one generation is searched, another may be built.
+
+    `owner` is the process that builds it, `changed_at` an ISO time in UTC. Of the approximate search: its `effort`, 0
+    where every passage is looked at; the share of the nearest passages that it found, `recall` 0..1, when there were
+    `measured` passages.
+    """
+
+    id: str = "0"
+    embedding: str = ""
+    tokens: int = 220
+    overlap: int = 30
+    stage: str = Stage.CURRENT
+    owner: str = ""
+    changed_at: str = ""
+    effort: int = 0
+    recall: float = 1.0
+    measured: int = 0
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(self.embedding, self.tokens, self.overlap)
+
+    @property
+    def time(self) -> datetime:
+        return datetime.fromisoformat(self.changed_at)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What making all passages anew came to. `kept_text`: of so many documents the text was taken from the old index,
+    since their files are not kept or cannot be read any more."""
+
+    recipe: Recipe
+    documents: int
+    passages: int
+    kept_text: int = 0
 
 
 class IngestOutcome(StrEnum):

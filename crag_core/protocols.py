@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from crag_core.documents import Document
+from crag_core.documents import Document, Generation, OnProgress, Rebuilt
 from crag_core.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
@@ -95,6 +95,19 @@ class DocumentStore(Protocol):
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
+        ...
+
+    @property
+    def generation(self) -> Generation:
+        """By which recipe the passages were made that are searched."""
+        ...
+
+    def coverage(self) -> tuple[int, int]:
+        """(passages that are searched, those of them in the approximate index)."""
+        ...
+
+    def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
+        """Go on with making all passages anew, where a killed process had begun to."""
         ...
 
     def move(self, document_ids: Iterable[str], collection: str) -> None: ...

@@ -15,6 +15,7 @@ from ui.render_documents import (
 )
 from ui.render_map import draw_map
 from ui.render_passage_list import draw_passage_list
+from ui.render_recipe import draw_recipe
 from ui.running import draw_indexing_live, draw_warming
 from ui.text import clean, counted, plain
 
@@ -76,6 +77,7 @@ try:
             st.error(plain(str(indexing.error)), icon=":material/error:")
         draw_outcomes(indexing.outcomes)
     draw_documents(store)
+    draw_recipe(store)
     if st.toggle("Map of the passages", key="documents_map"):
         draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:

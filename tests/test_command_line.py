@@ -13,7 +13,8 @@ import pytest
 
 from crag_core import build
 from crag_core.__main__ import main
-from crag_core.build import EVALUATORS, OWN_JUDGE
+from crag_core.build import EVALUATORS, OWN_JUDGE, Workbench
+from crag_core.config import Config
 from crag_core.evaluators import EmbeddingEvaluator
 from crag_core.logs import show_logs
 from crag_core.protocols import Cancel, WebReply
@@ -152,6 +153,36 @@ def test_an_interrupted_adding_is_finished_by_the_next(
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 passages)"]
     assert told[2] == "crane.txt: indexed (1 passages)"
+
+
+def test_all_passages_are_made_anew(
+    indexed: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "long.txt").write_text(" ".join(f"Sentence {number} is about the pier." for number in range(60)))
+    main(["ingest", str(tmp_path / "long.txt")])
+    capsys.readouterr()
+    assert main(["reindex", "--tokens", "60", "--overlap", "5"]) == 0
+    shown = capsys.readouterr()
+    assert "made anew: at most 60 tokens, 5 of them repeated, by all-MiniLM-L6-v2" in shown.out
+    assert "long.txt" in shown.err
+    assert main(["reindex", "--tokens", "300"]) == 1
+    assert "expected at most that many, found 300" in capsys.readouterr().err
+    assert main(["reindex", "--tokens", "60", "--overlap", "31"]) == 1
+    assert "expected 0 to half of 60, found 31" in capsys.readouterr().err
+
+    def interrupt(self: object, texts: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WordEmbedder, "embed_texts", interrupt)
+        assert main(["reindex", "--tokens", "70"]) == 130
+    assert "goes on with the new ones" in capsys.readouterr().err
+    store = Workbench(Config(home=indexed)).store
+    assert store.generation.tokens == 60
+    for module in ("generations", "rebuilding"):
+        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    main(["ingest", str(tmp_path / "long.txt")])
+    assert store.generation.tokens == 70 and store.search_keyword("pier", 1)
 
 
 def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:

@@ -48,7 +48,7 @@ PURE = core(
     *("stability", "refine", "fusion", "expand", "reroute", "corrections", "summary", "trace", "replies", "extraction"),
     *("query", "answer", "budget", "prompts", "protocols", "waiting", "overall", "edits", "opinions", "difference"),
     *("judges", "language", "claims", "support", "unanswered", "side_by_side", "model_servers", "documents"),
-    *("labels", "kept", "stage", "story", "story_corpus", "story_web"),
+    *("labels", "kept", "stage", "story", "story_corpus", "story_web", "database_urls"),
 )
 RUNNING = ("pure", "pipeline")
 ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history", "laboratory")
@@ -274,7 +274,7 @@ GOOD = {
     "standard library": ("crag_core.types", "import json, collections.abc"),
     "pure in pure": ("crag_core.types", "from crag_core import words"),
     "own package": ("crag_core.llms.ollama", "from .model import LlamaIndexModel"),
-    "adapter with its package": ("crag_core.retrieval.table", "import lancedb"),
+    "adapter with its package": ("crag_core.retrieval.backends.lance_tables", "import lancedb"),
     "known exception": ("ui.sidebar", "from crag_core.evaluators import cards"),
 }
 

@@ -16,6 +16,8 @@ from crag_core.errors import BadRecord, UnknownName
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),
     "embedding": ("CRAG_EMBEDDING", "all-MiniLM-L6-v2"),
+    "chunk_tokens": ("CRAG_CHUNK_TOKENS", 220),
+    "chunk_overlap": ("CRAG_CHUNK_OVERLAP", 30),
     "ollama_host": ("OLLAMA_HOST", ""),
     "openai_url": ("OPENAI_BASE_URL", ""),
     "openai_key": ("OPENAI_API_KEY", ""),
@@ -43,6 +45,8 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
 GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_HOME": ("/srv/crag", Path("/srv/crag")),
     "CRAG_EMBEDDING": ("other/model", "other/model"),
+    "CRAG_CHUNK_TOKENS": ("120", 120),
+    "CRAG_CHUNK_OVERLAP": ("60", 60),
     "OLLAMA_HOST": ("box:1234", "box:1234"),
     "OPENAI_BASE_URL": ("http://box/v1", "http://box/v1"),
     "OPENAI_API_KEY": ("s3cret", "s3cret"),

@@ -92,7 +92,11 @@ def _embedding() -> Health:
     workbench, warming = state.workbench(), state.warm_up()
     if warming.error:
         return Health("Embedding", False, warming.error.message, warming.error.hint)
-    return Health("Embedding", None if warming.is_running else True, workbench.embedder.name)
+    try:
+        name = workbench.store.generation.embedding
+    except CragError:
+        return Health("Embedding", None, "not known while the index cannot be read")
+    return Health("Embedding", None if warming.is_running else True, name)
 
 
 def _web() -> Health:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from crag_core.batch import Controls, OnScoring, Scoring
-from crag_core.documents import Ingested, OnProgress, Progress
+from crag_core.documents import Ingested, OnProgress, Progress, Rebuilt
 from crag_core.errors import CragError
 from crag_core.run import Listener, Run
 from crag_core.trace import Trace
@@ -103,23 +103,16 @@ class Comparing(_Work, Listener):
         self._last = trace.id
 
 
-class Indexing:
-    """Documents on their way into the index, once `start` is called (again does nothing).
+class Filling:
+    """Work on the index that reports its progress, once `start` is called (again does nothing)."""
 
-    `work` is given where to report progress, and the event that stops it; it returns what became of each file.
-    """
-
-    def __init__(self, work: Callable[[OnProgress, threading.Event], tuple[Ingested, ...]]) -> None:
+    def __init__(self, name: str) -> None:
         self.progress: Progress | None = None
-        self.outcomes: tuple[Ingested, ...] = ()
-        self.interrupted: tuple[Ingested, ...] = ()
-        """What an earlier process had begun and `work` has finished."""
         self.error: CragError | None = None
         self.bug: Exception | None = None
         self.is_running = True
-        self._work = work
         self._cancel = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._starting = threading.Lock()
 
     @property
@@ -137,9 +130,12 @@ class Indexing:
     def wait(self) -> None:
         self._thread.join()
 
+    def _do(self) -> None:
+        raise NotImplementedError
+
     def _run(self) -> None:
         try:
-            self.outcomes = self._work(self._report, self._cancel)
+            self._do()
         except CragError as error:
             self.error = error
         except Exception as error:  # a bug of ours must reach the page, not die with the thread
@@ -149,6 +145,35 @@ class Indexing:
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
+
+
+class Indexing(Filling):
+    """Documents on their way into the index.
+
+    `work` is given where to report progress, and the event that stops it; it returns what became of each file.
+    """
+
+    def __init__(self, work: Callable[[OnProgress, threading.Event], tuple[Ingested, ...]]) -> None:
+        super().__init__("indexing")
+        self.outcomes: tuple[Ingested, ...] = ()
+        self.interrupted: tuple[Ingested, ...] = ()
+        """What an earlier process had begun and `work` has finished."""
+        self._work = work
+
+    def _do(self) -> None:
+        self.outcomes = self._work(self._report, self._cancel)
+
+
+class Rebuilding(Filling):
+    """All passages on their way to be made anew; `work` as for `Indexing`, None where there was nothing to do."""
+
+    def __init__(self, work: Callable[[OnProgress, threading.Event], Rebuilt | None]) -> None:
+        super().__init__("rebuilding")
+        self.rebuilt: Rebuilt | None = None
+        self._work = work
+
+    def _do(self) -> None:
+        self.rebuilt = self._work(self._report, self._cancel)
 
 
 class Grading(_Work):

@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag_core.reroute import reroute
 from ui import shown, state
-from ui.jobs import Indexing, Job
+from ui.jobs import Filling, Job
 from ui.render_path import draw_path
 from ui.render_verdict import draw_verdict
 from ui.text import counted, paragraphs, plain
@@ -79,8 +79,23 @@ def draw_indexing_live() -> None:
         )  # fmt: skip
 
 
-def draw_indexing(indexing: Indexing, idle: str) -> None:
-    """Progress of files on their way into the index."""
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_rebuilding_live() -> None:
+    """All passages on their way to be made anew, which every session sees."""
+    job = state.shared_rebuild().job
+    if job is None or not job.is_running:
+        st.rerun()
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        draw_indexing(job, idle="Looking at the index", what="Making anew the passages of")
+        st.button(
+            "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+            disabled=job.is_stopping, key="rebuild_stop", width="content",
+            help="The present passages stay, and the new ones are thrown away.",
+        )  # fmt: skip
+
+
+def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
+    """Progress of documents on their way."""
     progress = indexing.progress
     if progress is None:
         st.progress(0.0, f":shimmer[{idle} …]")
@@ -88,7 +103,7 @@ def draw_indexing(indexing: Indexing, idle: str) -> None:
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
     told = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
-    st.progress(min(done, 1.0), f"Indexing {plain(progress.name)} ({progress.position} of {progress.total}){told}")
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){told}")
 
 
 def _doing(job: Job) -> str:

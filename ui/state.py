@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -15,18 +15,18 @@ import streamlit as st
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
-from crag_core.documents import Ingested, OnProgress
+from crag_core.documents import Ingested, OnProgress, Rebuilt, Recipe
 from crag_core.errors import BadRecord, CragError
 from crag_core.logs import show_logs
 from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
-from crag_core.protocols import SearchPause
+from crag_core.protocols import DocumentStore, SearchPause
 from crag_core.run import Run, WebMode
 from crag_core.support import WORDS
 from crag_core.trace import Trace
 from crag_core.types import Edits
 from ui import playing
-from ui.jobs import Indexing, Job
+from ui.jobs import Indexing, Job, Rebuilding
 
 SAMPLE_MARKER = "sample-indexed"
 
@@ -62,15 +62,42 @@ def warm_up() -> Indexing:
     files = [] if marker.exists() else [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
 
     def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
-        workbench.embedder.load()
+        workbench.find_embedder(workbench.embedder.name).load()
         started.interrupted = workbench.store.finish_interrupted(report, cancel)
         outcomes = workbench.store.ingest(files, report, cancel=cancel) if files else ()
         if files:
             marker.touch()
+        shared_rebuild().go_on(workbench.store)
         return outcomes
 
     started = Indexing(work)
     return started
+
+
+@dataclass
+class SharedRebuild:
+    """The last making anew of all passages, which is everybody's: its progress, and how it ended."""
+
+    job: Rebuilding | None = None
+
+    def start(self, recipe: Recipe) -> None:
+        """Unless one is under way."""
+        if self.job is None or not self.job.is_running:
+            chosen = workbench()
+            self._start(lambda report, cancel: chosen.rebuild(recipe, report, cancel))
+
+    def go_on(self, store: DocumentStore) -> None:
+        """With what a killed process had begun."""
+        self._start(store.finish_rebuild)
+
+    def _start(self, work: Callable[[OnProgress, Event], Rebuilt | None]) -> None:
+        self.job = Rebuilding(work)
+        self.job.start()
+
+
+@st.cache_resource(show_spinner=False)
+def shared_rebuild() -> SharedRebuild:
+    return SharedRebuild()
 
 
 @st.cache_resource(ttl=10, show_spinner=False, max_entries=50)

@@ -1,4 +1,4 @@
-"""Where grades are kept between runs: a file of this machine, or a Redis that several machines share."""
+"""Where grades are kept between runs: a file of this machine, or a server that several machines share."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import re
 from pathlib import Path
 
 from crag_core.cache.disk import DiskCache
+from crag_core.cache.postgres_server import PostgresCache
 from crag_core.cache.redis_server import RedisCache
 from crag_core.errors import BadRecord
 
-__all__ = ["DiskCache", "RedisCache", "open_cache"]
+__all__ = ["Cache", "DiskCache", "PostgresCache", "RedisCache", "open_cache"]
+
+Cache = DiskCache | PostgresCache | RedisCache
 
 _REDIS = ("redis://", "rediss://", "unix://")
+_POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_cache(setting: str, folder: Path, seconds: float) -> DiskCache | RedisCache | None:
+def open_cache(setting: str, folder: Path, seconds: float) -> Cache | None:
     """The cache that CRAG_CACHE asks for, keeping a grade for `seconds`; touches neither disk nor network yet.
 
-    "" and "disk" give a file in `folder`, "off" gives None, the URL of a Redis that Redis.
+    "" and "disk" give a file in `folder`, "off" gives None, the URL of a Redis or a PostgreSQL that server.
     """
     setting = setting.strip()
     if setting in ("", "disk"):
@@ -26,9 +30,10 @@ def open_cache(setting: str, folder: Path, seconds: float) -> DiskCache | RedisC
         return None
     if setting.startswith(_REDIS):
         return RedisCache(setting, seconds)
-    raise BadRecord(
-        f"CRAG_CACHE: expected disk, off, or a URL that starts with {', '.join(_REDIS)}; found {_show(setting)}."
-    )
+    if setting.startswith(_POSTGRES):
+        return PostgresCache(setting, seconds)
+    known = ", ".join((*_REDIS, *_POSTGRES))
+    raise BadRecord(f"CRAG_CACHE: expected disk, off, or a URL that starts with {known}; found {_show(setting)}.")
 
 
 def _show(setting: str) -> str:

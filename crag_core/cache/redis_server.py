@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from crag_core.cache.absence import AWAY_S, Absence
 from crag_core.cache.health import Health
 from crag_core.cache.values import decode, encode
 from crag_core.errors import BadRecord
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 PREFIX = "crag:grade:1:"
 TIMEOUT_S = 1.0
-AWAY_S = 30.0
-"""How long a server that did not answer is left alone, so that it does not cost each run a second."""
 
 
 class RedisCache:
@@ -34,10 +31,8 @@ class RedisCache:
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
         self._client, self.name, self._password = _read_url(url)
         self._seconds = max(1, round(seconds))
-        self._clock = clock
         self._health = Health(self.name)
-        self._away_until = -math.inf
-        self._lock = Lock()
+        self._absence = Absence(clock)
 
     @property
     def problem(self) -> str:
@@ -70,12 +65,12 @@ class RedisCache:
         """The reply, or None and a problem."""
         import redis
 
-        if self._is_away():
+        if self._absence.is_now():
             return None
         try:
             reply = request()
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-            self._away_until = self._clock() + AWAY_S
+            self._absence.begin()
             hint = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
             self._health.report("reached", self._explain("reached", error, hint))
             return None
@@ -87,17 +82,8 @@ class RedisCache:
         self._health.report(purpose, "")
         return reply
 
-    def _is_away(self) -> bool:
-        with self._lock:
-            now = self._clock()
-            if now < self._away_until:
-                return True
-            if math.isfinite(self._away_until):  # one asks whether it is back; the others go on without waiting
-                self._away_until = now + AWAY_S
-            return False
-
     def _back(self) -> None:
-        self._away_until = -math.inf
+        self._absence.end()
         self._health.report("reached", "")
 
     def _explain(self, purpose: str, error: Exception, hint: str) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crag_core.database_urls import check_address, driver_options, hide_password, name_of, with_driver
 from crag_core.errors import BadRecord, HistoryUnavailable
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crag_core.history.rows import Rows
 
 BUSY_S = 5.0
+CONNECT_S = 5
 
 _AWAY = "move it away with the -wal and -shm beside it, and a new one is started."
 _HINTS = {
@@ -109,8 +111,8 @@ class Database:
     def _unavailable(self, purpose: str, error: Exception) -> HistoryUnavailable:
         cause = getattr(error, "orig", None) or error
         detail = " ".join(str(cause).split())
-        if self._url is not None and self._url.password:
-            detail = detail.replace(str(self._url.password), "…")
+        if self._url is not None:
+            detail = hide_password(detail, self._url)
         hint = "Check that the database runs and lets you in."
         if self._file is not None:
             hint = f"Check that {self._file.parent} is a folder that can be written to."
@@ -120,17 +122,14 @@ class Database:
 
     @property
     def _name(self) -> str:
-        """Without user, password and options."""
-        if self._url is None or self._file is not None:
-            return str(self._file)
-        return f"{self._url.get_backend_name()}://{self._url.host or ''}/{self._url.database or ''}"
+        return str(self._file) if self._url is None or self._file is not None else name_of(self._url)
 
 
 def _engine(url: URL) -> Engine:
     from sqlalchemy import NullPool, create_engine, event
 
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        return create_engine(url, pool_pre_ping=True, connect_args=driver_options(url, CONNECT_S))
     # A connection for each transaction costs little, and none is left pointing to a file that was moved away.
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
 
@@ -173,12 +172,17 @@ def _read_url(text: str) -> URL:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        url = make_url(text)
+        url = make_url(with_driver(text))
         dialect = url.get_dialect()
         dialect.import_dbapi()
+        if url.get_backend_name() != "sqlite":
+            check_address(url)
     except (ArgumentError, ValueError):
         # What was found may hold a password.
-        raise BadRecord("CRAG_HISTORY: expected a URL such as postgresql+psycopg://user@host/name.") from None
+        raise BadRecord(
+            "CRAG_HISTORY: expected a URL such as postgresql://user:password@host/database.",
+            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
+        ) from None
     except ImportError as error:
         raise BadRecord(f"CRAG_HISTORY: this database needs a package that is not there: {error.name}.") from None
     in_memory = url.get_backend_name() == "sqlite" and not url.database

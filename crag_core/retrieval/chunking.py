@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -18,13 +19,24 @@ if TYPE_CHECKING:
 Tokenize = Callable[[str], Sequence[Any]]
 """Counts by its length: the tokens of a text."""
 
-# MiniLM reads 256 word pieces, two of which frame the text, and silently ignores the rest.
-CHUNK_TOKENS = 220
-CHUNK_OVERLAP = 30
+# No database keeps these as text.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # In these a line that starts with "#" is no heading.
 _UNHEADED = (".txt", ".csv", ".pdf")
 # Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
 CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How long passages are, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count."""
+
+    tokens: int = 220
+    overlap: int = 30
+    tokenize: Tokenize | None = None
+
+
+USUAL = Cut()
 
 
 @dataclass(frozen=True)
@@ -38,11 +50,10 @@ class Source:
     indexed_at: str
 
 
-def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None = None) -> list[TextNode]:
+def split_pages(pages: Sequence[Page], source: Source, cut: Cut = USUAL) -> list[TextNode]:
     """Nodes in reading order, without embeddings; a passage never crosses a page.
 
-    `tokenize` should be the embedding model's own; LlamaIndex's default counts otherwise. Ids are
-    "<document id>-<ordinal>", so the same document always gives the same ids.
+    Ids are "<document id>-<ordinal>", so the same document cut in the same way always gives the same ids.
     """
     import_llama_index()
     from llama_index.core.ingestion import IngestionPipeline
@@ -50,22 +61,22 @@ def split_pages(pages: Sequence[Page], source: Source, tokenize: Tokenize | None
     from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
     splitter = SentenceSplitter(
-        chunk_size=CHUNK_TOKENS,
-        chunk_overlap=CHUNK_OVERLAP,
-        tokenizer=tokenize,
+        chunk_size=cut.tokens,
+        chunk_overlap=cut.overlap,
+        tokenizer=cut.tokenize,
         paragraph_separator="\n\n",
         chunking_tokenizer_fn=split_lines,
         secondary_chunking_regex=CLAUSE,
         include_prev_next_rel=False,
     )
-    documents = [Document(text=page.text, id_=str(index)) for index, page in enumerate(pages)]
+    documents = [Document(text=_UNSTORABLE.sub("�", page.text), id_=str(n)) for n, page in enumerate(pages)]
     pieces = IngestionPipeline(transformations=[splitter], disable_cache=True).run(documents=documents)
     is_headed = PurePath(source.name).suffix.lower() not in _UNHEADED
-    cut: dict[str | None, list[str]] = {document.id_: [] for document in documents}
+    by_page: dict[str | None, list[str]] = {document.id_: [] for document in documents}
     for piece in pieces:
-        cut[piece.ref_doc_id].append(piece.get_content())
+        by_page[piece.ref_doc_id].append(piece.get_content())
     nodes: list[TextNode] = []
-    for page, texts in zip(pages, cut.values(), strict=True):
+    for page, texts in zip(pages, by_page.values(), strict=True):
         sections = find_sections(page.text, texts) if is_headed else [""] * len(texts)
         for text, section in zip(texts, sections, strict=True):
             label = _label(source, page.number, len(nodes), section)

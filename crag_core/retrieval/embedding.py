@@ -22,6 +22,8 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 # A question must not wait behind a whole document: the lock is given back between batches.
 _BATCH = 16
 _REMEMBERED = 256
+_FRAME = 2  # special tokens before and after every text
+_UNKNOWN = 512  # tokens that nearly every model reads
 
 
 class HuggingFaceEmbedder:
@@ -59,6 +61,12 @@ class HuggingFaceEmbedder:
         """Load the model now rather than at the first question (seconds)."""
         with self._lock:
             self._load()
+
+    def longest(self) -> int:
+        """The tokens of a text that the model reads, without those that frame it."""
+        with self._lock:
+            length: int = self._load().max_length or _FRAME + _UNKNOWN
+        return length - _FRAME
 
     def embed_question(self, text: str) -> Sequence[float]:
         with self._lock:

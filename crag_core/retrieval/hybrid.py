@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentMissing
 from crag_core.fusion import fuse_ranks
-from crag_core.protocols import Embedder, Found
-from crag_core.retrieval.store import Hit, PassageStore
+from crag_core.protocols import Found
+from crag_core.retrieval.hits import Hit
+from crag_core.retrieval.store import PassageStore
 from crag_core.types import Engine, Passage, Scores
 from crag_core.words import fold
 
@@ -33,14 +34,13 @@ class HybridRetriever:
     only their words found), "keyword" (BM25, where the words found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore, embedder: Embedder, collection: str = "") -> None:
+    def __init__(self, store: PassageStore, collection: str = "") -> None:
         self._store = store
-        self._embedder = embedder
         self._collection = collection
 
     def within(self, collection: str) -> HybridRetriever:
         """The same for one collection; "": for all."""
-        return HybridRetriever(self._store, self._embedder, collection)
+        return HybridRetriever(self._store, collection)
 
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
@@ -52,14 +52,15 @@ class HybridRetriever:
             return Found(())
         import numpy as np
 
-        asked = np.asarray(self._embedder.embed_question(question), dtype=np.float32)
+        store = self._store.pinned()
+        asked = np.asarray(store.embedder.embed_question(question), dtype=np.float32)
         pool = max(limit * _POOL, 20)
         searched = _SEARCHED[engine]
         found: dict[str, list[Hit]] = {}
         if Engine.DENSE in searched:
-            found[Engine.DENSE.value] = self._store.search_dense(asked.tolist(), pool, self._collection)
+            found[Engine.DENSE.value] = store.search_dense(asked.tolist(), pool, self._collection)
         if Engine.KEYWORD in searched:
-            found[Engine.KEYWORD.value] = self._store.search_keyword(question, pool, self._collection)
+            found[Engine.KEYWORD.value] = store.search_keyword(question, pool, self._collection)
         if hidden := fold(without):
             found = {
                 name: [hit for hit in hits if hidden not in fold(hit.passage.text)] for name, hits in found.items()

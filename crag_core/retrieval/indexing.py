@@ -5,42 +5,43 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from crag_core.documents import Document, Ingested, IngestOutcome, OnProgress, Progress, State
 from crag_core.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable
-from crag_core.protocols import Cancel, Embedder
-from crag_core.retrieval.catalogue import now
-from crag_core.retrieval.chunking import Source, Tokenize, split_pages
+from crag_core.protocols import Cancel
+from crag_core.retrieval.approximating import Approximation
+from crag_core.retrieval.hits import name_content, now
 from crag_core.retrieval.intake import Given, each_file
-from crag_core.retrieval.originals import name_content
 from crag_core.retrieval.owners import LEASE, name_self
-from crag_core.retrieval.readers import Page, load_content
-from crag_core.retrieval.shelf import Shelf, Written
+from crag_core.retrieval.preparing import Preparer
+from crag_core.retrieval.readers import load_content
+from crag_core.retrieval.shelf import GenerationChanged, Shelf, Written
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-Read = Callable[[bytes, str, Cancel], Sequence[Page]]
-"""(content, name, cancel) to pages; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
-
 _KEPT_AT_ONCE = 32 * 2**20  # bytes
-_EMBEDDED_AT_ONCE = 32
-_WRITTEN_AT_ONCE = 512  # passages
+WRITTEN_AT_ONCE = 512  # passages
 _WRITTEN_AFTER = 2.0  # seconds
 _TIDIED_AFTER = 20  # writes, each of which adds small files
-_SAID_EVERY = LEASE.total_seconds() / 30
+SAID_EVERY = LEASE.total_seconds() / 30
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A document that only has to be written. `position` is its place among the files that were given."""
+    """A document that only has to be written. `position` is its place among the files that were given.
+
+    `given` is its row before it was read.
+    """
 
     position: int
+    given: Document
     row: Document
     nodes: list[TextNode]
 
@@ -48,19 +49,10 @@ class _Ready:
 class Indexer:
     """Brings one set of files in; see `PassageStore.ingest` for what it promises."""
 
-    def __init__(
-        self,
-        shelf: Shelf,
-        embedder: Embedder,
-        tokenize: Tokenize | None,
-        read: Read,
-        on_progress: OnProgress,
-        cancel: Cancel,
-    ) -> None:
+    def __init__(self, shelf: Shelf, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel) -> None:
+        """`preparer` gives one for the generation that is current now."""
         self._shelf = shelf
-        self._embedder = embedder
-        self._tokenize = tokenize
-        self._read = read
+        self._new_preparer = preparer
         self._on_progress = on_progress
         self._cancel = cancel
         self._owner = f"{name_self()}/{uuid4().hex[:8]}"
@@ -69,6 +61,8 @@ class Indexer:
         self._first_ready_at = 0.0
         self._said_at = -math.inf
         self._writes = 0
+        self._total = 0
+        self._preparer: Preparer | None = None
 
     def ingest(self, documents: Iterable[Given], collection: str) -> tuple[Ingested, ...]:
         rows: dict[int, Document] = {}
@@ -114,69 +108,74 @@ class Indexer:
         self._shelf.register(kept)
 
     def _bring_in(self, rows: dict[int, Document]) -> None:
+        self._total = max(rows, default=0)
         for position, row in rows.items():
-            self._prepare(Progress(row.name, position, max(rows)), row)
+            self._prepare(position, row)
             self._write_if_due()
         self._write()
         if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
             self._tidy()
+            Approximation(self._shelf).try_refresh()
 
-    def _prepare(self, progress: Progress, row: Document) -> None:
+    def _prepare(self, position: int, given: Document) -> None:
         """Read, split and embed one document, unless it is there; asked without the lock, since that takes long."""
+        progress = Progress(given.name, position, self._total)
         self._tell(progress)
+        row = given
         nodes: list[TextNode] = []
         if row.id not in self._shelf.whole() and all(one.row.id != row.id for one in self._ready):
             self._say(row)
+
+            def tell(embedded: int, passages: int) -> None:
+                self._tell(replace(progress, embedded=embedded, passages=passages))
+                self._say(given)
+
+            self._preparer = self._preparer or self._new_preparer()
             try:
-                pages = self._read(self._shelf.originals.read(row.id), row.name, self._cancel)
+                row, nodes = self._preparer.prepare(row, self._shelf.originals.read(row.id), tell)
             except DocumentMissing:
-                pages = ()  # somebody removed it
+                pass  # somebody removed it
             except DocumentRefused as refusal:
-                self._refuse(progress.position, row.name, refusal)
+                self._refuse(position, row.name, refusal)
                 self._shelf.note(
                     replace(row, state=State.REFUSED, owner="", message=refusal.message, hint=refusal.hint)
                 )
                 return
-            numbers = [page.number for page in pages if page.number is not None]
-            characters = sum(len(page.text) for page in pages)
-            row = replace(row, pages=max(numbers, default=0), characters=characters, changed_at=now())
-            source = Source(row.id, row.name, row.pages, row.characters, row.changed_at)
-            nodes = self._embed(split_pages(pages, source, self._tokenize), row, progress)
         if not self._ready:
             self._first_ready_at = time.monotonic()
-        self._ready.append(_Ready(progress.position, row, nodes))
-
-    def _embed(self, nodes: list[TextNode], row: Document, progress: Progress) -> list[TextNode]:
-        for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
-            self._tell(replace(progress, embedded=start, passages=len(nodes)))
-            batch = nodes[start : start + _EMBEDDED_AT_ONCE]
-            vectors = self._embedder.embed_texts([node.text for node in batch])
-            for node, vector in zip(batch, vectors, strict=True):
-                node.embedding = list(vector)
-            self._say(row)
-        self._tell(replace(progress, embedded=len(nodes), passages=len(nodes)))
-        return nodes
+        self._ready.append(_Ready(position, given, row, nodes))
 
     def _say(self, row: Document) -> None:
         """Now and then, since it costs a commit: that this process is alive, and which document it is at."""
-        if time.monotonic() - self._said_at > _SAID_EVERY:
+        if time.monotonic() - self._said_at > SAID_EVERY:
             self._shelf.note(replace(row, state=State.INDEXING))
             self._said_at = time.monotonic()
 
     def _write_if_due(self) -> None:
         passages = sum(len(one.nodes) for one in self._ready)
-        if passages >= _WRITTEN_AT_ONCE or (self._ready and time.monotonic() - self._first_ready_at > _WRITTEN_AFTER):
+        if passages >= WRITTEN_AT_ONCE or (self._ready and time.monotonic() - self._first_ready_at > _WRITTEN_AFTER):
             self._write()
             self._writes += 1
             if not self._writes % _TIDIED_AFTER:
                 self._tidy()
 
     def _write(self) -> None:
+        while ready := self._ready:
+            try:
+                self._put()
+            except GenerationChanged:  # made for passages that were replaced meanwhile: once more, for the new ones
+                self._preparer = None
+                for one in ready:
+                    self._prepare(one.position, one.given)
+
+    def _put(self) -> None:
         ready, self._ready = self._ready, []
-        if ready:
-            written = self._shelf.write([(one.row, one.nodes) for one in ready])
-            for one, result in zip(ready, written, strict=True):
-                self._outcomes[one.position] = _outcome(one.row.name, result)
+        if not ready:
+            return
+        self._preparer = self._preparer or self._new_preparer()
+        written = self._shelf.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
+        for one, result in zip(ready, written, strict=True):
+            self._outcomes[one.position] = _outcome(one.row.name, result)
 
     def _tell(self, progress: Progress) -> None:
         self._look()
@@ -192,7 +191,8 @@ class Indexer:
     def _end_early(self, rows: dict[int, Document]) -> None:
         """Write what is ready, and forget the rest."""
         try:
-            self._write()
+            with suppress(GenerationChanged):
+                self._put()
             for position in rows.keys() - self._outcomes.keys():
                 name = rows[position].name
                 self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")

@@ -7,65 +7,67 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby, pairwise
 
 from crag_core.llama_import import import_llama_index
-from crag_core.retrieval.chunking import CHUNK_OVERLAP, CHUNK_TOKENS, CLAUSE, Tokenize, split_lines
+from crag_core.retrieval.chunking import CLAUSE, USUAL, Cut, Tokenize, split_lines
 from crag_core.types import Passage
-
-Count = Callable[[str], int]
-"""The tokens of a text, as the splitter counts them."""
 
 _BLANK_LINE = "\n\n"
 # So many bytes of UTF-8, standing only once in a passage, are not the same by chance.
 _TELLING = 20
 
 
-def join_passages(passages: Sequence[Passage], tokenize: Tokenize | None = None) -> str:
+def join_passages(passages: Sequence[Passage], cut: Cut = USUAL) -> str:
     """The text of one document from all its passages in reading order, with a blank line between pages.
 
-    `tokenize` is what they were split with. White space at the ends of passages is not stored: where nothing is
+    `cut` is what they were split with. White space at the ends of passages is not stored: where nothing is
     repeated, a line break takes its place. Inside a paragraph it costs little; a table row glued to the next would
     cost its meaning.
     """
-    count = _counter(tokenize)
+    return _BLANK_LINE.join(text for _, text in join_pages(passages, cut))
+
+
+def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int | None, str]]:
+    """The number and the text of each page, likewise; (None, …) where the format has no pages."""
     pages = groupby(passages, key=lambda passage: passage.page)
-    return _BLANK_LINE.join(_join_page([passage.text for passage in page], count) for _, page in pages)
+    return [(number, _join_page([passage.text for passage in page], cut)) for number, page in pages]
 
 
-def find_overlap(before: str, after: str, count: Count) -> int:
+def find_overlap(before: str, after: str, cut: Cut) -> int:
     """How many characters at the start of `after` repeat the end of `before`.
 
     Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
     lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
     words shown twice do less harm than words lost.
     """
-    for cut in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
-        pieces = cut(before)
+    count = _counter(cut.tokenize)
+    for split in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
+        pieces = split(before)
         for first, start in enumerate(accumulate(map(len, pieces[:-1]), initial=0)):
             repeated = before[start:].lstrip()
             rest = after[len(repeated) :]
             if not repeated or not after.startswith(repeated):
                 continue
-            ended = [*pieces[:-1], pieces[-1] + _line_end(rest)] if cut is _cut_lines else pieces
+            ended = [*pieces[:-1], pieces[-1] + _line_end(rest)] if split is _cut_lines else pieces
             sizes = [count(piece) for piece in ended]
-            following = count(_first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else cut))
+            following = count(_first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else split))
             telling = len(repeated.encode()) >= _TELLING and before.count(repeated) == 1
-            if _could_repeat(sizes[:first], sizes[first:], following, telling):
+            if _could_repeat(sizes[:first], sizes[first:], following, cut, telling):
                 return len(repeated)
     return 0
 
 
-def _could_repeat(left_out: Sequence[int], repeated: Sequence[int], following: int, telling: bool) -> bool:
+def _could_repeat(left_out: Sequence[int], repeated: Sequence[int], following: int, cut: Cut, telling: bool) -> bool:
     """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
 
-    It repeats as many pieces as fit CHUNK_OVERLAP and leave room for the following one. Where it cut some pieces more
+    It repeats as many pieces as fit the overlap and leave room for the following one. Where it cut some pieces more
     finely than others, that many cannot be told exactly: then it is enough that the text is telling.
     """
     size = sum(repeated)
-    if sum(left_out) + size + following <= CHUNK_TOKENS:
+    if sum(left_out) + size + following <= cut.tokens:
         return False
-    if size > CHUNK_OVERLAP or size + following > CHUNK_TOKENS:
+    if size > cut.overlap or size + following > cut.tokens:
         return False
-    longer = size + left_out[-1] if left_out else CHUNK_TOKENS
-    return telling or longer > CHUNK_OVERLAP or longer + following > CHUNK_TOKENS
+    longer = size + left_out[-1] if left_out else cut.tokens
+    return telling or longer > cut.overlap or longer + following > cut.tokens
 
 
 def _cut_paragraphs(text: str) -> Sequence[str]:
@@ -94,17 +96,17 @@ def _line_end(rest: str) -> str:
     return "" if space.startswith(_BLANK_LINE) else space
 
 
-def _join_page(texts: Sequence[str], count: Count) -> str:
+def _join_page(texts: Sequence[str], cut: Cut) -> str:
     joined = [texts[0]]
     for before, after in pairwise(texts):
-        overlap = find_overlap(before, after, count)
+        overlap = find_overlap(before, after, cut)
         joined.append(after[overlap:] if overlap else f"\n{after}")
     return "".join(joined)
 
 
-def _counter(tokenize: Tokenize | None) -> Count:
+def _counter(tokenize: Tokenize | None) -> Callable[[str], int]:
     import_llama_index()
     from llama_index.core.utils import get_tokenizer
 
-    cut: Callable[[str], Sequence[object]] = tokenize or get_tokenizer()
-    return lambda text: len(cut(text))
+    tokens: Callable[[str], Sequence[object]] = tokenize or get_tokenizer()
+    return lambda text: len(tokens(text))

@@ -12,8 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.documents import MapPoint, PassageMap
-from crag_core.protocols import Embedder
-from crag_core.retrieval.store import Hit, PassageStore
+from crag_core.retrieval.hits import Hit
+from crag_core.retrieval.store import PassageStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,9 +54,8 @@ def find_plane(vectors: np.ndarray) -> Plane:
 class Maps:
     """Maps of the index or of a collection, kept until documents change; safe to share between threads."""
 
-    def __init__(self, store: PassageStore, embedder: Embedder) -> None:
+    def __init__(self, store: PassageStore) -> None:
         self._store = store
-        self._embedder = embedder
         self._kept: dict[str, tuple[Plane, PassageMap]] = {}
         self._lock = Lock()
 
@@ -76,7 +75,7 @@ class Maps:
         if found is None:
             return ()
         hits = self._store.find_passages(passage_ids)
-        asked = np.asarray(self._embedder.embed_question(question), dtype=np.float32)
+        asked = np.asarray(self._store.embedder.embed_question(question), dtype=np.float32)
         x, y = found[0].project(asked[None])[0]
         return (MapPoint("", question, "", "", float(x), float(y)), *_points(hits, found[0]))
 

@@ -1,4 +1,4 @@
-"""One process that parses documents, as the application sees it."""
+"""One process that parses documents or draws their pages, as the application sees it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, current_thread
 from typing import IO, Any
@@ -16,6 +17,7 @@ from crag_core.protocols import Cancel
 from crag_core.retrieval.parse_start import start_process
 from crag_core.retrieval.parse_wire import (
     BadFrame,
+    Drawing,
     Limits,
     Reply,
     Request,
@@ -43,8 +45,17 @@ class TookTooLong(Exception):
     """The file took more than its time."""
 
 
+@dataclass(frozen=True)
+class Task:
+    """A file to be read, or with `drawing` to be drawn; `name` is for its reader and for the log."""
+
+    name: str
+    content: bytes
+    drawing: Drawing | None = None
+
+
 class ParseProcess:
-    """Reads one file at a time, for whoever holds it; ends itself after `idle` seconds without any, or when we do.
+    """Does one task at a time, for whoever holds it; ends itself after `idle` seconds without any, or when we do.
 
     `files` is how many it was given. Raises `StartFailed`.
     """
@@ -70,16 +81,16 @@ class ParseProcess:
         self._drain.start()
         self._server.start()
 
-    def ask(self, name: str, content: bytes, cancel: Cancel) -> tuple[Reply, bytes]:
+    def ask(self, task: Task, cancel: Cancel) -> tuple[Reply, bytes]:
         """Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
         if not self._is_ready:
             self._await_start(cancel)
         self.files += 1
-        request = Request(self.files, name)
+        request = Request(self.files, task.name, task.drawing)
         with self._lock:
             if self.is_over:
                 raise ProcessLost("had ended")
-            self._requests.put((request, content))
+            self._requests.put((request, task.content))
         header, body = self._await(self._limits.seconds, cancel)
         try:
             return check_reply(header, request.id), body
@@ -144,8 +155,7 @@ class ParseProcess:
         if request is None:
             return False
         write_frame(stdin, *request)
-        # No character takes more than four bytes.
-        self._replies.put(read_frame(stdout, 4 * self._limits.characters))
+        self._replies.put(read_frame(stdout, self._limits.reply_bytes))
         return True
 
     def _next(self) -> tuple[Request, bytes] | None:

@@ -1,6 +1,6 @@
 """What the application and its parsing process say to each other: frames of a JSON header and bytes.
 
-No pickle: the process has read files of strangers, so the worst that it may send is a wrong text.
+No pickle: the process has read files of strangers, so the worst that it may send is a wrong text or picture.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import IO, Any
 
 from crag_core.errors import BadRecord
 from crag_core.records import from_plain, to_plain
+from crag_core.retrieval.boxes import Box
+from crag_core.retrieval.page_picture import Span
 from crag_core.retrieval.readers.page import Page
 
-# Enough for 100 000 pages, and too little to fill our memory with what stands in it.
+# Enough for 100 000 pages or 10 000 boxes, and too little to fill our memory with what stands in it.
 MOST_HEADER = 2 * 1024 * 1024
 _SIZES = struct.Struct(">II")
 
@@ -30,7 +32,7 @@ class WireEnded(Exception):
 
 
 class Fault(StrEnum):
-    """Why there are no pages, where that is not for the reader to say."""
+    """Why there is no result, where that is not for the reader to say."""
 
     MEMORY = "memory"
     TEXT = "text"
@@ -38,35 +40,72 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one file: `seconds` to read it, bytes of `memory` meanwhile, `characters` of text in the end.
+    """Of one file: `seconds` to work on it, bytes of `memory` meanwhile, `characters` of text or bytes of `png` then.
 
     `readers` is a module whose `READERS` the process has beside our own; "": none.
     """
 
     seconds: float
     memory: int
-    characters: int
+    characters: int = 0
+    png: int = 0
     readers: str = ""
+
+    @property
+    def reply_bytes(self) -> int:
+        """Of the body of a reply; no character takes more than four."""
+        return max(4 * self.characters, self.png)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What `page_picture` is asked for, beside the file."""
+
+    page: int
+    text: str
+    spans: tuple[Span, ...]
+    width: int
 
 
 @dataclass(frozen=True)
 class Request:
-    """`id` comes back in the reply; the bytes of the frame are the file's."""
+    """`id` comes back in the reply; the bytes of the frame are the file's.
+
+    Without `drawing` the file is to be read; otherwise a page of it is to be drawn.
+    """
 
     id: int
     name: str
+    drawing: Drawing | None = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What there is to say of a picture, as in `PagePicture`; the bytes of the frame are its PNG."""
+
+    width: int
+    height: int
+    page: int
+    pages: int
+    boxes: tuple[Box, ...]
+    found_share: float
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Pages, a refusal (`message`, `hint`) or a fault. The bytes are the pages' texts as UTF-8, `lengths` of each."""
+    """Pages, a picture, a refusal (`message`, `hint`) or a fault.
+
+    The bytes of pages are their texts as UTF-8, `lengths` of each. `is_missing`: the page is not there to be drawn.
+    """
 
     id: int
     numbers: tuple[int | None, ...] = ()
     lengths: tuple[int, ...] = ()
     message: str = ""
     hint: str = ""
+    is_missing: bool = False
     fault: Fault | None = None
+    drawn: Drawn | None = None
 
 
 def write_frame(stream: IO[bytes], record: Request | Reply, body: bytes = b"") -> None:
@@ -76,11 +115,11 @@ def write_frame(stream: IO[bytes], record: Request | Reply, body: bytes = b"") -
     stream.flush()
 
 
-def read_frame(stream: IO[bytes], most: int) -> tuple[Any, bytes]:
+def read_frame(stream: IO[bytes], most: int, most_header: int = MOST_HEADER) -> tuple[Any, bytes]:
     """The header, which may be any JSON value, and at most `most` bytes; raises `BadFrame` or `WireEnded`."""
     header_size, body_size = _SIZES.unpack(_read(stream, _SIZES.size))
-    if header_size > MOST_HEADER or body_size > most:
-        raise BadFrame(f"expected at most {MOST_HEADER} and {most} bytes, found {header_size} and {body_size}")
+    if header_size > most_header or body_size > most:
+        raise BadFrame(f"expected at most {most_header} and {most} bytes, found {header_size} and {body_size}")
     try:
         header = json.loads(_read(stream, header_size))
     except (ValueError, RecursionError) as error:

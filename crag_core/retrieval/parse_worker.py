@@ -1,4 +1,4 @@
-"""The process that parses documents: requests come over its stdin, replies leave over its stdout.
+"""The process that parses documents and draws their pages: requests come over its stdin, replies leave over its stdout.
 
 Started by `parse_process`, with where our package lies and the limits as arguments. It ends when its stdin does.
 """
@@ -15,10 +15,12 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import IO, Any
 
-from crag_core.errors import DocumentRefused
+from crag_core.errors import DocumentMissing, DocumentRefused
 from crag_core.records import from_plain
 from crag_core.retrieval.confining import confine, forbid_processes
+from crag_core.retrieval.page_picture import page_picture
 from crag_core.retrieval.parse_wire import (
+    Drawing,
     Fault,
     Limits,
     Reply,
@@ -28,11 +30,14 @@ from crag_core.retrieval.parse_wire import (
     read_frame,
     write_frame,
 )
+from crag_core.retrieval.picture_wire import pack_picture
 from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
 
 _Frame = tuple[Any, bytes]
 # The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
 _GRACE = 2
+# A text to be looked for may be a whole file, and a letter takes six bytes there. The application is trusted.
+_MOST_REQUEST = 10 * MAX_BYTES
 
 
 def main(arguments: list[str]) -> None:
@@ -60,6 +65,8 @@ def _run(arguments: list[str]) -> None:
 
 def answer(request: Request, content: bytes, characters: int) -> tuple[Reply, bytes]:
     try:
+        if request.drawing:
+            return _draw(request.id, content, request.drawing)
         pages = read_document(content, request.name)
         if sum(len(page.text) for page in pages) > characters:
             return Reply(request.id, fault=Fault.TEXT), b""
@@ -68,8 +75,14 @@ def answer(request: Request, content: bytes, characters: int) -> tuple[Reply, by
         if isinstance(refusal.__cause__, MemoryError):
             return Reply(request.id, fault=Fault.MEMORY), b""
         return Reply(request.id, message=refusal.message, hint=refusal.hint), b""
+    except DocumentMissing as missing:
+        return Reply(request.id, message=missing.message, hint=missing.hint, is_missing=True), b""
     except MemoryError:
         return Reply(request.id, fault=Fault.MEMORY), b""
+
+
+def _draw(request_id: int, content: bytes, asked: Drawing) -> tuple[Reply, bytes]:
+    return pack_picture(request_id, page_picture(content, asked.page, asked.text, asked.spans, asked.width))
 
 
 def _answer_next(requests: SimpleQueue[_Frame], replies_to: IO[bytes], limits: Limits) -> None:
@@ -93,7 +106,7 @@ def _listen(stream: IO[bytes], requests: SimpleQueue[_Frame]) -> None:
     """In a thread of its own, so that the end of the application is noticed while a file is parsed."""
     try:
         while True:
-            requests.put(read_frame(stream, MAX_BYTES))
+            requests.put(read_frame(stream, MAX_BYTES, _MOST_REQUEST))
     except WireEnded:
         os._exit(0)
     except BaseException:  # without this thread the process would wait for ever

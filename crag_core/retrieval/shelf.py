@@ -1,33 +1,25 @@
-"""Catalogue, passages and files of the documents, changed together so that a kill leaves each whole or absent."""
+"""Lists, passages and files of the documents, changed together so that a kill leaves each document whole or absent."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag_core.documents import MAIN, Document, State
-from crag_core.retrieval.catalogue import Catalogue, now
-from crag_core.retrieval.lance import LanceFolder, explain_faults
-from crag_core.retrieval.originals import Originals
+from crag_core.documents import Document, Generation, Recipe, State
+from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.generations import Generations
+from crag_core.retrieval.hits import now
 from crag_core.retrieval.owners import is_alive
-from crag_core.retrieval.table import PassageTable
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-_LISTED = {
-    "id": "doc_id",
-    "name": "metadata.file_name",
-    "collection": "collection",
-    "pages": "metadata.pages",
-    "characters": "metadata.characters",
-    "changed_at": "metadata.indexed_at",
-}
+
+class GenerationChanged(Exception):
+    """Passages were made for a generation that is not the current one any more."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +38,24 @@ class Written:
 class Shelf:
     """The order of steps is the promise: a row says what is meant before it is done, and what is done is told last."""
 
-    def __init__(self, path: Path, embedding: str) -> None:
-        self.path = path
-        self._folder = LanceFolder(path)
-        self.passages = PassageTable(self._folder, embedding)
-        self.originals = Originals(path / "originals")
-        self._catalogue = Catalogue(self._folder)
+    def __init__(self, backend: Backend, recipe: Recipe) -> None:
+        """`recipe` is that of an index which holds nothing yet."""
+        self.backend = backend
+        self.originals = backend.originals
+        self.generations = Generations(backend, recipe)
+        self._catalogue = backend.documents
+
+    def passages(self, generation: Generation | None = None) -> Passages:
+        """Of the current generation, or of another."""
+        return self.backend.passages(generation or self.generations.current())
 
     def rows(self) -> list[Document]:
-        """Of all documents; raises `StoreUnavailable` also for an index of another embedding model."""
-        with explain_faults(self.path):
-            has_passages = self.passages.open() is not None
-        if has_passages and not self._catalogue.is_there():
+        """Of all documents."""
+        if not self._catalogue.is_there() and self.passages().built_with() is not None:
             return self._list()
-        return self._catalogue.rows()
+        rows = self._catalogue.rows()
+        settled = {row.id: row for row in self._unsettled(rows)}
+        return [settled.get(row.id, row) for row in rows]
 
     def whole(self) -> dict[str, Document]:
         """The indexed documents by id."""
@@ -68,6 +64,8 @@ class Shelf:
     def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
         """Keep files and note that they wait; what is indexed already stays so."""
         with self._writing() as there:
+            if not any(row.is_whole for row in there.values()):
+                self.generations.start_empty()
             for row, content in documents:
                 self.originals.keep(row.id, content)
             self._catalogue.put([row for row, _ in documents if not _is_whole(there, row.id)])
@@ -78,14 +76,17 @@ class Shelf:
             if row.id in there and not there[row.id].is_whole:
                 self._catalogue.put([replace(row, changed_at=now())])
                 if row.state == State.REFUSED:
-                    self.originals.drop(row.id)
+                    self.originals.drop([row.id])
 
-    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> list[Written]:
+    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]], made_for: Generation) -> list[Written]:
         """Put documents in, with one commit for all their passages, and take out what they replace by name.
 
-        Without nodes, a document is expected to be there. A new version goes in before the old one goes out.
+        Without nodes, a document is expected to be there. A new version goes in before the old one goes out. Raises
+        `GenerationChanged` where `made_for` is not the current one.
         """
         with self._writing() as there:
+            if self.generations.current().id != made_for.id:
+                raise GenerationChanged
             done: list[Written] = []
             nodes: list[TextNode] = []
             changed: dict[str, Document] = {}
@@ -106,7 +107,7 @@ class Shelf:
                 changed |= {**leaving, known.id: known}
                 there.update({**leaving, known.id: known})
                 done.append(Written(known, is_new, any(one.is_whole for one in older)))
-            self.passages.add(nodes, {row.id: row.collection for row, _ in documents})
+            self.passages().add(nodes, {row.id: row.collection for row, _ in documents})
             self._catalogue.put([*changed.values()])
             self._finish(changed.values())
             return done
@@ -123,8 +124,7 @@ class Shelf:
         """Forget documents that did not get in, unless somebody else is bringing them in too."""
         with self._writing() as there:
             own = {row.id for row in rows if row.id in there and there[row.id].owner == row.owner}
-            for one in own:
-                self.originals.drop(one)
+            self.originals.drop(own)
             self._catalogue.drop(own)
 
     def move(self, ids: Collection[str], collection: str) -> None:
@@ -152,34 +152,86 @@ class Shelf:
             self._finish(_older_versions([*there.values(), *held.values()]))
             return again
 
+    def begin(self, recipe: Recipe, owner: str) -> Generation:
+        """A generation of passages to be built beside the current one; see `Generations.begin`."""
+        with self._writing():
+            return self.generations.begin(recipe, owner)
+
+    def add_to(self, building: Generation, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
+        """Passages for a generation that is being built, with one commit."""
+        with self._writing():
+            self.generations.check(building)
+            nodes = [node for _, own in documents for node in own]
+            self.passages(building).add(nodes, {row.id: row.collection for row, _ in documents})
+
+    def flip(self, built: Generation) -> list[Document]:
+        """From now on search in a generation that was built, unless it lacks documents: these, to be added first.
+
+        What was removed or moved meanwhile is made good here.
+        """
+        with self._writing() as there:
+            self.generations.check(built)
+            whole = {row.id: row for row in there.values() if row.is_whole}
+            passages = self.passages(built)
+            made = {row.id: row for row in passages.documents()}
+            if missing := [row for row in whole.values() if row.id not in made]:
+                return missing
+            passages.delete(made.keys() - whole.keys())
+            moved = [row for row in whole.values() if row.collection != made[row.id].collection]
+            for collection in {row.collection for row in moved}:
+                passages.move([row.id for row in moved if row.collection == collection], collection)
+            self.generations.flip(built)
+            self._settle()
+            return []
+
+    def note_search(self, generation: Generation) -> None:
+        """Put down how a generation is searched, unless it is gone."""
+        with self._writing():
+            self.generations.note_search(generation)
+
+    def abandon(self, building: Generation) -> None:
+        """Take out what was built of a generation; the current one stays as it is."""
+        with self._writing():
+            self.generations.abandon(building)
+
     def tidy(self) -> None:
-        with self._folder.lock():
-            self.passages.tidy()
+        with self.backend.lock():
+            self.passages().tidy()
             self._catalogue.tidy()
+            self.backend.generations.tidy()
             self.originals.tidy({row.id for row in self._catalogue.rows()})
 
     @contextmanager
     def _writing(self) -> Iterator[dict[str, Document]]:
         """Alone with the index; all rows by id. An index of earlier days gets its catalogue now."""
-        with self._folder.lock():
+        with self.backend.lock():
             if not self._catalogue.is_there():
                 self._catalogue.put(self._list())
+            self._settle()
             self._finish(self._catalogue.rows())
             yield {row.id: row for row in self._catalogue.rows()}
+
+    def _settle(self) -> None:
+        """Bring a change of generation to its end."""
+        self._catalogue.put(self._unsettled(self._catalogue.rows()))
+        self.generations.settled()
+
+    def _unsettled(self, rows: Iterable[Document]) -> list[Document]:
+        """The whole documents whose number of passages is another since a change of generation, with that number."""
+        return self.generations.settle([row for row in rows if row.is_whole])
 
     def _finish(self, rows: Iterable[Document]) -> None:
         """Carry out what rows say is to become of documents."""
         rows = [*rows]
         moving = [row for row in rows if row.state == State.MOVING]
         for collection in {row.collection for row in moving}:
-            self.passages.move([row.id for row in moving if row.collection == collection], collection)
+            self.passages().move([row.id for row in moving if row.collection == collection], collection)
         if moving:
             self._catalogue.put([replace(row, state=State.INDEXED) for row in moving])
         leaving = [row.id for row in rows if row.state == State.LEAVING]
         if leaving:
-            self.passages.delete(leaving)
-            for one in leaving:
-                self.originals.drop(one)
+            self.passages().delete(leaving)
+            self.originals.drop(leaving)
             self._catalogue.drop(leaving)
 
     def _held(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
@@ -194,14 +246,9 @@ class Shelf:
         """Rows of documents as their passages know them."""
         if ids is not None and not ids:
             return []
-        rows = self.passages.scan(_LISTED, ids or ())
-        counts = Counter(row["id"] for row in rows)
-        return [
-            Document(
-                **{"collection": MAIN, **row}, state=State.INDEXED, passages=counts[id_], size=self.originals.size(id_)
-            )
-            for id_, row in {row["id"]: row for row in rows}.items()
-        ]
+        rows = self.passages().documents(ids)
+        sizes = self.originals.sizes([row.id for row in rows])
+        return [replace(row, size=sizes.get(row.id, 0)) for row in rows]
 
 
 def _is_whole(there: Mapping[str, Document], document_id: str) -> bool:

@@ -1,54 +1,30 @@
-"""Indexed documents: files in, passages out, on LanceDB in one folder.
-
-The table of passages has the columns of LlamaIndex's LanceDBVectorStore, so that its own tools can read it; everything
-goes to LanceDB directly. The wrapper reports exp(-distance) as similarity, rebuilds the keyword index for every new
-process, and pastes filter values into SQL unescaped.
-"""
+"""Indexed documents: files in, passages out, whatever the index stands on."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from crag_core.documents import MAIN, Document, Ingested, OnProgress, Progress
-from crag_core.errors import DocumentMissing
+from crag_core.documents import MAIN, Document, Generation, Ingested, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.errors import DocumentMissing, StoreUnavailable
 from crag_core.protocols import Cancel, Embedder
-from crag_core.retrieval.chunking import Tokenize
-from crag_core.retrieval.indexing import Indexer, Read
+from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.retrieval.hits import DOCUMENT_ID, PASSAGE_ID, Hit
+from crag_core.retrieval.indexing import Indexer
 from crag_core.retrieval.intake import Given
 from crag_core.retrieval.joining import join_passages
-from crag_core.retrieval.lance import explain_faults
+from crag_core.retrieval.preparing import Preparer, Read, cut_of
 from crag_core.retrieval.readers import Page, read_document
+from crag_core.retrieval.rebuilding import Rebuilder
 from crag_core.retrieval.shelf import Shelf
 from crag_core.retrieval.surroundings import Surroundings, surround
-from crag_core.retrieval.table import DOCUMENT_ID, PASSAGE_ID
 from crag_core.types import Passage
 
-if TYPE_CHECKING:
-    import numpy as np
-
-_PASSAGE = {
-    "id": "id",
-    "text": "text",
-    "vector": "vector",
-    "document_id": "doc_id",
-    "name": "metadata.file_name",
-    "page": "metadata.page_label",
-    "ordinal": "metadata.ordinal",
-    "section": "section",
-}
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A passage with its stored vector and the search engine's own score (cosine, or BM25)."""
-
-    passage: Passage
-    vector: np.ndarray
-    score: float
+FindEmbedder = Callable[[str], Embedder]
+"""By name; may load nothing before the embedder is used."""
 
 
 def _read_here(content: bytes, name: str, cancel: Cancel) -> Sequence[Page]:
@@ -62,18 +38,50 @@ def _tell_nobody(progress: Progress) -> None:
 class PassageStore:
     """All methods raise `StoreUnavailable`; safe to use from several threads and processes.
 
-    Constructing it touches no disk. `tokenize` is the embedding model's own tokenizer, where it offers one, so that no
-    passage is longer than the model reads. `read` takes a file apart; the default does so in this very process.
+    Constructing it touches no disk. An index is searched with the embedding model that it was made with, whatever the
+    settings say, until `rebuild` made it anew. `read` takes a file apart; the default does so in this very process.
     """
 
     def __init__(
-        self, folder: Path | str, embedder: Embedder, tokenize: Tokenize | None = None, read: Read = _read_here
+        self,
+        place: Path | str | Backend,
+        embedder: Embedder,
+        read: Read = _read_here,
+        *,
+        recipe: Recipe | None = None,
+        find_embedder: FindEmbedder | None = None,
     ) -> None:
-        self._folder = Path(folder)
+        """`place` is a folder or a backend. `embedder` and `recipe` are for an index that holds nothing yet.
+
+        `find_embedder` gives those of other models, for an index that was made by one.
+        """
         self._embedder = embedder
-        self._tokenize = tokenize
+        self._find_embedder = find_embedder
         self._read = read
-        self._shelf = Shelf(self._folder, embedder.name)
+        backend = FolderBackend(Path(place)) if isinstance(place, Path | str) else place
+        self._shelf = Shelf(backend, recipe or Recipe(embedder.name))
+        self._pinned: Generation | None = None
+
+    @property
+    def place(self) -> str:
+        """For people, without secrets."""
+        return self._shelf.backend.place
+
+    @property
+    def generation(self) -> Generation:
+        """By which recipe the passages were made that are searched."""
+        return self._pinned or self._shelf.generations.current()
+
+    @property
+    def embedder(self) -> Embedder:
+        """That of the passages that are searched: no other's vectors can be compared with theirs."""
+        return self._embedder_of(self.generation)
+
+    def pinned(self) -> PassageStore:
+        """The same store, which searches the present generation even if another takes its place (for minutes)."""
+        other = copy(self)
+        other._pinned = self.generation
+        return other
 
     def ingest(
         self,
@@ -101,6 +109,18 @@ class PassageStore:
         Safe while others index: what a living process is at work on is left to it.
         """
         return self._indexer(on_progress, cancel).finish() if self._shelf.rows() else ()
+
+    def rebuild(self, recipe: Recipe, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt:
+        """Make all passages anew by another recipe, beside the present ones, which are searched until all are there.
+
+        Documents may come and go meanwhile. Once `cancel` is set, or after an error, the present ones stay and the new
+        ones go; what a kill interrupts `finish_rebuild` finishes. Raises `Stopped` and `EmbeddingUnavailable` too.
+        """
+        return self._rebuilder(on_progress, cancel).rebuild(recipe)
+
+    def finish_rebuild(self, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt | None:
+        """Go on with what a process that was killed had begun to make anew; None: there is nothing of that kind."""
+        return self._rebuilder(on_progress, cancel).go_on()
 
     def documents(self) -> tuple[Document, ...]:
         """The indexed ones, by name."""
@@ -131,18 +151,16 @@ class PassageStore:
         """In reading order; empty for a document that is not there."""
         if not DOCUMENT_ID.fullmatch(document_id):
             return ()
-        columns = {name: column for name, column in _PASSAGE.items() if name != "vector"}
-        passages = [_to_passage(row) for row in self._shelf.passages.scan(columns, [document_id])]
-        return tuple(sorted(passages, key=lambda passage: passage.ordinal))
+        return tuple(self._passages().of(document_id))
 
     def read_document(self, document_id: str) -> str | None:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
         passages = self.passages_of(document_id)
-        return join_passages(passages, self._tokenize) if passages else None
+        return join_passages(passages, cut_of(self.generation, self.embedder)) if passages else None
 
     def surround(self, passage: Passage) -> Surroundings | None:
         """What stands beside a passage in its document; None where it does not stand there, or not any more."""
-        return surround(passage, self.passages_of(passage.document_id), self._tokenize)
+        return surround(passage, self.passages_of(passage.document_id), cut_of(self.generation, self.embedder))
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
@@ -158,59 +176,62 @@ class PassageStore:
         return sum(row.passages for row in self._shelf.whole().values() if collection in ("", row.collection))
 
     def fingerprint(self, collection: str = "") -> str:
-        """Changes whenever a document comes to a collection, or to any, or goes, and with the embedding model.
+        """Changes whenever a document comes to a collection, or to any, or goes, and with how passages are made.
 
         The key for caches.
         """
+        made = self.generation.recipe
+        lengths = [] if made == Recipe(made.embedding) else [f"{made.tokens} tokens, {made.overlap} repeated"]
         ids = sorted(row.id for row in self._shelf.whole().values() if collection in ("", row.collection))
-        return hashlib.sha256("\n".join([self._embedder.name, *ids]).encode()).hexdigest()[:16]
+        return hashlib.sha256("\n".join([made.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
+
+    def coverage(self) -> tuple[int, int]:
+        """(passages that are searched, those of them in the approximate index)."""
+        return self._passages().coverage()
 
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "") -> list[Hit]:
-        """Nearest first by exact cosine; there is no approximate index to miss one."""
-        rows = self._search(limit, collection, "_distance", query=list(vector), vector_column_name="vector")
-        return [_to_hit(row, 1.0 - row["_distance"]) for row in rows]
+        """Nearest first by cosine; `vector` is by `embedder`.
+
+        Exact for a small index; in a large one approximate, with the recall that `generation` tells.
+        """
+        return self._passages().search_dense(vector, limit, collection)
 
     def search_keyword(self, text: str, limit: int, collection: str = "") -> list[Hit]:
-        """Best BM25 first. `text` is words, never a query language: quotes and brackets mean nothing."""
-        # A text in quotes would be looked for as a phrase, which the index cannot do.
-        words = text.replace('"', " ")
-        rows = self._search(limit, collection, "_score", query=words, query_type="fts", fts_columns="text")
-        return [_to_hit(row, row["_score"]) for row in rows]
+        """Best first. `text` is words, never a query language: quotes and brackets mean nothing."""
+        return self._passages().search_keyword(text, limit, collection)
 
     def sample(self, limit: int, collection: str = "") -> list[Hit]:
         """At most `limit` passages with their vectors, evenly taken from a collection or from all; score 0."""
-        if not self.count(collection):
-            return []
-        return [_to_hit(row, 0.0) for row in self._shelf.passages.sample(_PASSAGE, limit, collection)]
+        return self._passages().sample(limit, collection) if self.count(collection) else []
 
     def find_passages(self, passage_ids: Sequence[str]) -> list[Hit]:
         """Those that are indexed, in the order asked for; score 0."""
         sound = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
-        found = {row["id"]: _to_hit(row, 0.0) for row in self._shelf.passages.find(_PASSAGE, sound)}
+        found = {hit.passage.id: hit for hit in self._passages().find(sound)}
         return [found[one] for one in sound if one in found]
 
-    def _search(self, limit: int, collection: str, score: str, **asked: Any) -> list[dict[str, Any]]:
-        with explain_faults(self._folder):
-            found = self._shelf.passages.search({**_PASSAGE, score: score}, limit, collection, **asked)
-        return found
+    def _passages(self) -> Passages:
+        return self._shelf.passages(self._pinned)
+
+    def _embedder_of(self, generation: Generation) -> Embedder:
+        if generation.embedding == self._embedder.name:
+            return self._embedder
+        if self._find_embedder is None:
+            raise StoreUnavailable(
+                f"The index in {self.place} was built with the embedding model {generation.embedding!r}; "
+                f"expected {self._embedder.name!r}, and their vectors cannot be compared.",
+                hint=f"Choose {generation.embedding!r} in the settings, or index the documents again.",
+            )
+        return self._find_embedder(generation.embedding)
+
+    def _preparer(self, generation: Generation, cancel: Cancel) -> Preparer:
+        return Preparer(generation, self._embedder_of(generation), self._read, cancel)
 
     def _indexer(self, on_progress: OnProgress, cancel: Cancel | None) -> Indexer:
-        return Indexer(self._shelf, self._embedder, self._tokenize, self._read, on_progress, cancel or Cancel())
+        cancel = cancel or Cancel()
+        now_current = self._shelf.generations.current
+        return Indexer(self._shelf, lambda: self._preparer(now_current(), cancel), on_progress, cancel)
 
-
-def _to_passage(row: dict[str, Any]) -> Passage:
-    return Passage(
-        id=row["id"],
-        text=row["text"],
-        source=row["name"],
-        document_id=row["document_id"],
-        page=int(row["page"]) if row["page"] else None,
-        ordinal=row["ordinal"],
-        section=row.get("section") or "",
-    )
-
-
-def _to_hit(row: dict[str, Any], score: float) -> Hit:
-    import numpy as np
-
-    return Hit(_to_passage(row), np.asarray(row["vector"], dtype=np.float32), float(score))
+    def _rebuilder(self, on_progress: OnProgress, cancel: Cancel | None) -> Rebuilder:
+        cancel = cancel or Cancel()
+        return Rebuilder(self._shelf, lambda generation: self._preparer(generation, cancel), on_progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crag_core.retrieval.chunking import Tokenize
+from crag_core.retrieval.chunking import USUAL, Cut
 from crag_core.retrieval.joining import join_passages
 from crag_core.types import Passage
 
@@ -24,11 +24,11 @@ class Surroundings:
     ends: bool
 
 
-def surround(passage: Passage, document: Sequence[Passage], tokenize: Tokenize | None) -> Surroundings | None:
+def surround(passage: Passage, document: Sequence[Passage], cut: Cut = USUAL) -> Surroundings | None:
     """About 1,500 characters on either side, in whole words; None when the passage does not stand in `document`.
 
     `document` are all passages of the passage's document in reading order; what neighbours repeat is shown once. Around
-    a file that was read whole there is nothing.
+    a file that was read whole there is nothing. `cut` is how it was split.
     """
     if document and "read_file" in passage.found_by:
         return Surroundings("", "", starts=True, ends=True)
@@ -36,9 +36,9 @@ def surround(passage: Passage, document: Sequence[Passage], tokenize: Tokenize |
     if at is None:
         return None
     first, last = _reach(document[:at][::-1]), _reach(document[at + 1 :])
-    joined = join_passages(document[at - first : at + 1], tokenize)
+    joined = join_passages(document[at - first : at + 1], cut)
     before = joined[: len(joined) - len(passage.text)]
-    after = join_passages(document[at : at + 1 + last], tokenize)[len(passage.text) :]
+    after = join_passages(document[at : at + 1 + last], cut)[len(passage.text) :]
     start, end = _cut_before(before), _cut_after(after)
     return Surroundings(
         before=before[start:],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.cache import DiskCache, RedisCache, open_cache
+from crag_core.cache import DiskCache, PostgresCache, RedisCache, open_cache
 from crag_core.errors import BadRecord
 from tests.cache.parts import grade, key
 
@@ -34,6 +34,13 @@ def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_url_is_a_postgresql_and_its_name(scheme: str, tmp_path: Path) -> None:
+    cache = open_cache(f" {scheme}://me:secret@box:5433/crag ", tmp_path, HOUR)
+    assert isinstance(cache, PostgresCache) and cache.name == "postgresql://box:5433/crag"
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("setting", "shown"),
     [
@@ -41,6 +48,7 @@ def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
         ("Disk", "'Disk'"),
         ("memcached://user:secret@cache", "a URL that starts with memcached://"),
         ("REDIS://:secret@cache", "a URL that starts with REDIS://"),
+        ("postgresql+psycopg2://me:secret@box/crag", "a URL that starts with postgresql+psycopg2://"),
         ("user:secret@cache:6379", "something else"),
         ("cache:6379", "something else"),
         ("secret" * 10, "something else"),
@@ -54,10 +62,11 @@ def test_anything_else_is_refused_with_what_was_expected(setting: str, shown: st
     assert "secret" not in str(refused.value)
 
 
-def test_cache_on_disk_never_loads_the_client_of_redis() -> None:
+def test_cache_on_disk_never_loads_the_client_of_a_server() -> None:
     code = (
         "import sys; from pathlib import Path; from crag_core.cache import open_cache; "
-        "open_cache('disk', Path('nowhere'), 1.0); print([m for m in ('redis', 'filelock') if m in sys.modules])"
+        "open_cache('disk', Path('nowhere'), 1.0); "
+        "print([m for m in ('redis', 'sqlalchemy', 'psycopg', 'filelock') if m in sys.modules])"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(

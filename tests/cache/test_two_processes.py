@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.cache import DiskCache, RedisCache, open_cache
+from crag_core.cache import Cache, RedisCache, open_cache
 from tests.cache.parts import key
 from tests.cache.worker import GRADES, HOUR, is_whole, own_key
 from tests.stand_ins.valkey_server import ValkeyServer
@@ -58,17 +58,20 @@ def run_together(setting: str, folder: Path, task: str) -> list[dict[str, Any]]:
     return [worker.finish() for worker in workers]
 
 
-@pytest.fixture(params=["disk", "redis", "unix socket"])
+@pytest.fixture(params=["disk", "redis", "unix socket", "postgres"])
 def setting(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "disk":
         yield "disk"
+        return
+    if request.param == "postgres":
+        yield request.getfixturevalue("postgres_url")
         return
     server: ValkeyServer = request.getfixturevalue("valkey")
     yield server.url if request.param == "redis" else server.socket_url
 
 
 @pytest.fixture
-def cache(setting: str, tmp_path: Path) -> DiskCache | RedisCache:
+def cache(setting: str, tmp_path: Path) -> Cache:
     """Of this process; the keys that the tests use are cleared where other tests use the same server."""
     found = open_cache(setting, tmp_path, HOUR)
     assert found is not None
@@ -77,7 +80,7 @@ def cache(setting: str, tmp_path: Path) -> DiskCache | RedisCache:
     return found
 
 
-def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache: DiskCache | RedisCache) -> None:
+def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache: Cache) -> None:
     said = run_together(setting, tmp_path, "hammer")
     assert said == [{"lost": 0, "torn": 0, "problem": ""}] * 2
     shared = [key(number) for number in range(GRADES)]
@@ -87,9 +90,7 @@ def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache
     assert {kept[own_key(mark, 7)].reason[0] for mark in MARKS} == set(MARKS)
 
 
-def test_question_that_another_process_asked_costs_no_call(
-    setting: str, tmp_path: Path, cache: DiskCache | RedisCache
-) -> None:
+def test_question_that_another_process_asked_costs_no_call(setting: str, tmp_path: Path, cache: Cache) -> None:
     said = []
     for mark in MARKS:
         worker = Worker(setting, tmp_path, "repeat", mark)

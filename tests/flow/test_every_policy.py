@@ -28,7 +28,6 @@ from crag_core.policies import find_policy
 from crag_core.policy import Policy
 from crag_core.protocols import Evaluator, LanguageModel, Messages
 from crag_core.reroute import reroute
-from crag_core.retrieval import chunking
 from crag_core.run import WebMode
 from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
@@ -412,14 +411,13 @@ class Place:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with (
-        pytest.MonkeyPatch.context() as patch,
         OllamaServer(TerseModel(max_tokens=60)) as server,
         SearXNGServer([RESULT]) as web,
     ):
-        patch.setattr(chunking, "CHUNK_TOKENS", 60)  # the model reads about 100 tokens a second
-        patch.setattr(chunking, "CHUNK_OVERLAP", 10)
         settings = Config(
             home=tmp_path_factory.mktemp("home"),
+            chunk_tokens=60,  # the model reads about 100 tokens a second
+            chunk_overlap=10,
             ollama_host=server.url,
             calls_at_once=1,
             cache="off",

@@ -22,9 +22,9 @@ REPOSITORY = Path(__file__).parents[2]
 class Worker:
     """A process of its own that waits to be let go before it touches the history."""
 
-    def __init__(self, file: Path, task: str, mark: str) -> None:
+    def __init__(self, place: Path | str, task: str, mark: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.history.worker", str(file), task, mark],
+            [sys.executable, "-m", "tests.history.worker", str(place), task, mark],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -55,8 +55,8 @@ class Worker:
         self.process.communicate(timeout=60)
 
 
-def run_together(file: Path, task: str) -> list[dict[str, Any]]:
-    workers = [Worker(file, task, mark) for mark in ("a", "b")]
+def run_together(place: Path | str, task: str) -> list[dict[str, Any]]:
+    workers = [Worker(place, task, mark) for mark in ("a", "b")]
     for worker in workers:
         assert worker.read_line() == "ready\n"
     for worker in workers:

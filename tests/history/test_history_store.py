@@ -296,6 +296,7 @@ def test_a_url_leads_to_the_same_file(tmp_path: Path) -> None:
         ("dsik", "expected disk, off, or the URL of a database; found 'dsik'"),
         ("oracel://scott:s3cret@box/db", "expected a URL such as"),
         ("://s3cret", "expected a URL such as"),
+        ("postgresql://scott:s3cr@s3cret@box/db", "expected a URL such as"),
         ("sqlite://", "a database that keeps what is written"),
         ("sqlite:///:memory:", "a database that keeps what is written"),
         ("postgresql+pg8000://scott:s3cret@box/db", "needs a package that is not there: pg8000"),

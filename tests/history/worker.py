@@ -1,4 +1,4 @@
-"""Run as a process of its own: `python -m tests.history.worker FILE TASK MARK`.
+"""Run as a process of its own: `python -m tests.history.worker PLACE TASK MARK`, PLACE being a file or a URL.
 
 It says "ready", waits for a line, does the task, and says as JSON what it saw.
 """
@@ -42,8 +42,8 @@ def save_without_end(store: HistoryStore, mark: str) -> dict[str, Any]:
         number += 1
 
 
-def main(file: str, task: str, mark: str) -> None:
-    store = HistoryStore(Path(file))
+def main(place: str, task: str, mark: str) -> None:
+    store = HistoryStore(place if "://" in place else Path(place))
     print("ready", flush=True)
     sys.stdin.readline()
     tasks = {"hammer": hammer, "import": import_one, "save": save_without_end}

@@ -12,10 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.build import Workbench
 from crag_core.config import Config
+from crag_core.documents import Recipe
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.store import PassageStore
 from tests.pages.conftest import ask, shown
 from tests.retrieval.fakes import WordEmbedder, write_prose
+from ui import state
 
 Start = Callable[..., AppTest]
 FERRY = b"# Ferry\n\n## Times\n\nThe ferry sails at nine.\n\n## Fares\n\nA ticket costs 4 pounds.\n"
@@ -224,6 +226,51 @@ def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) ->
     app = start("pages/documents.py", CRAG_HOME=str(home))
     assert not app.exception
     assert app.error and "move it away" in str(app.code[0].value)
+
+
+# --- passages made anew ---------------------------------------------------------------------------------------------
+
+
+def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path) -> None:
+    app = upload(documents(start, home), ("long.txt", write_prose("the harbour", 200)))
+    before = listed(app)[0]["passages"]
+    assert "at most 220 tokens, 30 of them repeated" in app.expander[-1].label
+    tokens, overlap = app.number_input
+    tokens.set_value(60)
+    overlap.set_value(31)
+    app = press(app, "Make all passages anew")
+    assert "found 31" in app.error[0].value
+    app.number_input[0].set_value(60)
+    app.number_input[1].set_value(10)
+    app = press(app, "Make all passages anew")
+    job = state.shared_rebuild().job
+    assert job is not None
+    job.wait()
+    app.run()
+    assert not app.exception
+    assert "1 document made anew: at most 60 tokens" in shown(app) and listed(app)[0]["passages"] > 2 * before
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    next(button for button in app.button if button.label == label).click()
+    return app.run()
+
+
+def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Workbench(Config(home=home)).store
+    store.ingest([("long.txt", write_prose("the harbour", 200))])
+    store._shelf.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
+    for module in ("generations", "rebuilding"):
+        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    app = documents(start, home)
+    state.warm_up().wait()
+    job = state.shared_rebuild().job
+    assert job is not None
+    job.wait()
+    app.run()
+    assert "1 document made anew: at most 60 tokens" in shown(app) and store.generation.tokens == 60
 
 
 # --- the map --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ class WordEmbedder:
     """Each word gives one of 64 axes; `on_batch` is called before a batch of texts is embedded."""
 
     def __init__(self, name: str = "words-64", on_batch: Callable[[Sequence[str]], None] | None = None) -> None:
+        self.tokenize: Callable[[str], Sequence[str]] | None = None
         self._name = name
         self._on_batch = on_batch
         self.embedded: list[str] = []

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from crag_core.retrieval.backends.lance_passages import LancePassages
 from crag_core.retrieval.store import PassageStore
-from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 
@@ -32,7 +32,7 @@ def arm(moment: str) -> WordEmbedder:
 
         return WordEmbedder(on_batch=count)
     if moment == "after add":
-        table: Any = PassageTable
+        table: Any = LancePassages
         add = table.add
 
         def add_and_die(self: Any, nodes: Any, collections: Any) -> None:

@@ -30,7 +30,7 @@ TEXTS = {
 @pytest.fixture
 def retriever(store: PassageStore, embedder: WordEmbedder) -> HybridRetriever:
     store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
-    return HybridRetriever(store, embedder)
+    return HybridRetriever(store)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_cosine_is_numpy_s_also_for_passages_that_only_words_found(tmp_path: Pat
 
     store = PassageStore(tmp_path, Compass())
     store.ingest([(f"near{n}.txt", b"wave" * n) for n in range(1, 26)] + [("far.txt", b"Here sleeps a quokka.")])
-    found = HybridRetriever(store, Compass()).retrieve("the quokka", 5)
+    found = HybridRetriever(store).retrieve("the quokka", 5)
     (only_words,) = [passage for passage in found.passages if passage.found_by == (KEYWORD,)]
     assert only_words.source == "far.txt"
     for passage in found.passages:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.retrieval.originals import name_content
+from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import BEFORE, FILES, Killed, dying_at, index, replace_one
@@ -31,8 +31,8 @@ def whole(folder: Path) -> dict[str, int]:
         passages = store.passages_of(document.id)
         assert [one.ordinal for one in passages] == list(range(document.passages)), document.name
         assert name_content(store.read_original(document.id)) == document.id
-    ids = [row["id"] for row in store._shelf.passages.scan({"id": "id"})]
-    assert len(ids) == len(set(ids)), "no passage twice"
+    for held in store._shelf.passages().documents():
+        assert [one.ordinal for one in store.passages_of(held.id)] == list(range(held.passages)), "none twice"
     return {document.name: document.version for document in store.documents()}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crag_core.retrieval import mapping
 from crag_core.retrieval.mapping import Maps, find_plane
 from crag_core.retrieval.store import PassageStore
-from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+from tests.retrieval.fakes import embed_words, write_prose
 
 TOPICS = ("seals", "gulls", "buoys")
 
@@ -43,7 +43,7 @@ def test_all_alike_and_alone_are_one_point() -> None:
 
 
 def test_every_passage_is_on_the_map_and_documents_lie_apart(filled: PassageStore) -> None:
-    found = Maps(filled, WordEmbedder()).draw()
+    found = Maps(filled).draw()
     assert found is not None and len(found.points) == found.passages == filled.count()
     assert len({point.id for point in found.points}) == filled.count()
     assert {point.where for point in found.points if point.name == "ferry.md"} == {"Ferry › Times"}
@@ -62,20 +62,20 @@ def test_every_passage_is_on_the_map_and_documents_lie_apart(filled: PassageStor
 
 def test_a_map_is_of_one_collection_or_of_all(filled: PassageStore) -> None:
     filled.ingest([(f"ship-{number}.txt", b"A ship named %d." % number) for number in range(4)], collection="ships")
-    found = Maps(filled, WordEmbedder()).draw("ships")
+    found = Maps(filled).draw("ships")
     assert found is not None and found.passages == len(found.points) == 5
     assert {point.name.partition("-")[0] for point in found.points} == {"ship", "ferry.md"}
 
 
 def test_of_many_passages_an_even_sample_is_drawn(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "MOST_POINTS", 10)
-    found = Maps(filled, WordEmbedder()).draw()
+    found = Maps(filled).draw()
     assert found is not None and len(found.points) == 10 and found.passages == filled.count() > 10
     assert {point.name for point in found.points} >= {f"{topic}.txt" for topic in TOPICS}
 
 
 def test_the_question_stands_among_its_passages_in_their_order(filled: PassageStore) -> None:
-    maps = Maps(filled, WordEmbedder())
+    maps = Maps(filled)
     hits = filled.search_keyword("gulls", 3)
     ids = [hit.passage.id for hit in hits]
     question, *passages = maps.place("Something about gulls?", [*ids, "0" * 32 + "-7", "web-1", "x' OR 'a'='a"])
@@ -92,7 +92,7 @@ def test_the_question_stands_among_its_passages_in_their_order(filled: PassageSt
 
 
 def test_a_map_is_drawn_again_only_when_documents_change(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    maps, drawn = Maps(filled, WordEmbedder()), []
+    maps, drawn = Maps(filled), []
     whole = find_plane
     monkeypatch.setattr(mapping, "find_plane", lambda vectors: drawn.append(len(vectors)) or whole(vectors))
     maps.draw()
@@ -105,7 +105,7 @@ def test_a_map_is_drawn_again_only_when_documents_change(filled: PassageStore, m
 
 
 def test_too_few_passages_have_no_map(store: PassageStore) -> None:
-    maps = Maps(store, WordEmbedder())
+    maps = Maps(store)
     assert maps.draw() is None and maps.place("x", []) == ()
     store.ingest([("one.txt", b"One."), ("two.txt", b"Two.")])
     assert maps.draw() is None

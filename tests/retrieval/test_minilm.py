@@ -42,7 +42,7 @@ def test_importing_the_adapters_and_building_them_loads_nothing_heavy() -> None:
     code = (
         "import sys, crag_core.retrieval.hybrid as h, crag_core.retrieval.embedding as e\n"
         "import crag_core.retrieval.store as s, crag_core.retrieval.chunking, crag_core.retrieval.readers\n"
-        "m = e.HuggingFaceEmbedder(); st = s.PassageStore('nowhere', m, m.tokenize); h.HybridRetriever(st, m)\n"
+        "m = e.HuggingFaceEmbedder(); st = s.PassageStore('nowhere', m); h.HybridRetriever(st)\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60)
@@ -109,7 +109,7 @@ def test_a_question_asked_again_costs_nothing(minilm: HuggingFaceEmbedder, monke
 
 @pytest.mark.embedding
 def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
-    store = PassageStore(tmp_path, minilm, minilm.tokenize)
+    store = PassageStore(tmp_path, minilm)
     prose = {
         "english.txt": "The relief vessel, built in 1987, reaches Corsay pier after the evening tide has turned. " * 60,
         "deutsch.txt": "Die Fährverbindung zwischen Kelderport und Corsay wird während der Wintermonate eingestellt. "
@@ -127,7 +127,7 @@ def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, 
 
 @pytest.mark.embedding
 def test_meaning_finds_what_words_do_not(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
-    store = PassageStore(tmp_path, minilm, minilm.tokenize)
+    store = PassageStore(tmp_path, minilm)
     store.ingest(
         [
             ("dogs.txt", b"Dogs must be kept on a lead and may not enter the cafeteria."),
@@ -135,7 +135,7 @@ def test_meaning_finds_what_words_do_not(minilm: HuggingFaceEmbedder, tmp_path: 
             ("engine.txt", b"The starboard propeller shaft seal is inspected every August."),
         ]
     )
-    best = HybridRetriever(store, minilm).retrieve("Are pets allowed to eat in the restaurant?", 1).passages[0]
+    best = HybridRetriever(store).retrieve("Are pets allowed to eat in the restaurant?", 1).passages[0]
     assert best.source == "dogs.txt"
     cosine = best.score("cosine")
     assert cosine is not None and 0.2 < cosine < 1.0

@@ -13,7 +13,8 @@ import pytest
 
 from crag_core.documents import IngestOutcome
 from crag_core.errors import DocumentMissing, StoreUnavailable
-from crag_core.retrieval.originals import Originals, name_content
+from crag_core.retrieval.backends.folder_originals import FolderOriginals
+from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -142,7 +143,7 @@ def test_threads_that_add_the_same_file_keep_one(store: PassageStore, folder: Pa
 
 
 def test_keeping_what_is_there_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    originals = Originals(tmp_path)
+    originals = FolderOriginals(tmp_path)
     originals.keep(name_content(TIDES), TIDES)
     monkeypatch.setattr("os.replace", lambda *_: pytest.fail("written again"))
     originals.keep(name_content(TIDES), TIDES)
@@ -157,7 +158,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", ["crag_core.retrieval.originals.Originals.drop", "crag_core.retrieval.originals.Originals.tidy"]
+    "moment", [f"crag_core.retrieval.backends.folder_originals.FolderOriginals.{step}" for step in ("drop", "tidy")]
 )
 def test_dying_while_an_old_version_goes_never_takes_the_file_of_the_new(
     store: PassageStore, folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -183,7 +184,7 @@ def test_dying_while_deleting_leaves_at_most_a_file_too_many(
 
     one, other = store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
     with monkeypatch.context() as patched:
-        patched.setattr(Originals, "tidy", die)
+        patched.setattr(FolderOriginals, "tidy", die)
         with pytest.raises(Killed):
             store.delete(one.document_id)
     every_document_has_its_file(folder)
@@ -208,8 +209,8 @@ if moment == "while writing":
 elif moment == "before the new name":
     os.replace = die
 else:
-    from crag_core.retrieval.table import PassageTable
-    PassageTable.add = die
+    from crag_core.retrieval.backends.lance_passages import LancePassages
+    LancePassages.add = die
 store.ingest([("guide.txt", write_prose("the harbour"))])
 """
 MOMENTS = ("while writing", "before the new name", "before the passages")

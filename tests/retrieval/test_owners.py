@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import Document, State
-from crag_core.retrieval.catalogue import now
-from crag_core.retrieval.originals import name_content
+from crag_core.documents import Document, Recipe, State
+from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.retrieval.hits import name_content, now
 from crag_core.retrieval.owners import LEASE, is_alive, name_self
 from crag_core.retrieval.shelf import Shelf
 from tests.retrieval.conftest import REPOSITORY
@@ -54,7 +54,7 @@ def test_a_process_of_another_machine_is_alive_for_its_lease() -> None:
 
 
 def test_one_word_of_an_owner_keeps_all_that_it_is_at_work_on(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, "words")
+    shelf = Shelf(FolderBackend(tmp_path), Recipe("words"))
     owner, old = "another-machine/1/1700000000/4f", (datetime.now(UTC) - 2 * LEASE).isoformat()
     waiting = [Document(name_content(text), "a.txt", owner=owner, changed_at=old) for text in (b"one", b"two")]
     shelf.register([(waiting[0], b"one"), (waiting[1], b"two")])

@@ -26,6 +26,7 @@ from crag_core.retrieval.parse_wire import BadFrame, Reply, check_reply, pack_pa
 from crag_core.retrieval.parsing import Parser
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
 from tests.retrieval.conftest import REPOSITORY
+from tests.retrieval.processes import children, frame, is_alive, wait_until
 
 BAD = "tests.retrieval.bad_readers"
 GOOD = b"A good file."
@@ -80,41 +81,6 @@ def tell(parser: Parser, content: bytes = b"/nowhere/file") -> dict[str, Any]:
     (page,) = parser.read(content, "a.tell")
     told: dict[str, Any] = json.loads(page.text)
     return told
-
-
-def is_alive(number: int) -> bool:
-    """Whether there is such a process; a zombie of somebody else's is none."""
-    try:
-        os.kill(number, 0)
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        return not Path("/proc").is_dir()
-
-
-def frame(header: bytes) -> bytes:
-    return struct.pack(">II", len(header), 0) + header
-
-
-def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it should have come to pass"
-        time.sleep(0.02)
-
-
-def children() -> list[int]:
-    """Of this process, zombies among them."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            number, _, rest = status.read_text().partition(" ")
-        except OSError:  # it ended
-            continue
-        if int(rest.rpartition(")")[2].split()[1]) == os.getpid():
-            found.append(int(number))
-    return found
 
 
 def may_leave_network() -> bool:
@@ -321,7 +287,7 @@ def test_a_stop_reaches_who_waits_for_a_turn() -> None:
     parser, first, second = Parser(readers=BAD, workers=1), threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.files for process in parser._pool._processes))
         waiting = pool.submit(parser.read, GOOD, "good.txt", second)
         second.set()
         assert isinstance(waiting.exception(20), Stopped) and not running.done()
@@ -335,7 +301,7 @@ def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
     parser = Parser(readers=BAD)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep")
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.files for process in parser._pool._processes))
         parser.close()
         assert isinstance(running.exception(20), Stopped)
     with pytest.raises(Stopped):

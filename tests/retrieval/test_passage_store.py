@@ -12,8 +12,8 @@ from llama_index.core.schema import TextNode
 
 from crag_core.documents import IngestOutcome, Progress
 from crag_core.errors import EmbeddingUnavailable, StoreUnavailable
+from crag_core.retrieval.backends.lance_passages import LancePassages
 from crag_core.retrieval.store import PassageStore
-from crag_core.retrieval.table import PassageTable
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 INDEXED, ALREADY, REPLACED, REFUSED, LEFT_OUT = IngestOutcome
@@ -194,7 +194,8 @@ def test_what_a_fault_leaves_out_is_forgotten_and_what_was_ready_goes_in(store: 
 def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> None:
     PassageStore(tmp_path, WordEmbedder("model-a")).ingest([("harbour.txt", HARBOUR)])
     other = PassageStore(tmp_path, WordEmbedder("model-b"))
-    for use in (other.count, other.documents, lambda: other.ingest([("t.txt", TIDES)])):
+    assert other.documents() and other.generation.embedding == "model-a"
+    for use in (lambda: other.embedder, lambda: other.ingest([("t.txt", TIDES)])):
         with pytest.raises(StoreUnavailable, match=r"built with the embedding model 'model-a'.*'model-b'"):
             use()
 
@@ -224,7 +225,7 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
     def fail(self: object) -> None:
         raise RuntimeError("no space left on device")
 
-    monkeypatch.setattr("crag_core.retrieval.table.PassageTable.tidy", fail)
+    monkeypatch.setattr("crag_core.retrieval.backends.lance_passages.LancePassages.tidy", fail)
     (one,) = store.ingest([("harbour.txt", HARBOUR)])
     assert one.outcome == INDEXED and store.search_keyword("harbour", 1)
 
@@ -232,23 +233,23 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
 def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_as_the_first(
     store: PassageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crag_core.retrieval.indexing._WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr("crag_core.retrieval.indexing.WRITTEN_AT_ONCE", 1)
     monkeypatch.setattr("crag_core.retrieval.indexing._TIDIED_AFTER", 2)
     there: list[int] = []
-    tidy = PassageTable.tidy
+    tidy = LancePassages.tidy
 
-    def tidy_and_note(self: PassageTable) -> None:
+    def tidy_and_note(self: LancePassages) -> None:
         there.append(store.count())
         tidy(self)
 
-    monkeypatch.setattr(PassageTable, "tidy", tidy_and_note)
+    monkeypatch.setattr(LancePassages, "tidy", tidy_and_note)
     store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(5)])
     assert there == [2, 4, 5] and store.count() == 5
 
 
 def test_many_documents_are_written_with_few_commits(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = note_writes(monkeypatch)
-    monkeypatch.setattr("crag_core.retrieval.indexing._WRITTEN_AT_ONCE", 20)
+    monkeypatch.setattr("crag_core.retrieval.indexing.WRITTEN_AT_ONCE", 20)
     done = store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(50)])
     assert [one.outcome for one in done] == [INDEXED] * 50 and sizes == [20, 20, 10]
 
@@ -267,7 +268,7 @@ def test_llamaindex_s_own_tools_read_the_index(store: PassageStore) -> None:
     from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
     store.ingest([("harbour.md", b"# Harbour\n\n" + HARBOUR), ("tides.txt", TIDES)])
-    wrapper = LanceDBVectorStore.from_table(lancedb.connect(store._folder).open_table("passages"))
+    wrapper = LanceDBVectorStore.from_table(lancedb.connect(store.place).open_table("passages"))
     found = wrapper.query(VectorStoreQuery(query_embedding=embed_words("the harbour"), similarity_top_k=3))
     assert len(found.nodes) == 3
     known = {passage.id: passage for one in store.documents() for passage in store.passages_of(one.id)}
@@ -280,13 +281,13 @@ def test_llamaindex_s_own_tools_read_the_index(store: PassageStore) -> None:
 def note_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages each commit brings."""
     sizes: list[int] = []
-    add = PassageTable.add
+    add = LancePassages.add
 
-    def add_and_note(self: PassageTable, nodes: list[TextNode], collections: dict[str, str]) -> None:
+    def add_and_note(self: LancePassages, nodes: list[TextNode], collections: dict[str, str]) -> None:
         sizes.append(len(nodes))
         add(self, nodes, collections)
 
-    monkeypatch.setattr(PassageTable, "add", add_and_note)
+    monkeypatch.setattr(LancePassages, "add", add_and_note)
     return sizes
 
 

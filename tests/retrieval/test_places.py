@@ -16,8 +16,9 @@ from PIL import Image, ImageChops
 from crag_core.errors import DocumentMissing, DocumentRefused
 from crag_core.retrieval.aligning import align, letters_of
 from crag_core.retrieval.boxes import Box, join_letters
-from crag_core.retrieval.chunking import Source, split_pages
-from crag_core.retrieval.places import PagePicture, Places, page_picture
+from crag_core.retrieval.chunking import Cut, Source, split_pages
+from crag_core.retrieval.page_picture import PagePicture, page_picture
+from crag_core.retrieval.places import Places
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.store import PassageStore
 from crag_core.split import split
@@ -424,16 +425,14 @@ def test_a_file_read_whole_is_marked_on_all_of_its_pages(store: PassageStore, pl
     assert around is not None and (around.before, around.after, around.starts, around.ends) == ("", "", True, True)
 
 
-def test_a_page_is_drawn_once_for_the_same_marks(
-    store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_drawn_once_for_the_same_marks(store: PassageStore) -> None:
     drawn: list[int] = []
 
     def draw_and_note(*arguments: object) -> PagePicture:
         drawn.append(1)
         return page_picture(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("crag_core.retrieval.places.page_picture", draw_and_note)
+    places = Places(store, draw_and_note)
     passage, _ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
     spans = spans_of(passage.text)
     assert places.picture(passage, spans) is places.picture(passage, spans)
@@ -500,7 +499,7 @@ def test_a_text_without_gaps_is_cut_where_it_is(store: PassageStore, size: int) 
         Passage(f"d-{at}", text, "a.txt", ordinal=at) for at, text in enumerate(("x" * size, "Here.", "y" * size))
     )
     document = tuple(one for one in (before, passage, after) if one.text)
-    around = surround(passage, document, list)
+    around = surround(passage, document, Cut(tokenize=list))
     assert around is not None
     assert len(around.before) <= 1_500 and len(around.after) <= 1_500
     assert (around.starts, around.ends) == ((size < 1_500,) * 2)

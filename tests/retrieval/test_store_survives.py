@@ -12,8 +12,8 @@ import pytest
 
 from crag_core.documents import IngestOutcome
 from crag_core.errors import StoreUnavailable
+from crag_core.retrieval.backends.lance_passages import LancePassages
 from crag_core.retrieval.store import PassageStore
-from crag_core.retrieval.table import PassageTable
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -119,8 +119,8 @@ class Killed(BaseException):
     ("moment", "left"),
     [
         ("lancedb.table.LanceTable.create_index", []),
-        ("crag_core.retrieval.table.PassageTable.add", []),
-        ("crag_core.retrieval.table.PassageTable.tidy", ["gulls.txt", "long.txt"]),
+        ("crag_core.retrieval.backends.lance_passages.LancePassages.add", []),
+        ("crag_core.retrieval.backends.lance_passages.LancePassages.tidy", ["gulls.txt", "long.txt"]),
     ],
 )
 def test_dying_at_any_moment_can_be_made_good(
@@ -144,7 +144,7 @@ def test_a_new_version_that_dies_on_its_way_in_leaves_the_old(tmp_path: Path, mo
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides")])
     with monkeypatch.context() as patched:
-        patched.setattr("crag_core.retrieval.table.PassageTable.add", die)
+        patched.setattr("crag_core.retrieval.backends.lance_passages.LancePassages.add", die)
         with pytest.raises(Killed):
             store.ingest([prose_of("guide.txt", "seals")])
     assert store.search_keyword("tides", 1) and not store.search_keyword("seals", 1)
@@ -177,7 +177,7 @@ def test_damaged_files_are_an_error_with_advice(tmp_path: Path) -> None:
         path.write_bytes(b"garbage" * 9)
     for broken in (store, PassageStore(tmp_path, WordEmbedder())):
         with pytest.raises(StoreUnavailable) as fault:
-            broken.count()
+            broken.search_keyword("tides", 1)
         assert "move it away" in fault.value.hint and str(tmp_path) in fault.value.message
 
 
@@ -215,7 +215,7 @@ def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides")])
     with monkeypatch.context() as patched:
-        patched.setattr(PassageTable, "add", fail)
+        patched.setattr(LancePassages, "add", fail)
         with pytest.raises(StoreUnavailable, match="No space left") as fault:
             store.ingest([prose_of("other.txt", "gulls")])
     assert "disk space" in fault.value.hint
@@ -225,6 +225,6 @@ def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr("crag_core.retrieval.lance._LOCK_SECONDS", 0)
+    monkeypatch.setattr("crag_core.retrieval.backends.folder._LOCK_SECONDS", 0)
     with FileLock(tmp_path / "write.lock"), pytest.raises(StoreUnavailable, match="Another process"):
         PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])

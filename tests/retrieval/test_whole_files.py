@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.errors import DocumentMissing
+from crag_core.retrieval.chunking import Cut
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.joining import find_overlap, join_passages
 from crag_core.retrieval.readers import read_document
@@ -21,10 +22,6 @@ from tests.retrieval.fakes import WordEmbedder, write_prose
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())
 LONG = "It is cancelled when the wind at the pier head is above forty knots for longer than ten minutes, {} says, \
 whatever the timetable promised and however many people may be waiting on the other side of the water."
-
-
-def count_words(text: str) -> int:
-    return len(text.split())
 
 
 def keep(store: PassageStore, content: str, name: str = "one.txt") -> str:
@@ -48,7 +45,8 @@ def reread(store: PassageStore, content: str) -> str:
 def test_every_sample_document_comes_back_word_for_word(
     tmp_path: Path, embedder: WordEmbedder, tokenize: Callable[[str], Sequence[str]] | None
 ) -> None:
-    store = PassageStore(tmp_path, embedder, tokenize)
+    embedder.tokenize = tokenize
+    store = PassageStore(tmp_path, embedder)
     done = store.ingest([(path.name, path) for path in SAMPLE])
     assert len(done) >= 20 and store.count() > 2 * len(done), "most of them have several passages"
     for path, one in zip(SAMPLE, done, strict=True):
@@ -151,7 +149,7 @@ start of the next passage, and the very last of them are, as everybody can see h
     ],
 )
 def test_only_whole_pieces_that_the_splitter_would_repeat_are_overlap(before: str, after: str, overlap: str) -> None:
-    assert after[: find_overlap(before, after, count_words)] == overlap
+    assert after[: find_overlap(before, after, Cut(tokenize=str.split))] == overlap
 
 
 def test_a_rule_of_dashes_at_the_end_and_at_the_start_is_two_rules(store: PassageStore) -> None:
@@ -161,7 +159,7 @@ def test_a_rule_of_dashes_at_the_end_and_at_the_start_is_two_rules(store: Passag
 
 def test_pages_are_never_taken_for_each_other_s_overlap() -> None:
     passages = [Passage(f"d-{n}", "Page header.", "a.pdf", page=n // 2 + 1, ordinal=n) for n in range(4)]
-    joined = join_passages(passages, str.split)
+    joined = join_passages(passages, Cut(tokenize=str.split))
     assert joined.count("Page header.") == 4 and joined.count("\n\n") == 1
 
 

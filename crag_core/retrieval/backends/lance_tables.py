@@ -1,8 +1,8 @@
-"""A folder of LanceDB tables: connected to, locked, and its faults put into plain words."""
+"""LanceDB tables in one place: connected to, and their faults put into plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -13,16 +13,18 @@ from crag_core.errors import StoreUnavailable
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
 
-_LOCK_SECONDS = 120
 # Readers of another process may still be looking at the version before.
 _KEEP_OLD_VERSIONS = timedelta(hours=1)
 
 
-class LanceFolder:
-    """Call `open` and `create` inside `explain_faults`; `lock` explains faults itself."""
+class LanceTables:
+    """Use all but `explain` inside `with tables.explain():`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, uri: str, place: str, options: Mapping[str, str] | None = None) -> None:
+        """`place` is how the errors name `uri`; `options` are LanceDB's storage options."""
+        self.place = place
+        self._uri = uri
+        self._options = dict(options or {})
         self._connection: Any = None
         self._opened: dict[str, LanceTable] = {}
 
@@ -36,11 +38,15 @@ class LanceFolder:
         return self._opened[name]
 
     def create(self, name: str, schema: Any) -> LanceTable:
-        """A table that does not exist yet; inside `lock`."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        """A table that does not exist yet; inside the backend's lock."""
         table: LanceTable = self._connect().create_table(name, schema=schema)
         self._opened[name] = table
         return table
+
+    def drop(self, name: str) -> None:
+        self._opened.pop(name, None)
+        if self._exists(name):
+            self._connect().drop_table(name)
 
     def tidy(self, name: str) -> None:
         """Bring the indexes of a table up to date and merge its small files."""
@@ -49,24 +55,14 @@ class LanceFolder:
             table.optimize(cleanup_older_than=_KEEP_OLD_VERSIONS)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """One writer at a time, over threads and processes; the system frees it when its holder dies."""
-        from filelock import FileLock, Timeout
-
-        with explain_faults(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                with FileLock(self.path / "write.lock", timeout=_LOCK_SECONDS):
-                    yield
-            except Timeout as error:
-                raise StoreUnavailable(
-                    f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
-                    hint="Wait for it to finish, or stop it, and try again.",
-                ) from error
+    def explain(self) -> Iterator[None]:
+        """Turn LanceDB's and the system's errors into `StoreUnavailable`."""
+        with explain_faults(self.place):
+            yield
 
     def _exists(self, name: str) -> bool:
         # A folder without a manifest is what a kill during the table's creation leaves.
-        versions = self.path / f"{name}.lance" / "_versions"
+        versions = Path(self._uri) / f"{name}.lance" / "_versions"
         return versions.is_dir() and any(versions.iterdir())
 
     def _connect(self) -> Any:
@@ -74,18 +70,20 @@ class LanceFolder:
             import lancedb
 
             # Another process may have written since: every read looks for the newest version.
-            self._connection = lancedb.connect(self.path, read_consistency_interval=timedelta(0))
+            self._connection = lancedb.connect(
+                self._uri, read_consistency_interval=timedelta(0), storage_options=self._options or None
+            )
         return self._connection
 
 
 @contextmanager
-def explain_faults(folder: Path) -> Iterator[None]:
+def explain_faults(place: str | Path) -> Iterator[None]:
     """Turn LanceDB's and the system's errors into `StoreUnavailable`."""
     try:
         yield
     except PermissionError as error:
         raise StoreUnavailable(
-            f"The index folder {folder} cannot be read or written ({error.strerror}).",
+            f"The index folder {place} cannot be read or written ({error.strerror}).",
             hint="Give this user access to the folder, or choose another one in the settings.",
         ) from error
     # LanceDB raises plain RuntimeError, ValueError and OSError from its Rust core.
@@ -97,7 +95,7 @@ def explain_faults(folder: Path) -> Iterator[None]:
             if full
             else "Check that the folder exists and is writable; if damaged, move it away and index the documents again."
         )
-        raise StoreUnavailable(f"The index in {folder} cannot be used ({detail[:300]}).", hint=hint) from error
+        raise StoreUnavailable(f"The index in {place} cannot be used ({detail[:300]}).", hint=hint) from error
 
 
 def quote(text: str) -> str:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
-from collections.abc import Container
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from crag_core.errors import DocumentMissing
-from crag_core.retrieval.lance import explain_faults
-from crag_core.retrieval.table import DOCUMENT_ID
+from crag_core.retrieval.backends.lance_tables import explain_faults
+from crag_core.retrieval.hits import DOCUMENT_ID, name_content
 
 _UNFINISHED = ".new-"
 _AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
 
 
-class Originals:
-    """One file a document, named by its id and by nothing that a user wrote; nobody else can read it.
-
-    Call `keep`, `drop` and `tidy` inside the table's lock. All methods raise `StoreUnavailable`.
-    """
+class FolderOriginals:
+    """`Originals`: one file a document, named by its id and by nothing that a user wrote; nobody else can read it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, document_id: str, content: bytes) -> None:
-        """Write the file, whole or not at all; one that is there and sound is left as it is."""
         with explain_faults(self._folder):
             if self._load(document_id) is not None:
                 return
@@ -42,7 +37,6 @@ class Originals:
                 Path(name).unlink(missing_ok=True)
 
     def read(self, document_id: str) -> bytes:
-        """Raises `DocumentMissing` where it was never kept, or is not the file any more that was indexed."""
         with explain_faults(self._folder):
             content = self._load(document_id)
             is_there = self._path(document_id).exists()
@@ -51,18 +45,17 @@ class Originals:
         reason = "is damaged" if is_there else "is not here: it was indexed before originals were kept"
         raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
 
-    def size(self, document_id: str) -> int:
-        """Bytes; 0 where it is not here."""
+    def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         with explain_faults(self._folder):
-            path = self._path(document_id)
-            return path.stat().st_size if path.exists() else 0
+            paths = {one: self._path(one) for one in document_ids}
+            return {one: path.stat().st_size for one, path in paths.items() if path.exists()}
 
-    def drop(self, document_id: str) -> None:
+    def drop(self, document_ids: Iterable[str]) -> None:
         with explain_faults(self._folder):
-            self._path(document_id).unlink(missing_ok=True)
+            for one in document_ids:
+                self._path(one).unlink(missing_ok=True)
 
-    def tidy(self, known: Container[str]) -> None:
-        """Remove what a killed run left: files half written, and those of documents that are not `known`."""
+    def tidy(self, known: Collection[str]) -> None:
         with explain_faults(self._folder):
             for path in list(self._folder.iterdir()) if self._folder.is_dir() else ():
                 is_ours = path.name.startswith(_UNFINISHED) or DOCUMENT_ID.fullmatch(path.name)
@@ -81,8 +74,3 @@ class Originals:
         if not DOCUMENT_ID.fullmatch(document_id):
             raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
         return self._folder / document_id
-
-
-def name_content(content: bytes) -> str:
-    """The id of a document: the beginning of the SHA-256 of its bytes."""
-    return hashlib.sha256(content).hexdigest()[:32]

@@ -1,0 +1,69 @@
+"""The URL of a database as people write it, and as much of it as may be shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+_POSTGRES = ("postgres", "postgresql")
+_HOST = re.compile(r"[\w.-]*|[0-9A-Fa-f:.]*(%\w+)?")
+
+
+class Address(Protocol):
+    """What SQLAlchemy reads from a URL."""
+
+    @property
+    def drivername(self) -> str: ...
+    @property
+    def password(self) -> object | None: ...
+    @property
+    def host(self) -> str | None: ...
+    @property
+    def port(self) -> int | None: ...
+    @property
+    def database(self) -> str | None: ...
+    @property
+    def query(self) -> Mapping[str, str | tuple[str, ...]]: ...
+    def get_backend_name(self) -> str: ...
+
+
+def with_driver(url: str) -> str:
+    """A PostgreSQL that names no driver gets the one that is installed; SQLAlchemy 2.0 would look for another."""
+    scheme, mark, rest = url.partition("://")
+    return f"postgresql+psycopg{mark}{rest}" if mark and scheme in _POSTGRES else url
+
+
+def driver_options(address: Address, seconds: int) -> dict[str, object]:
+    """For the driver that `with_driver` names: how long it tries to connect, unless the URL says so, and no prepared
+    statements, which do not survive the usual poolers.
+    """
+    if address.drivername != "postgresql+psycopg":
+        return {}
+    options: dict[str, object] = {"prepare_threshold": None}
+    return options if "connect_timeout" in address.query else {**options, "connect_timeout": seconds}
+
+
+def check_address(address: Address) -> None:
+    """Raises ValueError for what may be a piece of a password.
+
+    A bare "@" in one, say, makes what follows it a part of the host, which is shown.
+    """
+    if not _HOST.fullmatch(address.host or "") or re.search("[@/]", address.database or ""):
+        raise ValueError("expected a host and the name of a database")
+
+
+def name_of(address: Address) -> str:
+    """Without user, password and options."""
+    host = address.host or ""
+    place = f"[{host}]" if ":" in host else host
+    port = f":{address.port}" if address.port else ""
+    return f"{address.get_backend_name()}://{place}{port}/{address.database or ''}"
+
+
+def hide_password(text: str, address: Address) -> str:
+    """In what a server or a driver says."""
+    for secret in (address.password, address.query.get("password")):
+        if secret:
+            text = text.replace(str(secret), "…")
+    return text

@@ -1,0 +1,1 @@
+"""What an index can stand on; `backend.py` says what that takes."""

@@ -1,0 +1,149 @@
+"""What an index stands on: tables of passages, lists of rows, kept files, and one writer at a time.
+
+Every method raises `StoreUnavailable` when the engine underneath fails, with what to do about it. What belongs together
+is kept together by `Shelf`, by the order of its steps; no backend has to commit to two of these at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from crag_core.documents import Document, Generation
+from crag_core.retrieval.hits import Hit
+from crag_core.types import Passage
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+R = TypeVar("R")
+
+
+class Passages(Protocol):
+    """The passages of one generation. Those that write are called inside the backend's lock."""
+
+    def built_with(self) -> str | None:
+        """The embedding model that the table was made for; None where nothing was ever written."""
+        ...
+
+    def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
+        """Nodes with embeddings, all or none; `collections` has the collection of each document's id."""
+        ...
+
+    def delete(self, document_ids: Collection[str]) -> None: ...
+
+    def move(self, document_ids: Collection[str], collection: str) -> None: ...
+
+    def documents(self, ids: Collection[str] | None = None) -> list[Document]:
+        """Of all, or of some, documents that have passages here: what these know of them, as INDEXED, without size."""
+        ...
+
+    def of(self, document_id: str) -> list[Passage]:
+        """In reading order."""
+        ...
+
+    def search_dense(self, vector: Sequence[float], limit: int, collection: str = "", exact: bool = False) -> list[Hit]:
+        """Nearest first by cosine, which is the score.
+
+        Approximately where there is an index for that, by the effort of the generation, unless `exact`; passages that
+        the index does not hold yet are found too.
+        """
+        ...
+
+    @property
+    def efforts(self) -> Sequence[int]:
+        """What `Generation.effort` may be, from the least to the most; what it means is the engine's."""
+        ...
+
+    def coverage(self) -> tuple[int, int]:
+        """(passages in the table, those of them in the approximate index)."""
+        ...
+
+    def index_vectors(self) -> None:
+        """Make the approximate index anew from all passages. Outside the lock: reading and writing go on meanwhile."""
+        ...
+
+    def search_keyword(self, text: str, limit: int, collection: str = "") -> list[Hit]:
+        """Best first; `text` is words, never a query language."""
+        ...
+
+    def sample(self, limit: int, collection: str = "") -> list[Hit]:
+        """At most `limit`, evenly taken in the order of the table; score 0."""
+        ...
+
+    def find(self, ids: Sequence[str]) -> list[Hit]:
+        """In no order; score 0."""
+        ...
+
+    def tidy(self) -> None:
+        """Bring the indexes up to date, and give back what is not needed any more."""
+        ...
+
+    def drop(self) -> None:
+        """All of it; nothing happens where nothing was ever written."""
+        ...
+
+
+class Rows(Protocol[R]):
+    """A short list of dataclasses with a field `id`. `put` and `drop` are called inside the backend's lock."""
+
+    def is_there(self) -> bool:
+        """Whether `put` was ever called, be it without rows."""
+        ...
+
+    def rows(self) -> list[R]:
+        """All of them, in no order."""
+        ...
+
+    def put(self, rows: Sequence[R]) -> None:
+        """Add rows, or take the place of those of the same ids, all or none."""
+        ...
+
+    def drop(self, ids: Iterable[str]) -> None: ...
+
+    def tidy(self) -> None: ...
+
+
+class Originals(Protocol):
+    """The files that were indexed, byte for byte. `keep`, `drop` and `tidy` are called inside the backend's lock."""
+
+    def keep(self, document_id: str, content: bytes) -> None:
+        """Whole or not at all; one that is there and sound is left as it is."""
+        ...
+
+    def read(self, document_id: str) -> bytes:
+        """Raises `DocumentMissing` where it was never kept, or is not the file any more that was indexed."""
+        ...
+
+    def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
+        """Bytes of those that are here."""
+        ...
+
+    def drop(self, document_ids: Iterable[str]) -> None: ...
+
+    def tidy(self, known: Collection[str]) -> None:
+        """Remove what a killed process left: files half written, and those of documents that are not `known`."""
+        ...
+
+
+class Backend(Protocol):
+    @property
+    def place(self) -> str:
+        """For people, without secrets."""
+        ...
+
+    @property
+    def documents(self) -> Rows[Document]: ...
+
+    @property
+    def generations(self) -> Rows[Generation]: ...
+
+    @property
+    def originals(self) -> Originals: ...
+
+    def passages(self, generation: Generation) -> Passages: ...
+
+    def lock(self) -> AbstractContextManager[None]:
+        """One writer at a time, over threads, processes and machines; freed when its holder dies."""
+        ...

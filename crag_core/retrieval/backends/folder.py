@@ -1,0 +1,52 @@
+"""An index in a folder of this machine: LanceDB tables, and the files beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from crag_core.documents import Document, Generation
+from crag_core.errors import StoreUnavailable
+from crag_core.retrieval.backends.folder_originals import FolderOriginals
+from crag_core.retrieval.backends.lance_passages import LancePassages
+from crag_core.retrieval.backends.lance_rows import LanceRows
+from crag_core.retrieval.backends.lance_tables import LanceTables, explain_faults
+
+_LOCK_SECONDS = 120
+
+
+class FolderBackend:
+    """A `Backend`; making one touches no disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = str(folder)
+        self._folder = folder
+        self._tables = LanceTables(str(folder), self.place)
+        self.documents = LanceRows(self._tables, "documents", Document)
+        self.generations = LanceRows(self._tables, "generations", Generation)
+        self.originals = FolderOriginals(folder / "originals")
+
+    def passages(self, generation: Generation) -> LancePassages:
+        return LancePassages(self._tables, table_of(generation), generation)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The system frees it when its holder dies."""
+        from filelock import FileLock, Timeout
+
+        with explain_faults(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                with FileLock(self._folder / "write.lock", timeout=_LOCK_SECONDS):
+                    yield
+            except Timeout as error:
+                raise StoreUnavailable(
+                    f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
+                    hint="Wait for it to finish, or stop it, and try again.",
+                ) from error
+
+
+def table_of(generation: Generation) -> str:
+    """The first is named as before there were generations."""
+    return "passages" if generation.id == Generation().id else f"passages-{generation.id}"

@@ -1,0 +1,396 @@
+"""Drawing in processes of its own: the same pictures as in ours, and no page harms us or the next one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.errors import DocumentMissing, DocumentRefused, Stopped
+from crag_core.retrieval.drawing import Drawer
+from crag_core.retrieval.page_picture import Draw, PagePicture, page_picture
+from crag_core.retrieval.parse_wire import BadFrame, Drawing, Reply, check_reply
+from crag_core.retrieval.parsing import Parser
+from crag_core.retrieval.picture_wire import MOST_PNG, pack_picture, unpack_picture
+from crag_core.retrieval.places import Places
+from crag_core.retrieval.readers import MAX_BYTES, read_document
+from crag_core.retrieval.store import PassageStore
+from crag_core.split import split
+from tests.retrieval.conftest import REPOSITORY
+from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
+from tests.retrieval.processes import children, frame, is_alive, wait_until
+
+BAD = "tests.retrieval.bad_drawers"
+GOOD = print_pages(TEXT)
+WIDTH = 200
+Outcome = PagePicture | tuple[type, str, str]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux has this")
+
+
+@pytest.fixture(scope="module")
+def drawer() -> Iterator[Drawer]:
+    """Shared, since no page may make a difference to the next one."""
+    made = Drawer(readers=BAD, seconds=60, memory=400 * 2**20)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Drawer]:
+    """As the application has it."""
+    made = Drawer()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Drawer]:
+    made = Drawer(readers=BAD, seconds=3)
+    yield made
+    made.close()
+
+
+def spans_of(text: str) -> list[tuple[int, int, bool]]:
+    return [(start, end, at % 2 == 0) for at, (start, end) in enumerate(split(text))]
+
+
+def outcome_of(how: Draw, original: bytes, page: int = 1, text: str = TEXT, width: int = WIDTH) -> Outcome:
+    """The picture, or what the error says."""
+    try:
+        return how(original, page, text, spans_of(text), width)
+    except (DocumentRefused, DocumentMissing) as error:
+        return type(error), error.message, error.hint
+
+
+def refuse(drawer: Drawer, original: bytes) -> str:
+    with pytest.raises(DocumentRefused) as refusal:
+        drawer.draw(original, 7, TEXT, [], WIDTH)
+    assert refusal.value.message.startswith("Page 7 ") and refusal.value.hint
+    return refusal.value.message
+
+
+def draws_good(drawer: Drawer) -> bool:
+    return drawer.draw(GOOD, 1, TEXT, spans_of(TEXT), WIDTH).found_share == 1.0
+
+
+def number_of(drawer: Drawer) -> int:
+    """Of the process that draws now."""
+    with pytest.raises(DocumentRefused) as told:
+        drawer.draw(b"number ", 1, "", [], WIDTH)
+    return int(told.value.message)
+
+
+# --- the same as in our process -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("original", "page", "text"),
+    [
+        (GOOD, 1, TEXT),
+        (GOOD, 1, ""),
+        (GOOD, 1, "half \udc80 a letter, \u0000 and 𝐀 whole one"),
+        (print_pages("Something else.", TEXT), 2, TEXT),
+        (print_columns(TEXT * 5, TEXT[::-1] * 5), 1, TEXT * 5),
+        (draw(b"1 0.5 0 rg 0 0 612 792 re f"), 1, TEXT),
+        (draw(b"0 0 1 1 re f", 1, 14_400), 1, ""),
+        (draw(b"0 0 1 1 re f", 14_400, 14_400), 1, ""),
+    ],
+)
+def test_every_picture_is_the_same_to_the_byte(plain: Drawer, original: bytes, page: int, text: str) -> None:
+    for width in (1, WIDTH, 1400):
+        outcome = outcome_of(plain.draw, original, page, text, width)
+        assert isinstance(outcome, PagePicture)
+        assert outcome == outcome_of(page_picture, original, page, text, width)
+
+
+@pytest.mark.parametrize("page", [0, -1, 2, 10**9])
+def test_a_page_that_is_not_there_is_missing(plain: Drawer, page: int) -> None:
+    outcome = outcome_of(plain.draw, GOOD, page)
+    assert outcome == outcome_of(page_picture, GOOD, page)
+    assert isinstance(outcome, tuple) and outcome[0] is DocumentMissing
+
+
+@pytest.mark.parametrize("content", [b"", b"no PDF at all", b"%PDF-1.7 broken", b"\x89PNG", GOOD[:300]])
+def test_a_file_that_is_no_sound_pdf_is_refused_alike(plain: Drawer, content: bytes) -> None:
+    outcome = outcome_of(plain.draw, content)
+    assert outcome == outcome_of(page_picture, content)
+    assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
+
+
+def test_shared_documents_give_the_same(plain: Drawer, shared_documents: Path) -> None:
+    paths = [path for kind in ("ok", "hostile") for path in sorted((shared_documents / kind).glob("*.pdf"))]
+    assert len(paths) > 5
+    for path in paths:
+        content, text = path.read_bytes(), TEXT
+        if path.parent.name == "ok":
+            text = read_document(content, path.name)[0].text
+        assert outcome_of(plain.draw, content, 1, text) == outcome_of(page_picture, content, 1, text), path.name
+
+
+def test_a_text_as_long_as_a_book_passes(plain: Drawer) -> None:
+    text = TEXT + " Nobody has ever printed that sentence." * 60_000
+    outcome = outcome_of(plain.draw, GOOD, text=text)
+    assert isinstance(outcome, PagePicture) and {box.span for box in outcome.boxes} == {0, 1, 2}
+
+
+def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: Drawer) -> None:
+    scattered = " ".join(f"1 0 0 1 {at % 110 * 5.5} {at // 110 * 5.5 + 5} Tm (a) Tj" for at in range(14_000))
+    content = draw(f"BT /F1 1 Tf {scattered} ET".encode())
+    text = "".join(page.text for page in read_document(content, "a.pdf"))
+    outcome = outcome_of(plain.draw, content, text=text)
+    assert outcome == outcome_of(page_picture, content, text=text)
+    assert isinstance(outcome, tuple) and "at most 10,000 pieces" in outcome[1]
+
+
+def test_a_file_over_the_limit_is_not_sent(plain: Drawer) -> None:
+    with pytest.raises(DocumentRefused, match="over the limit"):
+        plain.draw(GOOD + b"\0" * MAX_BYTES, 1, "", [], WIDTH)
+
+
+# --- what files can do ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("original", "reason"),
+    [
+        (b"crash ", "SIGSEGV"),
+        (b"leave ", "exit status 0"),
+        (b"bug ", "exit status 1"),
+        (b"killed ", "memory of the machine is full"),
+        (b"large %d" % (MOST_PNG + 1), "made no sense (expected at most"),
+        pytest.param(b"eat ", "more than 400 MB of memory", marks=linux),
+        pytest.param(b"malloc ", "SIGABRT", marks=linux),
+    ],
+)
+def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
+    drawer: Drawer, original: bytes, reason: str
+) -> None:
+    assert reason in refuse(drawer, original)
+    assert draws_good(drawer)
+
+
+@pytest.mark.parametrize("original", [b"sleep ", b"hold "])
+def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: Drawer, original: bytes) -> None:
+    number = number_of(hasty)
+    started = time.monotonic()
+    assert "longer than 3 seconds" in refuse(hasty, original)
+    assert time.monotonic() - started < 15 and not is_alive(number)
+    assert draws_good(hasty)
+
+
+def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> None:
+    drawer = Drawer(readers=BAD)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(refuse, drawer, b"sleep ")
+        wait_until(lambda: any(process.files for process in drawer._pool._processes))
+        os.kill(drawer._pool._processes[0]._process.pid, signal.SIGKILL)
+        assert "killed, as happens" in running.result(20)
+    assert draws_good(drawer)
+    drawer.close()
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\xff" * 100,
+        frame(b"{"),
+        frame(b"{}"),
+        frame(b"[" * 100_000),
+        frame(b'{"id": 1}'),
+        frame(b'{"id": 1, "fault": "text"}'),
+        frame(b'{"id": 1, "numbers": [1], "lengths": [1]}'),
+        frame(b'{"id": 1, "drawn": null}'),
+        frame(b'{"id": 1, "drawn": {"width": 1}}'),
+        frame(b"\x80\x04cos\nsystem\n(S'true'\ntR."),
+        struct.pack(">II", 2, 2**31) + b"{}",
+    ],
+)
+def test_garbage_in_place_of_a_picture_is_refused(garbage: bytes) -> None:
+    drawer = Drawer(readers=BAD)
+    assert "made no sense" in refuse(drawer, b"garbage " + garbage.hex().encode())
+    assert draws_good(drawer)
+    drawer.close()
+
+
+def test_the_harm_that_a_page_did_is_not_laid_to_the_next(drawer: Drawer) -> None:
+    assert drawer.draw(b"later " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
+    assert drawer.draw(b"fine " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
+
+
+def test_only_the_log_hears_what_it_printed(drawer: Drawer, caplog: pytest.LogCaptureFixture) -> None:
+    assert drawer.draw(b"chatter " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
+    with caplog.at_level(logging.WARNING):
+        assert "of ours" not in refuse(drawer, b"bug ")
+    assert "ZeroDivisionError: of ours" in caplog.text and "page 7 of a PDF of 4 bytes" in caplog.text
+
+
+# --- what may come over the wire ------------------------------------------------------------------------------------
+
+ASKED = Drawing(3, "Here. There.", ((0, 5, True), (6, 12, False)), 20)
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 20, 30) + b"whatever a browser makes of it"
+BOX = {"left": 0, "top": 1.5, "right": 20, "bottom": 30, "kept": False, "span": 1}
+SOUND = {"width": 20, "height": 30, "page": 3, "pages": 3, "boxes": [BOX], "found_share": 0.5}
+
+
+def take(drawn: Any, body: bytes = PNG) -> PagePicture:
+    return unpack_picture(check_reply({"id": 7, "drawn": drawn}, 7), body, ASKED)
+
+
+def test_a_sound_picture_is_taken() -> None:
+    picture = take(SOUND)
+    assert (picture.png, picture.width, picture.height, picture.page, picture.pages) == (PNG, 20, 30, 3, 3)
+    assert [(box.right, box.kept, box.span) for box in picture.boxes] == [(20.0, False, 1)]
+    header, body = pack_picture(7, picture)
+    assert isinstance(header, Reply) and unpack_picture(header, body, ASKED) == picture
+
+
+@pytest.mark.parametrize(
+    ("wrong", "body"),
+    [
+        ({"width": 0}, PNG),
+        ({"width": -20}, PNG),
+        ({"width": 21}, PNG[:16] + struct.pack(">II", 21, 30)),
+        ({"width": "20"}, PNG),
+        ({"width": True}, PNG),
+        ({"height": 31}, PNG),
+        ({"height": 9_000}, PNG[:16] + struct.pack(">II", 20, 9_000)),
+        ({"height": 2**40}, PNG),
+        ({}, b""),
+        ({}, PNG[:20]),
+        ({}, b"<svg onload=alert(1)>"),
+        ({}, b"\x80\x04" + PNG),
+        ({}, PNG[:16] + struct.pack(">II", 60_000, 60_000)),
+        ({"page": 2}, PNG),
+        ({"pages": 2}, PNG),
+        ({"pages": None}, PNG),
+        ({"pages": 2**40}, PNG),
+        ({"found_share": 1.01}, PNG),
+        ({"found_share": -0.1}, PNG),
+        ({"found_share": float("nan")}, PNG),
+        ({"more": 1}, PNG),
+        ({"boxes": [{**BOX, "right": 20.01}]}, PNG),
+        ({"boxes": [{**BOX, "left": -0.01}]}, PNG),
+        ({"boxes": [{**BOX, "left": 20}]}, PNG),
+        ({"boxes": [{**BOX, "top": float("nan")}]}, PNG),
+        ({"boxes": [{**BOX, "bottom": 1e309}]}, PNG),
+        ({"boxes": [{**BOX, "span": 2}]}, PNG),
+        ({"boxes": [{**BOX, "span": -1}]}, PNG),
+        ({"boxes": [{**BOX, "kept": True}]}, PNG),
+        ({"boxes": [{**BOX, "kept": None}]}, PNG),
+        ({"boxes": [{**BOX, "span": None}]}, PNG),
+        ({"boxes": [{**BOX, "told": "<b>"}]}, PNG),
+        ({"boxes": [BOX, 7]}, PNG),
+        ({"boxes": None}, PNG),
+    ],
+)
+def test_only_what_could_have_been_drawn_is_taken(wrong: dict[str, Any], body: bytes) -> None:
+    with pytest.raises(BadFrame):
+        take({**SOUND, **wrong}, body)
+
+
+def test_a_reader_that_says_a_page_is_missing_only_refuses_its_file() -> None:
+    parser = Parser(readers=BAD)
+    garbage = frame(b'{"id": 1, "message": "a.garbage: so it says", "is_missing": true}')
+    with pytest.raises(DocumentRefused, match="so it says"):
+        parser.read(garbage.hex().encode(), "a.garbage")
+    parser.close()
+
+
+# --- beside others --------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_drawn_while_all_readers_are_busy(plain: Drawer) -> None:
+    parser = Parser(readers=BAD)
+    with ThreadPoolExecutor(3) as pool:
+        reading = [pool.submit(parser.read, b"any", "a.sleep") for _ in range(3)]
+        wait_until(lambda: len([one for one in parser._pool._processes if one.files]) == 2)
+        assert draws_good(plain)
+        assert not any(one.done() for one in reading)
+        parser.close()
+        assert all(isinstance(one.exception(20), Stopped) for one in reading)
+
+
+def test_a_page_that_hangs_leaves_a_process_to_others() -> None:
+    drawer, before = Drawer(readers=BAD), set(children())
+    with ThreadPoolExecutor(5) as pool:
+        hanging = pool.submit(drawer.draw, b"sleep ", 1, "", [], WIDTH)
+        wait_until(lambda: any(process.files for process in drawer._pool._processes))
+        assert all(pool.map(draws_good, [drawer] * 8))
+        assert len(set(children()) - before) == 2 and not hanging.done()
+        drawer.close()
+        assert isinstance(hanging.exception(20), Stopped)
+    with pytest.raises(Stopped):
+        drawer.draw(GOOD, 1, TEXT, [], WIDTH)
+    assert set(children()) <= before, "not even a zombie is left"
+
+
+def test_one_is_used_again_until_it_has_drawn_its_share() -> None:
+    drawer = Drawer(readers=BAD, files_each=3)
+    numbers = [number_of(drawer) for _ in range(7)]
+    assert [numbers.count(number) for number in dict.fromkeys(numbers)] == [3, 3, 1]
+    assert not is_alive(numbers[0])
+    drawer.close()
+
+
+def test_an_idle_one_ends_and_the_next_page_gets_another() -> None:
+    drawer = Drawer(readers=BAD, idle=0.2)
+    number = number_of(drawer)
+    wait_until(lambda: number not in children())
+    assert draws_good(drawer)
+    drawer.close()
+
+
+def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "exit status 1) before it saw the file" in refuse(Drawer(readers="no_such_module"), GOOD)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert "could not be started (No such file" in refuse(Drawer(), GOOD)
+
+
+# --- as the application has it --------------------------------------------------------------------------------------
+
+
+def test_a_passage_is_shown_again_after_its_page_broke_a_process(store: PassageStore, drawer: Drawer) -> None:
+    (done,) = store.ingest([("one.pdf", GOOD)])
+    (passage,) = store.passages_of(done.document_id)
+    broken: list[bytes] = [b"crash ", b"leave "]
+
+    def draw_or_break(original: bytes, *arguments: Any) -> PagePicture:
+        return drawer.draw(broken.pop() if broken else original, *arguments)
+
+    places = Places(store, draw_or_break)
+    for _ in range(2):
+        with pytest.raises(DocumentRefused, match="the process that drew it"):
+            places.picture(passage, spans_of(passage.text))
+    shown = places.picture(passage, spans_of(passage.text))
+    assert shown.found_share == 1.0 and places.picture(passage, spans_of(passage.text)) is shown
+
+
+WORKBENCH = f"""
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from crag_core.build import Workbench
+from crag_core.config import Config
+from crag_core.types import Passage
+places, content = Workbench(Config(home=Path(sys.argv[1]))).places, sys.stdin.buffer.read()
+places._store = SimpleNamespace(read_original=lambda document_id: content)
+picture = places.picture(Passage("0-0", {TEXT!r}, "a.pdf", document_id="0" * 32), [])
+print(picture.found_share, [name for name in ("pypdfium2", "PIL") if name in sys.modules])
+"""
+
+
+def test_the_workbench_draws_no_page_in_its_own_process(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WORKBENCH, str(tmp_path)], cwd=REPOSITORY, input=GOOD, capture_output=True, timeout=120
+    )
+    assert (done.stdout, done.returncode) == (b"1.0 []\n", 0), done.stderr

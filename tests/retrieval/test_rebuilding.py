@@ -1,0 +1,268 @@
+"""All passages made anew by another recipe: the old ones are searched until the new ones are whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from crag_core.documents import Progress, Recipe, Stage
+from crag_core.errors import EmbeddingUnavailable, Stopped, StoreUnavailable
+from crag_core.retrieval import generations
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.store import PassageStore
+from tests.retrieval.dying import Killed, dying_at
+from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+
+FILES = [(f"{topic}.txt", write_prose(topic)) for topic in ("seals", "gulls", "buoys")]
+SHORT = Recipe("words-64", 60, 10)
+OTHER = Recipe("words-32")
+
+
+class Halves(WordEmbedder):
+    """Another model, with vectors of another length."""
+
+    def __init__(self) -> None:
+        super().__init__("words-32")
+
+    def embed_question(self, text: str) -> list[float]:
+        return super().embed_question(text)[:32]
+
+    def embed_texts(self, texts: Sequence[str]) -> list[list[float]]:
+        return [vector[:32] for vector in super().embed_texts(texts)]
+
+
+def open_store(folder: Path, usual: WordEmbedder | None = None) -> PassageStore:
+    there = {one.name: one for one in (WordEmbedder(), Halves())}
+    return PassageStore(folder, usual or there["words-64"], find_embedder=there.__getitem__)
+
+
+def names(store: PassageStore) -> list[str]:
+    return [document.name for document in store.documents()]
+
+
+def check_whole(store: PassageStore, files: Sequence[tuple[str, bytes]] = FILES) -> None:
+    """Every document is there with all its passages, found by words and by meaning, and its text is complete."""
+    assert names(store) == sorted(name for name, _ in files)
+    for document in store.documents():
+        passages = store.passages_of(document.id)
+        assert [one.ordinal for one in passages] == list(range(document.passages)) and passages
+        text = store.read_document(document.id) or ""
+        assert text.split() == dict(files)[document.name].decode().split()
+        topic = document.name.removesuffix(".txt")
+        assert store.search_keyword(topic, 1)[0].passage.document_id == document.id
+        nearest = store.search_dense(store.embedder.embed_question(passages[0].text), 1)[0]
+        assert nearest.score > 0.999 and len(nearest.vector) == len(store.embedder.embed_question(topic))
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> PassageStore:
+    store = open_store(tmp_path)
+    store.ingest(FILES)
+    return store
+
+
+@pytest.mark.parametrize("recipe", [SHORT, OTHER], ids=["shorter", "another model"])
+def test_all_passages_are_made_anew(filled: PassageStore, tmp_path: Path, recipe: Recipe) -> None:
+    before, count = filled.fingerprint(), filled.count()
+    told: list[Progress] = []
+    done = filled.rebuild(recipe, told.append)
+    assert (done.documents, done.passages, done.kept_text) == (3, filled.count(), 0)
+    assert filled.generation.recipe == recipe == open_store(tmp_path).generation.recipe
+    assert (filled.count() > 2 * count) == (recipe == SHORT) and filled.fingerprint() != before
+    assert told[-1].position == told[-1].total == 3
+    for store in (filled, open_store(tmp_path), open_store(tmp_path, Halves())):
+        check_whole(store)
+    versions = {document.version for document in filled.documents()}
+    assert versions == {1}, "it is the same content"
+
+
+def test_files_that_come_later_are_made_by_the_new_recipe(filled: PassageStore) -> None:
+    filled.rebuild(OTHER)
+    more = [*FILES, ("ropes.txt", write_prose("ropes"))]
+    filled.ingest(more)
+    check_whole(filled, more)
+
+
+def test_a_recipe_that_was_left_can_be_come_back_to(filled: PassageStore) -> None:
+    first = filled.generation.recipe
+    for recipe in (SHORT, OTHER, first):
+        filled.rebuild(recipe)
+        assert filled.generation.recipe == recipe
+        check_whole(filled)
+
+
+def test_until_they_are_whole_the_old_ones_are_searched(filled: PassageStore, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def look(progress: Progress) -> None:
+        other = open_store(tmp_path)
+        check_whole(other)
+        seen.append(other.generation.embedding)
+
+    filled.rebuild(OTHER, look)
+    assert len(seen) >= 3 and set(seen) == {"words-64"} and filled.generation.embedding == "words-32"
+
+
+@pytest.mark.parametrize("fault", [Stopped("Stopped by you."), EmbeddingUnavailable("no model"), RuntimeError("a bug")])
+def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, fault: Exception) -> None:
+    def fail(progress: Progress) -> None:
+        if progress.position == 2:
+            raise fault
+
+    before = filled.generation
+    with pytest.raises(type(fault)):
+        filled.rebuild(OTHER, fail)
+    assert filled.generation == before and filled._shelf.generations.building() is None
+    check_whole(filled)
+    assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
+
+
+def test_it_stops_when_it_is_told_to(filled: PassageStore) -> None:
+    cancel = threading.Event()
+    with pytest.raises(Stopped):
+        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
+    assert filled.generation.embedding == "words-64"
+
+
+def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path: Path) -> None:
+    other = open_store(tmp_path)
+    more = [("ropes.txt", write_prose("ropes")), ("gulls.txt", write_prose("gulls of another kind")), FILES[2]]
+    by_name = {document.name: document.id for document in other.documents()}
+
+    def change(progress: Progress) -> None:
+        if progress.name == "seals.txt" and progress.passages and "ropes.txt" not in names(other):
+            other.ingest(more[:2])
+            other.delete(by_name["seals.txt"])
+            other.move([by_name["buoys.txt"]], "floating")
+
+    filled.rebuild(SHORT, change)
+    check_whole(filled, more)
+    assert filled.count("floating") > 0 and len(filled.search_keyword("buoys", 50, "floating")) == filled.count(
+        "floating"
+    )
+    assert not filled.search_keyword("seals", 5)
+    held = filled._shelf.passages().documents()
+    assert {row.id: row.passages for row in held} == {row.id: row.passages for row in filled.documents()}
+
+
+def test_files_that_are_on_their_way_when_it_ends_are_made_once_more(filled: PassageStore, tmp_path: Path) -> None:
+    other = open_store(tmp_path)
+    rebuilt: list[str] = []
+
+    def rebuild(progress: Progress) -> None:
+        if progress.passages and progress.embedded == progress.passages and not rebuilt:
+            rebuilt.append(progress.name)
+            other.rebuild(OTHER)
+
+    more = [*FILES, ("ropes.txt", write_prose("ropes"))]
+    (done,) = filled.ingest(more[3:], rebuild)
+    assert rebuilt and done.outcome == "indexed"
+    check_whole(filled, more)
+
+
+def test_a_search_under_way_ends_in_the_passages_that_it_began_with(filled: PassageStore, tmp_path: Path) -> None:
+    pinned = filled.pinned()
+    open_store(tmp_path).rebuild(OTHER)
+    assert pinned.search_dense(embed_words("gulls"), 3) and pinned.embedder.name == "words-64"
+    assert HybridRetriever(filled).retrieve("gulls", 3).passages[0].source == "gulls.txt"
+
+
+def test_what_was_replaced_goes_after_a_while(
+    filled: PassageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.rebuild(OTHER)
+    assert (tmp_path / "passages.lance").exists()
+    monkeypatch.setattr(generations, "LEFT_FOR", timedelta(0))
+    filled.ingest([("ropes.txt", write_prose("ropes"))])
+    assert not (tmp_path / "passages.lance").exists()
+    assert [row.stage for row in filled._shelf.backend.generations.rows()] == [Stage.CURRENT]
+
+
+def test_of_a_document_without_its_file_the_text_is_taken_from_the_old_passages(
+    filled: PassageStore, tmp_path: Path
+) -> None:
+    gulls = filled.documents()[1]
+    (tmp_path / "originals" / gulls.id).unlink()
+    assert filled.rebuild(SHORT).kept_text == 1
+    check_whole(filled)
+
+
+def test_two_are_never_built_at_once(filled: PassageStore, tmp_path: Path) -> None:
+    def start_another(progress: Progress) -> None:
+        with pytest.raises(StoreUnavailable, match="Another process"):
+            open_store(tmp_path).rebuild(SHORT)
+
+    assert filled.rebuild(OTHER, start_another).documents == 3
+
+
+def test_an_empty_index_is_made_as_the_settings_say(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    assert store.rebuild(SHORT).documents == 0 and store.generation.recipe == SHORT
+    again = open_store(tmp_path, Halves())
+    again.ingest(FILES)
+    assert again.generation.recipe == OTHER, "there was nothing that another recipe had made"
+    check_whole(again)
+    assert open_store(tmp_path).generation.recipe == OTHER
+    open_store(tmp_path).ingest([("ropes.txt", write_prose("ropes"))])
+    check_whole(again, [*FILES, ("ropes.txt", write_prose("ropes"))])
+
+
+# --- kills ------------------------------------------------------------------------------------------------------------
+
+
+def forget_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process that began were gone."""
+    for module in ("generations", "rebuilding"):
+        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+
+
+def die_at_every_step(folder: Callable[[int], Path], most: int) -> int:
+    """Dies before each step of a rebuild; the steps that there are."""
+    for step in range(most):
+        store = open_store(folder(step))
+        store.ingest(FILES)
+        try:
+            with dying_at(step):
+                store.rebuild(SHORT)
+        except Killed:
+            check_whole(open_store(folder(step)))
+        else:
+            return step
+    raise AssertionError(f"more than {most} steps")
+
+
+def test_dying_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = die_at_every_step(lambda step: tmp_path / str(step), 60)
+    assert steps > 8
+    forget_owners(monkeypatch)
+    finished = 0
+    for step in range(steps):
+        store = open_store(tmp_path / str(step))
+        before = store.generation.recipe
+        done = store.finish_rebuild()
+        finished += done is not None
+        assert (done is None or done.recipe == SHORT) and store.finish_rebuild() is None
+        assert store.generation.recipe == (SHORT if done else before)
+        check_whole(store)
+        store.delete(store.documents()[0].id)
+        check_whole(store, sorted(FILES)[1:])
+    assert finished > 5
+
+
+def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(progress: Progress) -> None:
+        if progress.position == 3:
+            raise Killed
+
+    monkeypatch.setattr("crag_core.retrieval.rebuilding.WRITTEN_AT_ONCE", 1)
+    with pytest.raises(Killed):
+        filled.rebuild(SHORT, die)
+    forget_owners(monkeypatch)
+    told: list[Progress] = []
+    assert filled.finish_rebuild(told.append) is not None
+    assert {one.total for one in told} == {1}, "two of three were there"
+    check_whole(filled)
