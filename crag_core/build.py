@@ -34,6 +34,7 @@ from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
 from crag_core.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.drawing import Drawer
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
@@ -98,7 +99,7 @@ class Workbench:
         self.config = settings or config.load()
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         self.store = PassageStore(
-            self.config.home / "index",
+            open_backend(self.config.store, self.config.home / "index"),
             self.find_embedder(self.config.embedding),
             parser().read,
             recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
@@ -121,7 +122,8 @@ class Workbench:
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
-        if (settings.home, settings.embedding) != (self.config.home, self.config.embedding):
+        now = self.config
+        if (settings.home, settings.store, settings.embedding) != (now.home, now.store, now.embedding):
             return Workbench(settings)
         other = copy(self)
         other.config = settings

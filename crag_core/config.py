@@ -20,13 +20,18 @@ _PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
     # A URL may hold a password.
-    is_secret = variable.endswith(("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL"))
+    is_secret = variable.endswith(("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL"))
     return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 
 @dataclass(frozen=True)
 class Config:
     home: Path = _setting("CRAG_HOME", Path(".crag"), "folder of the index; created when missing")
+    store: str = _setting(
+        "CRAG_STORE",
+        "disk",
+        "where documents are kept: disk, or a place that several machines share, by URL (s3://…, postgresql://…)",
+    )
     embedding: str = _setting(
         "CRAG_EMBEDDING",
         "all-MiniLM-L6-v2",

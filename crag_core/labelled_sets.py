@@ -68,7 +68,7 @@ def _open_folder(folder: Path, workbench: Workbench) -> Opened:
     own = workbench
     if found.documents:
         home = workbench.config.home / "laboratory" / CORPORA / folder.name
-        own = Workbench(replace(workbench.config, home=home))
+        own = Workbench(replace(workbench.config, home=home, store="disk"))
         own.laboratory = workbench.laboratory
         _index(own, found.documents)
     return Opened(LabelledSet(folder.name, found.questions), own, found.graded)

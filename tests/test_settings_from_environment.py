@@ -15,6 +15,7 @@ from crag_core.errors import BadRecord, UnknownName
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),
+    "store": ("CRAG_STORE", "disk"),
     "embedding": ("CRAG_EMBEDDING", "all-MiniLM-L6-v2"),
     "chunk_tokens": ("CRAG_CHUNK_TOKENS", 220),
     "chunk_overlap": ("CRAG_CHUNK_OVERLAP", 30),
@@ -44,6 +45,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
 }
 GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_HOME": ("/srv/crag", Path("/srv/crag")),
+    "CRAG_STORE": ("postgresql://box/crag", "postgresql://box/crag"),
     "CRAG_EMBEDDING": ("other/model", "other/model"),
     "CRAG_CHUNK_TOKENS": ("120", 120),
     "CRAG_CHUNK_OVERLAP": ("60", 60),
@@ -392,7 +394,8 @@ def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
-    urls = {"CRAG_CACHE": "redis://:s3cret@box", "CRAG_SEARXNG_URL": "http://me:s3cret@box"}
+    urls = {"CRAG_STORE": "postgresql://me:s3cret@box/crag", "CRAG_HISTORY": "postgresql://me:s3cret@box/crag"}
+    urls |= {"CRAG_CACHE": "redis://:s3cret@box", "CRAG_SEARXNG_URL": "http://me:s3cret@box"}
     urls |= {"OLLAMA_HOST": "http://me:s3cret@box", "OPENAI_BASE_URL": "http://a/v1,http://me:s3cret@box/v1"}
     given = urls | {"OPENAI_API_KEY": "s3cret", "TAVILY_API_KEY": "s3cret"}
     assert "s3cret" not in repr(load(given))

@@ -114,7 +114,7 @@ class Indexer:
             self._write_if_due()
         self._write()
         if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
-            self._tidy()
+            self._shelf.try_tidy()
             Approximation(self._shelf).try_refresh()
 
     def _prepare(self, position: int, given: Document) -> None:
@@ -157,7 +157,7 @@ class Indexer:
             self._write()
             self._writes += 1
             if not self._writes % _TIDIED_AFTER:
-                self._tidy()
+                self._shelf.try_tidy()
 
     def _write(self) -> None:
         while ready := self._ready:
@@ -202,13 +202,6 @@ class Indexer:
 
     def _refuse(self, position: int, name: str, refusal: DocumentRefused) -> None:
         self._outcomes[position] = Ingested(name, IngestOutcome.REFUSED, message=refusal.message, hint=refusal.hint)
-
-    def _tidy(self) -> None:
-        # The documents are in already: an untidy index finds them too, only more slowly.
-        try:
-            self._shelf.tidy()
-        except StoreUnavailable as fault:
-            _log.warning("the index could not be tidied: %s", fault)
 
 
 def _outcome(name: str, written: Written) -> Ingested:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from crag_core.documents import Document, Generation, Recipe, State
+from crag_core.errors import StoreUnavailable
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.generations import Generations
 from crag_core.retrieval.hits import now
@@ -16,6 +18,8 @@ from crag_core.retrieval.owners import is_alive
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
+
+_log = logging.getLogger(__name__)
 
 
 class GenerationChanged(Exception):
@@ -48,6 +52,10 @@ class Shelf:
     def passages(self, generation: Generation | None = None) -> Passages:
         """Of the current generation, or of another."""
         return self.backend.passages(generation or self.generations.current())
+
+    def is_untouched(self) -> bool:
+        """Whether nobody ever wrote to it."""
+        return not self._catalogue.is_there() and self.passages().built_with() is None
 
     def rows(self) -> list[Document]:
         """Of all documents."""
@@ -194,7 +202,14 @@ class Shelf:
         with self._writing():
             self.generations.abandon(building)
 
-    def tidy(self) -> None:
+    def try_tidy(self) -> None:
+        """Bring the indexes up to date; what is not tidy is found too, only more slowly."""
+        try:
+            self._tidy()
+        except StoreUnavailable as fault:
+            _log.warning("the index could not be tidied: %s", fault)
+
+    def _tidy(self) -> None:
         with self.backend.lock():
             self.passages().tidy()
             self._catalogue.tidy()

@@ -122,6 +122,10 @@ class PassageStore:
         """Go on with what a process that was killed had begun to make anew; None: there is nothing of that kind."""
         return self._rebuilder(on_progress, cancel).go_on()
 
+    def is_untouched(self) -> bool:
+        """Whether nothing was ever put in, not even something that was removed since."""
+        return self._shelf.is_untouched()
+
     def documents(self) -> tuple[Document, ...]:
         """The indexed ones, by name."""
         return tuple(document for document in self.listing() if document.is_whole)
@@ -140,7 +144,7 @@ class PassageStore:
         if not {row.id for row in self._shelf.rows()} & {*ids}:
             return set()
         gone = self._shelf.remove(ids)
-        self._shelf.tidy()
+        self._shelf.try_tidy()
         return gone
 
     def move(self, document_ids: Iterable[str], collection: str) -> None:

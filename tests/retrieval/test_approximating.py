@@ -9,7 +9,7 @@ import pytest
 from crag_core.documents import Recipe
 from crag_core.errors import StoreUnavailable
 from crag_core.retrieval import approximating
-from crag_core.retrieval.approximating import measure_recall
+from crag_core.retrieval.approximating import measure_recalls
 from crag_core.retrieval.backends.lance_passages import LancePassages
 from crag_core.retrieval.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
@@ -26,19 +26,19 @@ def warranted(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.parametrize(
-    ("found", "exact", "share"),
+    ("found", "exact", "shares"),
     [
-        ([["a", "b"]], [["a", "b"]], 1.0),
-        ([["b", "x"], ["c", "d"]], [["a", "b"], ["c", "d"]], 0.75),
-        ([["x"]], [["a", "b"]], 0.0),
-        ([[]], [[]], 1.0),
-        ([], [], 1.0),
+        ([["b", "a"]], [["a", "b"]], [1.0]),
+        ([["b", "x"], ["c", "d"]], [["a", "b"], ["c", "d"]], [0.5, 1.0]),
+        ([["x"]], [["a", "b"]], [0.0]),
+        ([[]], [[]], [1.0]),
+        ([], [], []),
     ],
 )
 def test_recall_is_the_share_of_the_nearest_that_was_found(
-    found: list[list[str]], exact: list[list[str]], share: float
+    found: list[list[str]], exact: list[list[str]], shares: list[float]
 ) -> None:
-    assert measure_recall(found, exact) == share
+    assert measure_recalls(found, exact) == shares
 
 
 def test_a_small_index_is_searched_exactly(tmp_path: Path) -> None:

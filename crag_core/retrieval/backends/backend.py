@@ -60,6 +60,10 @@ class Passages(Protocol):
         """(passages in the table, those of them in the approximate index)."""
         ...
 
+    def is_worn(self) -> bool:
+        """Whether the approximate index should be made anew, however little the passages have changed."""
+        ...
+
     def index_vectors(self) -> None:
         """Make the approximate index anew from all passages. Outside the lock: reading and writing go on meanwhile."""
         ...

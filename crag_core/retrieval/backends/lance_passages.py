@@ -32,7 +32,9 @@ _PASSAGE = {
     "section": "section",
 }
 _HIT = {**_PASSAGE, "vector": "vector"}
-_REFINED = 4
+_VECTOR_INDEX = "vector_idx"  # as LanceDB names it
+_MOST_PARTS = 8
+_REFINED = 2
 """So many times as many candidates as are asked for are compared by their whole vectors."""
 _DOCUMENT = {
     "id": "doc_id",
@@ -47,7 +49,7 @@ _DOCUMENT = {
 class LancePassages:
     """`Passages` in the table `name`; the effort is the number of partitions that are looked into."""
 
-    efforts = (8, 16, 32, 64, 128, 256)
+    efforts = (10, 20, 40, 80, 160, 320)
 
     def __init__(self, tables: LanceTables, name: str, generation: Generation) -> None:
         self._tables = tables
@@ -114,7 +116,9 @@ class LancePassages:
             query = query.distance_type("cosine")
             if exact or not self._effort:
                 return query.bypass_vector_index()
-            return query.nprobes(self._effort).refine_factor(_REFINED)
+            query = query.minimum_nprobes(self._effort).refine_factor(_REFINED)
+            # In a collection, go on until enough is found: it may lie in few partitions, or in none of those.
+            return query.maximum_nprobes(0 if collection else self._effort)
 
         asked = {"query": list(vector), "vector_column_name": "vector"}
         rows = self._search("_distance", limit, collection, asked, prepare)
@@ -136,13 +140,13 @@ class LancePassages:
             if table is None:
                 return []
             offsets = np.arange(table.count_rows())
-            if collection and "collection" in table.schema.names:
+            if collection and not self._missing(table):
                 names = table.search().select(["collection"]).to_arrow()["collection"]
                 offsets = offsets[np.asarray(names) == collection]
             elif collection not in ("", MAIN):
                 return []
             chosen = offsets[np.unique(np.linspace(0, len(offsets) - 1, min(limit, len(offsets))).astype(int))]
-            rows = table.take_offsets(chosen.tolist()).select(_known(_HIT, table)).to_arrow().to_pylist()
+            rows = table.take_offsets(chosen.tolist()).select(self._known(_HIT, table)).to_arrow().to_pylist()
             return [_to_hit(row, 0.0) for row in rows]
 
     def find(self, ids: Sequence[str]) -> list[Hit]:
@@ -151,7 +155,7 @@ class LancePassages:
             if table is None or not ids:
                 return []
             listed = f"id IN ({', '.join(map(quote, ids))})"
-            found = table.search().select(_known(_HIT, table)).where(listed).limit(len(ids)).to_arrow().to_pylist()
+            found = table.search().select(self._known(_HIT, table)).where(listed).limit(len(ids)).to_arrow().to_pylist()
             return [_to_hit(row, 0.0) for row in found]
 
     def coverage(self) -> tuple[int, int]:
@@ -159,15 +163,31 @@ class LancePassages:
             table = self._open()
             if table is None:
                 return 0, 0
-            names = [index.name for index in table.list_indices() if index.columns == ["vector"]]
-            stats = table.index_stats(names[0]) if names else None
+            stats = table.index_stats(_VECTOR_INDEX)
             return table.count_rows(), stats.num_indexed_rows if stats else 0
 
-    def index_vectors(self) -> None:
+    def is_worn(self) -> bool:
+        """Each tidying adds a part to the approximate index, and each part is searched."""
         with self._tables.explain():
             table = self._open()
-            if table is not None:
-                table.create_index("vector", config=_vector_index(table.count_rows()), replace=True)
+            stats = table.index_stats(_VECTOR_INDEX) if table is not None else None
+            return stats is not None and (stats.num_indices or 0) > _MOST_PARTS
+
+    def index_vectors(self) -> None:
+        """And of the columns that are searched by value, where a filter would have to look at every row."""
+        from lancedb.index import Bitmap, BTree, IvfRq
+
+        with self._tables.explain():
+            table = self._open()
+            if table is None:
+                return
+            # Four bits with refinement lose nothing that probing does not; more samples win little, and take minutes
+            # at a million passages once some were deleted.
+            table.create_index("vector", config=IvfRq(distance_type="cosine", num_bits=4, sample_rate=32), replace=True)
+            there = {column for index in table.list_indices() for column in index.columns}
+            for column, config in (("collection", Bitmap()), ("doc_id", BTree()), ("id", BTree())):
+                if column not in there:
+                    table.create_index(column, config=config)
 
     def tidy(self) -> None:
         with self._tables.explain():
@@ -194,11 +214,11 @@ class LancePassages:
             if table is None:
                 return []
             query = prepare(table.search(**asked))
-            if collection and "collection" in table.schema.names:
+            if collection and not self._missing(table):
                 query = query.where(f"collection = {quote(collection)}", prefilter=True)
             elif collection not in ("", MAIN):
                 return []
-            columns = _known({**_HIT, score: score}, table)
+            columns = self._known({**_HIT, score: score}, table)
             rows: list[dict[str, Any]] = query.select(columns).limit(limit).to_arrow().to_pylist()
             return rows
 
@@ -208,21 +228,28 @@ class LancePassages:
             table = self._open()
             if table is None:
                 return None
-            query = table.search().select(_known(columns, table))
+            query = table.search().select(self._known(columns, table))
             if document_ids:
                 query = query.where(_pick_documents(document_ids))
             return query.to_arrow()
 
     def _add_columns(self, table: LanceTable) -> None:
-        missing = {name: before for name, before in _ADDED.items() if name not in table.schema.names}
-        if missing:
-            table.add_columns(missing)
+        if missing := self._missing(table):
+            table.add_columns({name: _ADDED[name] for name in missing})
 
+    def _missing(self, table: LanceTable) -> set[str]:
+        """The columns that an index of earlier days lacks."""
+        if self._name in self._tables.up_to_date:
+            return set()
+        missing = _ADDED.keys() - {*table.schema.names}
+        if not missing:
+            self._tables.up_to_date.add(self._name)
+        return missing
 
-def _known(columns: Mapping[str, str], table: LanceTable) -> dict[str, Any]:
-    """`columns` without those that an index of earlier days lacks."""
-    there = table.schema.names
-    return {name: column for name, column in columns.items() if column not in _ADDED or column in there}
+    def _known(self, columns: Mapping[str, str], table: LanceTable) -> dict[str, Any]:
+        """`columns` without those that are missing."""
+        missing = self._missing(table)
+        return {name: column for name, column in columns.items() if column not in missing}
 
 
 def _pick_documents(ids: Iterable[str]) -> str:
@@ -293,12 +320,6 @@ def _schema(dimension: int, embedding: str) -> Any:
         ],
         metadata={_EMBEDDING: embedding.encode()},
     )
-
-
-def _vector_index(rows: int) -> Any:
-    from lancedb.index import IvfRq
-
-    return IvfRq(distance_type="cosine", num_partitions=max(1, round(rows**0.5)))
 
 
 def _keyword_index() -> Any:

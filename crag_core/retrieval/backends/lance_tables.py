@@ -27,6 +27,8 @@ class LanceTables:
         self._options = dict(options or {})
         self._connection: Any = None
         self._opened: dict[str, LanceTable] = {}
+        self.up_to_date: set[str] = set()
+        """Tables with all columns of today: asking one for its columns costs a request in an object store."""
 
     def open(self, name: str) -> LanceTable | None:
         """The table at its newest version; None where it was never made."""
@@ -44,9 +46,10 @@ class LanceTables:
         return table
 
     def drop(self, name: str) -> None:
-        self._opened.pop(name, None)
         if self._exists(name):
             self._connect().drop_table(name)
+        self._opened.pop(name, None)
+        self.up_to_date.discard(name)
 
     def tidy(self, name: str) -> None:
         """Bring the indexes of a table up to date and merge its small files."""

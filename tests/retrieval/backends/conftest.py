@@ -7,11 +7,20 @@ import pytest
 
 from crag_core.retrieval.backends.backend import Backend
 from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.retrieval.backends.objects import ObjectBackend
+from crag_core.retrieval.backends.postgres import PostgresBackend
+from tests.stand_ins.s3_server import S3Server
 
 Open = Callable[[], Backend]
 """Another view of the same place, as another process has it."""
 
-ENGINES = ("folder",)
+ENGINES = ("folder", "objects", "postgres")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    with S3Server() as server:
+        yield server
 
 
 @pytest.fixture(params=ENGINES)
@@ -19,6 +28,16 @@ def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
     """An empty place of each engine, real every time."""
     if request.param == "folder":
         yield lambda: FolderBackend(tmp_path / "index")
+    if request.param == "objects":
+        server: S3Server = request.getfixturevalue("s3")
+        monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        place = f"{server.make_bucket()}/index"
+        yield lambda: ObjectBackend(place)
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+        yield lambda: PostgresBackend(url)
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ ODD = 'it\'s "50 %" \\ über; DROP TABLE -- 東京'
 
 def nodes_of(text: str, name: str = "a.txt", page: int | None = None) -> list[TextNode]:
     nodes = split_pages(
-        [Page(text, page)], Source(name_content(text.encode("utf-8", "replace")), name, page or 0, len(text), "2026-01-02")
+        [Page(text, page)],
+        Source(name_content(text.encode("utf-8", "replace")), name, page or 0, len(text), "2026-01-02"),
     )
     for node in nodes:
         node.embedding = embed_words(node.text)
@@ -203,7 +204,8 @@ def test_generations_lie_beside_each_other(backend: Backend) -> None:
 
 def test_an_approximate_index_finds_nearly_all_and_what_came_after_it(backend: Backend) -> None:
     rng = np.random.default_rng(3)
-    vectors = rng.normal(size=(700, DIMENSION)).astype(np.float32)
+    middles = rng.normal(size=(35, DIMENSION))
+    vectors = (middles[rng.integers(35, size=700)] + 0.5 * rng.normal(size=(700, DIMENSION))).astype(np.float32)
     nodes = [node for number in range(700) for node in nodes_of(f"Passage number {number}.")]
     for node, vector in zip(nodes, vectors, strict=True):
         node.embedding = (vector / np.linalg.norm(vector)).tolist()

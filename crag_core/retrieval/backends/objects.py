@@ -1,0 +1,139 @@
+"""An index in an object store, shared by the processes of many machines: LanceDB tables, and files beside them.
+
+Where it answers and with which keys is told by the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_REGION; AWS_ENDPOINT_URL for one that is not Amazon's), which LanceDB and obstore both read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from crag_core.documents import Document, Generation
+from crag_core.errors import BadRecord, StoreUnavailable
+from crag_core.retrieval.backends.folder import table_of
+from crag_core.retrieval.backends.lance_passages import LancePassages
+from crag_core.retrieval.backends.lance_rows import LanceRows
+from crag_core.retrieval.backends.lance_tables import LanceTables
+from crag_core.retrieval.backends.object_lock import ObjectLock
+from crag_core.retrieval.backends.object_originals import ObjectOriginals
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+_URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=-]+)*)/?")
+# LanceDB tries each request several times over: a store that is silent costs about fifteen times as much.
+_TIMEOUT, _CONNECT, _RETRIES = "20s", "5s", 1
+# A file may have 50 MB.
+_FILE_TIMEOUT = "120s"
+_ADVICE = (
+    "Check the bucket, AWS_REGION, the keys and, for a store that is not Amazon's, AWS_ENDPOINT_URL; what was indexed "
+    "before is safe."
+)
+
+
+class ObjectBackend:
+    """A `Backend`; making one touches no network. Raises `BadRecord` for a URL of no use."""
+
+    def __init__(self, url: str) -> None:
+        found = _URL.fullmatch(url)
+        if not found:
+            raise BadRecord(
+                "CRAG_STORE: expected s3://BUCKET or s3://BUCKET/FOLDER, found something else behind s3://.",
+                hint="Keys and endpoint are told by AWS_… variables, not by the URL.",
+            )
+        self.place = url.rstrip("/")
+        self._bucket, self._prefix = found[1], found[2].strip("/")
+        self._store: S3Store | None = None
+        self._tables = ObjectTables(self.place, self._open)
+        self.documents = LanceRows(self._tables, "documents", Document)
+        self.generations = LanceRows(self._tables, "generations", Generation)
+        self.originals = ObjectOriginals(self._open, self._tables)
+        self._lock = ObjectLock(self._open)
+
+    def passages(self, generation: Generation) -> LancePassages:
+        return LancePassages(self._tables, table_of(generation), generation)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """An object that its holder renews; given up by its holder, or not renewed for half a minute, it is free."""
+        with ExitStack() as held:
+            with self._tables.explain():
+                held.enter_context(self._lock.held())
+            yield
+
+    def _open(self) -> S3Store:
+        if self._store is None:
+            from obstore.store import S3Store
+
+            self._store = S3Store(
+                self._bucket,
+                prefix=self._prefix or None,
+                client_options={"timeout": _FILE_TIMEOUT, "connect_timeout": _CONNECT, "allow_http": _is_plain()},
+                retry_config={"max_retries": _RETRIES},
+            )
+        return self._store
+
+
+class ObjectTables(LanceTables):
+    """LanceDB tables in an object store."""
+
+    def __init__(self, url: str, open_store: Callable[[], S3Store]) -> None:
+        self._open_store = open_store
+        options = {"timeout": _TIMEOUT, "connect_timeout": _CONNECT, "client_max_retries": str(_RETRIES)}
+        super().__init__(url, url, {**options, "allow_http": str(_is_plain()).lower()})
+
+    @contextmanager
+    def explain(self) -> Iterator[None]:
+        try:
+            yield
+        # LanceDB raises plain errors from its Rust core, obstore its own; both tell the whole request.
+        except Exception as error:
+            if not isinstance(error, OSError | RuntimeError | ValueError | _obstore_error()):
+                raise
+            told = f"The index at {self.place} cannot be used ({_told(error)})."
+            raise StoreUnavailable(told, hint=_ADVICE) from error
+
+    def _connect(self) -> Any:
+        if self._connection is None:
+            # Whether anybody answers at all is found out sooner so.
+            with suppress(FileNotFoundError):
+                self._open_store().head("anything")
+        return super()._connect()
+
+    def _exists(self, name: str) -> bool:
+        # Asking costs as much as opening; a table that was opened is gone only when its generation is.
+        if name not in self._opened:
+            try:
+                self._opened[name] = self._connect().open_table(name)
+            except ValueError as error:
+                if "not found" in str(error).lower():
+                    return False
+                raise
+        return True
+
+
+def _is_plain() -> bool:
+    """Whether the store was named with http://, which is not taken for an oversight then."""
+    named = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
+    return named.startswith("http://")
+
+
+def _obstore_error() -> type[Exception]:
+    from obstore.exceptions import BaseError
+
+    return BaseError
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, without the request that it went wrong in."""
+    text = " ".join(str(error).split()).partition(", /")[0]
+    for sign in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "NoSuchBucket", "Forbidden"):
+        if sign in text:
+            return sign
+    if re.search(r"connect|timed out|timeout|dns|sending request", text, re.IGNORECASE):
+        return "it does not answer"
+    return re.sub(r"https?://\S+", "…", text)[:200] or type(error).__name__

@@ -1,0 +1,111 @@
+"""What a PostgreSQL or the line to it can complain of, in plain words, and an end to waiting for one that is silent."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from crag_core.database_urls import Address, check_address, driver_options, hide_password, with_driver
+from crag_core.errors import BadRecord, StoreUnavailable
+
+if TYPE_CHECKING:
+    from psycopg.rows import TupleRow
+
+    Connection = psycopg.Connection[TupleRow]
+
+CONNECT_S = 5
+_LOST = ("08", "57P", "28", "3D")  # how the codes begin of a server that breaks off, or lets nobody in
+_REACHED = "Check that the server runs and has this database, and host, user and password in CRAG_STORE."
+_ADVICE = {
+    "53300": "It has no room for another connection: close some, or raise its max_connections.",
+    "53": "Free some disk space on the server and try again; what was indexed before is safe.",
+    "42501": "Give this user the right to make tables here, and to read and write those that begin with crag_.",
+    "3F000": "Make the schema that this user's search_path names, with the right to make tables in it.",
+    "25006": "This server only lets itself be read: name the one in CRAG_STORE that takes writes.",
+    "57014": "The server cut this off, which took too long by its settings: try again when it has less to do.",
+    "55P03": "Somebody else holds what is needed here: try again when the server has less to do.",
+    "40": "Others changed the same at once: try again.",
+    "42704": "Put the schema of the extension vector into this user's search_path.",
+    "22P05": "Make the database with the encoding UTF8.",
+    "": "Check that the tables that begin with crag_ are those of CRAG Explorer and nobody changed them.",
+}
+"""What to do, by how PostgreSQL's code begins."""
+
+
+def read_url(text: str) -> tuple[Address, dict[str, Any]]:
+    """A URL, and what the driver takes for it. Raises `BadRecord`, in which nothing of the URL is quoted."""
+    from psycopg.conninfo import make_conninfo
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        text.encode("utf-8")
+        url = make_url(with_driver(text))
+        check_address(url)
+        _, options = url.get_dialect()().create_connect_args(url)
+        make_conninfo(**options)  # complains of options that it does not know
+    except (ArgumentError, ValueError, TypeError, psycopg.Error):
+        # Their own words may quote a piece of the password.
+        raise BadRecord(
+            "CRAG_STORE: expected postgresql://[user:password@]host[:port]/database; found a URL that cannot be read, "
+            "not shown because of its password.",
+            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
+        ) from None
+    return url, {**options, **driver_options(url, CONNECT_S)}
+
+
+@contextmanager
+def explain_faults(place: str, address: Address) -> Iterator[None]:
+    """Turn what the driver raises into `StoreUnavailable`."""
+    try:
+        yield
+    except (psycopg.Error, OSError) as error:
+        code = getattr(error, "sqlstate", None) or ""
+        is_lost = code.startswith(_LOST) or (not code and isinstance(error, psycopg.OperationalError | OSError))
+        detail = hide_password(" ".join(str(error).split()), address)[:300]
+        advice = _REACHED if is_lost else next(told for known, told in _ADVICE.items() if code.startswith(known))
+        what = "reached" if is_lost else "used"
+        raise StoreUnavailable(f"The index in {place} cannot be {what} ({detail}).", hint=advice) from error
+
+
+@contextmanager
+def limited(connection: Connection, seconds: float) -> Iterator[None]:
+    """Cut the line to a server that does not reply in time, for the driver would wait without end."""
+    is_late = Event()
+
+    def cut() -> None:
+        is_late.set()
+        line.cut()
+
+    line = Line(connection)
+    timer = Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except psycopg.Error:
+        if is_late.is_set():
+            raise TimeoutError(f"no reply within {seconds:g} s") from None
+        raise
+    finally:
+        timer.cancel()
+        line.close()
+
+
+class Line:
+    """A name of its own for the line of a connection: the number of the driver's may be another's by then."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._socket = socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM)
+
+    def cut(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._socket.close()
