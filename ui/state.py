@@ -55,18 +55,23 @@ def shared_workbench() -> Workbench:
 def warm_up() -> Indexing:
     """Loads the embedding model, brings in what a kill interrupted, and, at the very first start, the sample documents.
 
-    The caller starts it, when the first page is drawn: importing PyTorch would keep that page waiting.
+    Where several processes share a store, the very first start is that of the first of them. The caller starts this,
+    when the first page is drawn: importing PyTorch would keep that page waiting.
     """
     workbench = shared_workbench()
     marker = workbench.config.home / SAMPLE_MARKER
-    files = [] if marker.exists() else [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
 
     def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
         workbench.find_embedder(workbench.embedder.name).load()
         started.interrupted = workbench.store.finish_interrupted(report, cancel)
-        outcomes = workbench.store.ingest(files, report, cancel=cancel) if files else ()
-        if files:
-            marker.touch()
+        outcomes: tuple[Ingested, ...] = ()
+        # A new home beside a store that others use: what they have removed must not come back.
+        is_own = workbench.config.store in ("", "disk")
+        if not marker.exists() and (is_own or workbench.store.is_untouched()):
+            files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
+            outcomes = workbench.store.ingest(files, report, cancel=cancel)
+            if is_own:
+                marker.touch()
         shared_rebuild().go_on(workbench.store)
         return outcomes
 

@@ -63,6 +63,8 @@ class Indexer:
         self._writes = 0
         self._total = 0
         self._preparer: Preparer | None = None
+        # Looked up once for each write: for each of thousands of documents it would take longer than they do.
+        self._whole: set[str] | None = None
 
     def ingest(self, documents: Iterable[Given], collection: str) -> tuple[Ingested, ...]:
         rows: dict[int, Document] = {}
@@ -123,7 +125,9 @@ class Indexer:
         self._tell(progress)
         row = given
         nodes: list[TextNode] = []
-        if row.id not in self._shelf.whole() and all(one.row.id != row.id for one in self._ready):
+        if self._whole is None:
+            self._whole = {*self._shelf.whole()}
+        if row.id not in self._whole and all(one.row.id != row.id for one in self._ready):
             self._say(row)
 
             def tell(embedded: int, passages: int) -> None:
@@ -172,6 +176,7 @@ class Indexer:
         ready, self._ready = self._ready, []
         if not ready:
             return
+        self._whole = None
         self._preparer = self._preparer or self._new_preparer()
         written = self._shelf.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
         for one, result in zip(ready, written, strict=True):

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.build import Workbench
 from crag_core.config import Config
 from tests.pages.conftest import DOCUMENTS, ask, choose, press, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.s3_server import S3Server
 from tests.stand_ins.searxng_server import SearXNGServer
 
 pytestmark = pytest.mark.embedding
@@ -63,6 +65,49 @@ def test_the_first_start_indexes_the_sample_documents(
     assert {outcome.outcome.value for outcome in warming.outcomes} == {"indexed"}
     assert len(warming.outcomes) >= 20
     assert (tmp_path / "sample-indexed").exists()
+
+
+def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ui import state
+
+    with S3Server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        places = {"CRAG_STORE": s3.make_bucket(), "CRAG_HOME": str(tmp_path / "new")}
+        store = Workbench(Config(store=places["CRAG_STORE"])).store
+        assert store.is_untouched()
+        (only,) = store.ingest([("ferry.md", b"The ferry sails at nine.")])
+        store.delete(only.document_id)
+        assert not store.is_untouched()
+        app = start(**places)
+        warming = state.warm_up()
+        warming.wait()
+        app.run()
+        assert not app.exception and warming.error is None and warming.bug is None
+        assert warming.outcomes == () == store.listing()
+
+
+def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ui import state
+
+    monkeypatch.setattr(state, "DATA", tmp_path / "data")
+    (tmp_path / "data" / "sample").mkdir(parents=True)
+    (tmp_path / "data" / "sample" / "ferry.md").write_text("The ferry sails at nine.")
+    (tmp_path / "data" / "questions").mkdir()
+    (tmp_path / "data" / "questions" / "sample.jsonl").touch()
+    with S3Server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        app = start(CRAG_STORE=s3.make_bucket(), CRAG_HOME=str(tmp_path / "new"))
+        warming = state.warm_up()
+        warming.wait()
+        app.run()
+        assert not app.exception and warming.error is None and warming.bug is None
+        assert [one.name for one in warming.outcomes] == ["ferry.md"]
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
