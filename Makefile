@@ -1,5 +1,6 @@
 # make run         sets up everything and starts the application
 # make test        sets up everything and runs every test
+# make audit       asks a service of known vulnerabilities about every installed package
 # make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; hours
 
 PYTHON ?= python3
@@ -7,20 +8,23 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 MADE = build/evaluator
 
-.PHONY: run test lint evaluator clean
+.PHONY: run test lint audit evaluator clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m streamlit run app.py
 
 test: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy crag_core ui training app.py
 	for page in pages/*.py; do $(BIN)/mypy $$page || exit 1; done
+
+audit: $(VENV)/.ready-dev
+	$(BIN)/python tests/audit_dependencies.py
 
 evaluator: $(MADE)/weights.pt
 	$(BIN)/python -m training.calibrate --weights $< --out data/models/retrieval-evaluator

@@ -5,10 +5,12 @@ from pathlib import Path
 import streamlit as st
 
 from crag_core.errors import CragError
-from ui import linked, router, shown, sidebar, state
+from ui import linked, router, shown, sidebar, sign_in, state
 from ui.text import plain
 
-st.set_page_config(page_title="CRAG Explorer", page_icon=":material/alt_route:", layout="wide")
+# A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
+icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
+st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
@@ -16,12 +18,16 @@ page = st.navigation(
         st.Page("pages/tune.py", title="Tune", icon=":material/ssid_chart:"),
         st.Page("pages/policies.py", title="Policies", icon=":material/compare_arrows:"),
         st.Page("pages/documents.py", title="Documents", icon=":material/folder_open:"),
+        st.Page("pages/history.py", title="History", icon=":material/history:"),
+        st.Page("pages/metrics.py", title="Metrics", icon=":material/monitoring:"),
         st.Page("pages/settings.py", title="Settings", icon=":material/tune:"),
     ],
-    position="top",
+    position="top" if sign_in.is_passed() else "hidden",
 )
 st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 try:
+    sign_in.check()
+    sign_in.gate()
     state.shared_workbench()
 except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")

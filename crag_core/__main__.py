@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from crag_core import compare_commands, config, tuning_commands
+from crag_core import backup_commands, compare_commands, config, metrics_commands, settings_commands, tuning_commands
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import JUDGING, budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
@@ -288,6 +288,9 @@ def _parser() -> argparse.ArgumentParser:
     page.set_defaults(command=report)
     tuning_commands.add_commands(commands)
     compare_commands.add_compare(commands)
+    metrics_commands.add_commands(commands)
+    backup_commands.add_commands(commands)
+    settings_commands.add_commands(commands)
     return parser
 
 

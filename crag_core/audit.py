@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from crag_core.trace import Trace
 from crag_core.types import CorrectionKind, Passage, Step, StepState
 
 _LOG = logging.getLogger("crag.audit")
+_A_WRITE_S = 0.05  # longer than a write takes
 
 
 class AuditLog(Listener):
@@ -27,6 +31,7 @@ class AuditLog(Listener):
         self.path = path
         self.problem = ""
         self._now = now
+        self._may_be_torn = True  # what a full disk or a kill left at the end of the file
 
     def finished(self, step: Step, trace: Trace) -> None:
         head = {"time": self._now(), "run": trace.id, "policy": trace.settings.policy.name}
@@ -38,9 +43,14 @@ class AuditLog(Listener):
         """One write in append mode, so that lines of several writers do not mix."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(file, data)
+                if self._may_be_torn and _ends_in_mid_line(file):
+                    data = b"\n" + data
+                self._may_be_torn = True
+                if os.write(file, data) < len(data):  # the disk took a part
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self._may_be_torn = False
             finally:
                 os.close(file)
             self.problem = ""
@@ -50,23 +60,45 @@ class AuditLog(Listener):
             self.problem = f"The audit log {self.path.name} cannot be written: {error.strerror or error}."
 
 
+def _ends_in_mid_line(file: int) -> bool:
+    """What is added to such a line would be lost with it. A line that another process is writing now is none."""
+    size = os.fstat(file).st_size
+    if not size or os.pread(file, 1, size - 1) == b"\n":
+        return False
+    time.sleep(_A_WRITE_S)
+    return os.fstat(file).st_size == size
+
+
 def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     """What the step that was just recorded has to report (events of description 001, and their like)."""
     if step.state is not StepState.DONE:
         return []
     if step.name == "grade":
         return _ungraded(trace)
+    if step.name == "retrieve":
+        return _suspicious(trace, trace.passages or ())
     if step.name == "route":
         return _decided(trace)
     if step.name == "retrieve again":
         made = trace.rounds[-1]
         query, found = made.retrievals[-1].query, sum(len(one.passages) for one in made.retrievals)
-        return [
-            {"event": "retrieve_again", "round": made.path[-1], "query": query, "by": made.query_by, "found": found}
-        ]
+        told = {"event": "retrieve_again", "round": made.path[-1], "query": query, "by": made.query_by, "found": found}
+        before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
+        return [told, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
     if step.name == "search" and trace.web:
-        return [{"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}]
+        asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
+        return [asked, *_suspicious(trace, trace.web.passages)]
     return []
+
+
+def _suspicious(trace: Trace, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+    """Where passages that were just found speak to a model; their words are not repeated here."""
+    return [
+        {"event": "suspicious_text", **_named(passage), "sign": one.sign, "start": one.start, "end": one.end}
+        for passage in passages
+        for one in trace.suspicions or ()
+        if one.passage_id == passage.id
+    ]
 
 
 def _ungraded(trace: Trace) -> list[dict[str, Any]]:

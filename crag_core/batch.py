@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TypeVar
@@ -39,6 +40,13 @@ class Controls:
 
 
 OnScoring = Callable[[Scoring], None]
+TakeTurn = Callable[[Cancel], AbstractContextManager[object]]
+"""What each question is done within: it may wait there until it is its turn, or until the flag is set."""
+
+
+def at_once(cancel: Cancel) -> AbstractContextManager[object]:
+    """No question waits for anybody."""
+    return nullcontext()
 
 
 def work_through(
@@ -50,6 +58,7 @@ def work_through(
     workers: int = 1,
     controls: Controls,
     on_progress: OnScoring,
+    take_turn: TakeTurn = at_once,
 ) -> Scoring:
     """`do` each of `todo`, which tells why it failed; what it made it has kept by then. `total` counts those done
     before too. Raises the error of the last question where `FAILURES` of them failed in a row, or all did.
@@ -60,7 +69,8 @@ def work_through(
     def work(asked: Asked) -> CragError | None:
         while controls.pause.is_set() and not controls.cancel.wait(GLANCE):
             pass
-        return do(asked)
+        with take_turn(controls.cancel):
+            return do(asked)
 
     with ThreadPoolExecutor(workers, thread_name_prefix="batch") as pool:
         # No more than a few are in memory at a time, however long the set is.

@@ -23,13 +23,14 @@ from crag_core.history import open_history
 from crag_core.judges import DEPEND_ON_OTHERS
 from crag_core.laboratory import Laboratory
 from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.line import Line
 from crag_core.llms.looking import look_at_all
 from crag_core.llms.model import LoopModel
 from crag_core.llms.pool import Pool
-from crag_core.llms.several import Line, SeveralServers
+from crag_core.llms.served import Served
 from crag_core.measuring.setup import Setup
 from crag_core.metrics import Metrics
-from crag_core.model_servers import ServerState, Standing, joined, names
+from crag_core.model_servers import ServerState, Standing, joined, names, version_of
 from crag_core.pipeline import Pipeline
 from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
@@ -43,11 +44,14 @@ from crag_core.retrieval.parsing import Parser
 from crag_core.retrieval.places import Places
 from crag_core.retrieval.store import PassageStore
 from crag_core.run import Listener, Parts, WebMode
+from crag_core.run_log import RunLog
 from crag_core.signals import SignalMeter
 from crag_core.support import WORDS
+from crag_core.telemetry import open_spans
 from crag_core.trace import RunSettings
 from crag_core.tuning.conditions import Conditions, conditions_of
 from crag_core.tuning.preset import TunedPreset, parse_preset
+from crag_core.turnstile import Turnstile
 from crag_core.types import EvaluatorCard
 from crag_core.websearch.cached import CachedSearcher
 from crag_core.websearch.chain import SearchChain
@@ -112,13 +116,39 @@ class Workbench:
         self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
-        self.history = open_history(self.config.history, self.config.home)
+        self.history = open_history(self.config.history, self.config.home, self.config.history_days)
         self.laboratory = Laboratory(self.config.home / "laboratory")
         self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
-        self.metrics = Metrics()
+        self.metrics = Metrics(VERSION)
+        self.run_log = RunLog()
         self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self._lines: dict[tuple[object, ...], Line] = {}
+        self._seen: dict[tuple[str, ...], ServerState] = {}
+        self.turnstile = Turnstile(self.config.runs_at_once, self.config.runs_waiting)
+        """For those who run questions for many people; `pipeline` does not look at it."""
+        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self._watch()
+
+    def _watch(self) -> None:
+        """What of this workbench is asked for at a scrape."""
+
+        def parts() -> dict[str, float]:
+            found = {"history": self.history.problem if self.history.is_on else None}
+            found |= {"audit": self.audit.problem if self.audit else None}
+            found |= {"cache": self.cache.problem if self.cache else None}
+            return {name: float(not problem) for name, problem in found.items() if problem is not None}
+
+        def standings() -> list[Standing]:
+            kinds = {"ollama": self.config.ollama_urls, "openai": self.config.openai_urls}
+            return [one for kind, urls in kinds.items() if urls for one in self._line(kind).pool.standings(names(urls))]
+
+        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self.metrics.watch("crag_part_works", parts)
+        self.metrics.watch("crag_model_server_busy", lambda: {one.name: one.busy for one in standings()})
+        self.metrics.watch("crag_model_server_left_out", lambda: {one.name: one.seconds > 0 for one in standings()})
+        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
+        self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -180,30 +210,55 @@ class Workbench:
         )
         local = joined("Ollama", near, states[: len(near)])
         remote = joined("OpenAI-compatible", far, states[len(near) :]) if far else None
+        self._remember(local)
         # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
         choices = [f"ollama/{name}" for name in local.models]
         elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
         return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
 
-    def language_model(self, choice: str) -> LoopModel | None:
+    def writer_version(self, choice: str) -> str:
+        """What tells the versions of this model apart, as far as its server says so: Ollama does.
+
+        By the last look at the servers; one is taken here only where there was none, as on the command line.
+        """
+        server, _, name = choice.partition("/")
+        if server != "ollama" or not name:
+            return ""
+        urls = self.config.ollama_urls
+        if urls not in self._seen:
+            states = look_at_all([partial(ollama.look, url) for url in urls], [*map(ollama.silent, urls)])
+            self._remember(joined("Ollama", urls, states))
+        return version_of(name, self._seen[urls])
+
+    def _remember(self, seen: ServerState) -> None:
+        """A server that is away for a moment has the same models when it is back."""
+        if seen.reachable or self.config.ollama_urls not in self._seen:
+            self._seen[self.config.ollama_urls] = seen
+
+    def language_model(self, choice: str) -> Served | None:
         """The model named by `choice`, of one server or of several in turn; None for "extractive"."""
         server, _, name = choice.partition("/")
         settings = self.config
-        timeout, at_once = settings.model_timeout, settings.calls_at_once
+        timeout = settings.model_timeout
         made: dict[str, LoopModel] = {}
         if choice == EXTRACTIVE:
             return None
         if server == "ollama" and name:
-            made = {url: ollama.model(url, name, timeout, at_once) for url in settings.ollama_urls}
+            made = {url: ollama.client(url, name, timeout) for url in settings.ollama_urls}
         if server == "openai" and name:
             key = settings.openai_key
-            made = {url: openai_compatible.model(url, name, key, timeout, at_once) for url in settings.openai_urls}
+            made = {url: openai_compatible.client(url, name, key, timeout) for url in settings.openai_urls}
         if not made:
             raise UnknownName(
                 f"Unknown language model {choice!r}.",
                 hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
             )
-        return SeveralServers(name, made, self._line(server)) if len(made) > 1 else next(iter(made.values()))
+        return Served(name, made, self._line(server))
+
+    def calls_before(self, cancel: Cancel) -> int | None:
+        """How many model calls of others get their turn before the next of the run with this flag; None: none waits."""
+        waits = [ahead for line in tuple(self._lines.values()) if (ahead := line.ahead(cancel)) is not None]
+        return max(waits, default=None)
 
     def standings(self, server: str) -> tuple[Standing, ...]:
         """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""
@@ -211,7 +266,7 @@ class Workbench:
         return self._line(server).pool.standings(names(urls)) if len(urls) > 1 else ()
 
     def _line(self, server: str) -> Line:
-        """Shared by all runs with the same servers, so that one that is left out is left out for all."""
+        """Shared by all runs with the same servers: nobody is asked for too much, who is left out is so for all."""
         now = self.config
         urls, key = (now.ollama_urls, "") if server == "ollama" else (now.openai_urls, now.openai_key)
         made_of = (server, urls, key, now.calls_at_once)
@@ -232,7 +287,9 @@ class Workbench:
         made = self._evaluator(name, model)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
-        asked = f"{writer}|prompts {prompts.VERSION}" if card.calls_model else made.card.version or self.embedder.name
+        version = self.writer_version(writer) if card.calls_model else ""
+        of_model = f"{writer}{version and f' {version}'}|prompts {prompts.VERSION}"
+        asked = of_model if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
 
     def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
@@ -284,9 +341,9 @@ class Workbench:
     ) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
-        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics and audit log
-        hear of its runs; not of a labelled set that is graded, since nobody asked its questions. `cached`: a grade that
-        an earlier run paid for is taken; not where it is measured what grading costs.
+        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics, logs and
+        spans hear of its runs; not of a labelled set that is graded, since nobody asked its questions. `cached`: a
+        grade that an earlier run paid for is taken; not where it is measured what grading costs.
         """
         model = self.language_model(choice.model)
         parts = Parts(
@@ -314,9 +371,10 @@ class Workbench:
             search_too=choice.search_too,
             support=self.config.support,
             collection=choice.collection,
+            writer_version=self.writer_version(choice.model),
         )
-        observers: tuple[Listener, ...] = (self.metrics, self.audit) if self.audit else (self.metrics,)
-        observers = observers if observed else ()
+        told = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
+        observers: tuple[Listener, ...] = tuple(one for one in told if one is not None) if observed else ()
         return Pipeline(
             parts,
             settings,
@@ -325,6 +383,12 @@ class Workbench:
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
+
+
+@cache
+def spans(endpoint: str) -> Listener | None:
+    """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    return open_spans(endpoint, VERSION)
 
 
 @cache

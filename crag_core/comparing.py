@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from crag_core.batch import Controls, OnScoring, Scoring, work_through
+from crag_core.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
 from crag_core.checking import unmeasured
 from crag_core.errors import CragError, Stopped
 from crag_core.measuring.outcome import Outcome, outcome_of
@@ -61,6 +61,7 @@ def run_set(
     controls: Controls | None = None,
     on_progress: OnScoring = lambda scoring: None,
     prepare: Callable[[], None] | None = None,
+    take_turn: TakeTurn = at_once,
 ) -> Scoring:
     """Run what the keepers do not hold yet; a question counts as done when every configuration has run it.
 
@@ -91,5 +92,6 @@ def run_set(
         on_progress(Scoring(len(questions) - len(todo), len(questions)))
         prepare()
     return work_through(
-        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress
-    )
+        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
+        take_turn=take_turn,
+    )  # fmt: skip

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from crag_core import model_servers
+from crag_core.addresses import check_url
 from crag_core.documents import TOKENS
 from crag_core.errors import BadRecord, UnknownName
+from crag_core.rights import Grants, Right, read_grants
 from crag_core.support import WORDS
 
 ENV_FILE = Path(".env")
@@ -20,7 +22,8 @@ _PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
     # A URL may hold a password.
-    is_secret = variable.endswith(("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL"))
+    secret = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT")
+    is_secret = variable.endswith(secret)
     return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
 
 
@@ -84,11 +87,36 @@ class Config:
     history: str = _setting(
         "CRAG_HISTORY", "disk", "where runs and labels are kept: disk, off, or the URL of a database (postgresql://…)"
     )
+    history_days: float = _setting("CRAG_HISTORY_DAYS", 0.0, "days that a run is kept, its labels with it; 0: for ever")
     audit: str = _setting(
         "CRAG_AUDIT", "on", "on: decisions and discarded evidence go to audit.jsonl in the home; or off"
     )
-    metrics_port: int = _setting("CRAG_METRICS_PORT", 0, "port of Prometheus metrics, on this machine only; 0: none")
-    log: str = _setting("CRAG_LOG", "off", "log records on standard error, one a run: text, json or off")
+    metrics_port: int = _setting("CRAG_METRICS_PORT", 0, "port of Prometheus metrics; 0: none")
+    metrics_address: str = _setting(
+        "CRAG_METRICS_ADDRESS",
+        "127.0.0.1",
+        "address that serves the metrics: this machine only, or 0.0.0.0 for every network",
+    )
+    otel_endpoint: str = _setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "", "collector of OpenTelemetry spans (OTLP over HTTP); empty: no spans"
+    )
+    log: str = _setting(
+        "CRAG_LOG", "off", "log records on standard error, a line for each step of a run: text, json or off"
+    )
+    runs_at_once: int = _setting("CRAG_RUNS_AT_ONCE", 4, "runs under way at the same time; the others wait in line")
+    runs_waiting: int = _setting("CRAG_RUNS_WAITING", 100, "runs in line at most; a question beyond is refused")
+    sign_in: str = _setting(
+        "CRAG_SIGN_IN", "off", "on: only who signs in at the provider of .streamlit/secrets.toml comes in; or off"
+    )
+    may_enter: str = _setting(
+        "CRAG_MAY_ENTER", "*", "with sign-in, who may come in: ann@example.org, @example.org, or * for all who sign in"
+    )
+    may_index: str = _setting(
+        "CRAG_MAY_INDEX", "*", "with sign-in, who may add and remove documents: addresses as above, * or nobody"
+    )
+    may_tune: str = _setting("CRAG_MAY_TUNE", "*", "with sign-in, who may tune thresholds and keep presets")
+    may_see_history: str = _setting("CRAG_MAY_SEE_HISTORY", "*", "with sign-in, who may see the runs of all")
+    may_set_up: str = _setting("CRAG_MAY_SET_UP", "*", "with sign-in, who may change servers on the Settings page")
     agent_iterations: int = _setting("KB_AGENT_MAX_ITERATIONS", 3, "policy agentic: retrievals for a question at most")
     agent_few: int = _setting(
         "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "policy agentic: so many passages need no grading; 0: always grade"
@@ -100,6 +128,9 @@ class Config:
     def __post_init__(self) -> None:
         for name, low, high in (
             ("cache_hours", 0.01, 24 * 3650),
+            ("history_days", 0, 36500),
+            ("runs_at_once", 1, 64),
+            ("runs_waiting", 0, 10000),
             ("metrics_port", 0, 65535),
             ("agent_iterations", 1, 20),
             ("agent_few", 0, 20),
@@ -118,9 +149,12 @@ class Config:
             raise BadRecord(f"CRAG_WEB: expected auto, ask or off, found {self.web!r}.")
         if self.audit not in ("on", "off"):
             raise BadRecord(f"CRAG_AUDIT: expected on or off, found {self.audit!r}.")
+        if self.sign_in not in ("on", "off"):
+            raise BadRecord(f"CRAG_SIGN_IN: expected on or off, found {self.sign_in!r}.")
         if self.log not in ("text", "json", "off"):
             raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
-        _ = self.ollama_urls, self.openai_urls  # a list of no use is refused here
+        _ = self.ollama_urls, self.openai_urls, self.grants  # a list of no use is refused here
+        check_url("CRAG_SEARXNG_URL", self.searxng_url)
         server, _, model = self.support.partition("/")
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
             raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
@@ -148,6 +182,11 @@ class Config:
     @property
     def openai_urls(self) -> tuple[str, ...]:
         return model_servers.openai_urls(self.openai_url)
+
+    @property
+    def grants(self) -> Grants:
+        """Who may do what, where people sign in."""
+        return read_grants({right: getattr(self, f"may_{right}") for right in Right})
 
     @property
     def providers(self) -> tuple[str, ...]:

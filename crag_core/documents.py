@@ -91,13 +91,18 @@ class Stage(StrEnum):
     LEFT = "replaced"
 
 
+INDEX_FORMAT = 1
+"""The format of an index that this program writes, and the latest that it reads. It grows when a program before would
+misread what is there; a column more is no such change."""
+
+
 @dataclass(frozen=True)
 class Generation:
     """All passages made by one recipe, in a table of their own; one generation is searched, another may be built.
 
-    `owner` is the process that builds it, `changed_at` an ISO time in UTC. Of the approximate search: its `effort`, 0
-    where every passage is looked at; the share of the nearest passages that it found, `recall` 0..1, when there were
-    `measured` passages.
+    `owner` is the process that builds it, `changed_at` an ISO time in UTC, `format` what `INDEX_FORMAT` was then. Of
+    the approximate search: its `effort`, 0 where every passage is looked at; the share of the nearest passages that it
+    found, `recall` 0..1, when there were `measured` passages.
     """
 
     id: str = "0"
@@ -110,6 +115,7 @@ class Generation:
     effort: int = 0
     recall: float = 1.0
     measured: int = 0
+    format: int = 1
 
     @property
     def recipe(self) -> Recipe:

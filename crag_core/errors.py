@@ -65,6 +65,10 @@ class ScoresUnavailable(CragError):
     retryable = True
 
 
+class BackupFailed(CragError):
+    """A home cannot be backed up there, or what is given cannot be restored; nothing was changed."""
+
+
 class EmbeddingUnavailable(CragError):
     """The embedding model cannot be loaded."""
 
@@ -92,6 +96,12 @@ class ModelMissing(CragError):
 
 class PortUnavailable(CragError):
     """A port that something is to be served at is taken or not allowed."""
+
+
+class Busy(CragError):
+    """More is asked at the same time than this installation takes."""
+
+    retryable = True
 
 
 class Stopped(CragError):

@@ -57,8 +57,9 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
         asking.ask(parts.evaluator, trace.question, passages, run)
     kept = asking.grades_of((*trace.all_passages, *results))
     # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
-    writer = settings.writer if card.calls_model else trace.settings.writer
-    return asking.result({"opinions": with_opinion(trace, Opinion(card, writer, kept))} if kept else {})
+    made = settings if card.calls_model else trace.settings
+    opinion = Opinion(card, made.writer, kept, made.writer_version)
+    return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 
 def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:

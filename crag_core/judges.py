@@ -25,9 +25,17 @@ def grades_apart(card: EvaluatorCard) -> bool:
 
 
 def judge_of(settings: RunSettings) -> tuple[str, ...]:
-    """Who graded: grades by a model hold for that model and its prompt only."""
+    """Who graded: grades by a model hold for that model, in that version, and its prompt only."""
     made = made_by(settings.evaluator)
-    return (*made, settings.writer, settings.prompts) if settings.evaluator.calls_model else made
+    asked = (settings.writer, settings.writer_version, settings.prompts)
+    return (*made, *asked) if settings.evaluator.calls_model else made
+
+
+def same_judge(one: RunSettings, other: RunSettings) -> bool:
+    """Whether grades made under one hold under the other; an unknown version of a model may be any."""
+    if not (one.writer_version and other.writer_version):
+        one, other = replace(one, writer_version=""), replace(other, writer_version="")
+    return judge_of(one) == judge_of(other)
 
 
 def graded_by(card: EvaluatorCard) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.labels import Mark
+from crag_core.measured import Ending
 from crag_core.types import Action
 
 
@@ -11,7 +13,10 @@ from crag_core.types import Action
 class KeptRun:
     """`question` may be cut short. `action` as taken, None where nothing was decided.
 
-    `is_imported`: the record came from a file, so nothing tells that this installation made it.
+    `is_imported`: the record came from a file, so nothing tells that this installation made it. `kept_at` is when it
+    was first kept, in seconds since 1970. `asked_by` is "" without sign-in. `route` and `answer` are what was said of
+    them, `labelled` counts the passages of which something was said. `is_readable` is False where an earlier version
+    kept a record that this one could not read when it took it over: then the figures are empty.
     """
 
     id: str
@@ -21,3 +26,19 @@ class KeptRun:
     policy: str
     evaluator: str
     is_imported: bool = False
+    kept_at: float = 0.0
+    ending: Ending = Ending.DONE
+    asked_by: str = ""
+    fingerprint: str = ""
+    writer: str = ""
+    writer_version: str = ""
+    evaluator_version: str = ""
+    embedding: str = ""
+    score: float | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+    route: Mark | None = None
+    answer: Mark | None = None
+    labelled: int = 0
+    is_readable: bool = True

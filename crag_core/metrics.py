@@ -1,49 +1,94 @@
-"""Prometheus metrics and the log line of description 000, one observation for every run that assembled its context."""
+"""Prometheus metrics of runs, and the log line of description 000: one observation for every assembled context."""
 
 from __future__ import annotations
 
+import errno
 import logging
+import socket
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+)
 
 from crag_core.errors import PortUnavailable
-from crag_core.run import Listener
+from crag_core.gauges import Gauges, Read
+from crag_core.measured import Measured, measure
+from crag_core.over_time import own_retrieval_ms
+from crag_core.run import Go, Listener
+from crag_core.run_counts import BUCKETS, RunCounts
 from crag_core.summary import Summary, summarize
 from crag_core.trace import Trace
-from crag_core.types import Step, StepState
+from crag_core.types import Action, Step, StepState
 
 LOG = logging.getLogger("crag.metrics")
-# Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path.
-_BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
+_CATEGORIES = 50
+"""A policy names its actions itself; names beyond so many are counted as "other"."""
 
 
 class Metrics(Listener):
     """Counts runs in a registry of its own; safe to share between sessions."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = "") -> None:
         self.problem = ""
         """Why the metrics cannot be served, if so."""
         self.registry = CollectorRegistry()
-        self._decisions = Counter("crag_decisions", "Decisions by category", ["category"], registry=self.registry)
-        self._corrections = Counter("crag_corrections", "Corrections by strategy", ["strategy"], registry=self.registry)
-        self._latency = Histogram(
-            "crag_retrieval_latency_seconds",
+        self._gauges = Gauges(self.registry)
+        self._categories: set[str] = set()
+        self._decisions = self._counter("decisions", "Decisions by category", "category")
+        self._actions = self._counter("actions", "Decisions by action", "action")
+        self._corrections = self._counter("corrections", "Corrections by strategy", "strategy")
+        self._improved = self._counter(
+            "corrections_measured", "Corrected runs, by whether the evidence is graded higher afterwards", "outcome"
+        )
+        self._searched = self._counter("runs_searched", "Decided runs for which the web was asked")
+        self._latency = self._histogram(
+            "retrieval_latency_seconds",
             "From the question to the assembled context",
-            ["decision", "correction_strategy"],
-            registry=self.registry,
-            buckets=_BUCKETS,
+            *("decision", "correction_strategy"),
+        )
+        self._path = self._histogram(
+            "path_seconds",
+            "To the decision on the fast path, to the context on the corrected one, without the web provider",
+            "path",
         )
         self._score = Gauge("crag_relevance_score", "Overall score of the last run", registry=self.registry)
+        self._under_way = Gauge("crag_runs_under_way", "Runs under way in this process", registry=self.registry)
+        self._counts = RunCounts(self.registry)
+        Info("crag_build", "This version", registry=self.registry).info({"version": version})
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._start_at_zero()
+
+    def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
+        """Ask `read` for a gauge at every scrape, see `gauges.Gauges`."""
+        self._gauges.watch(name, read, is_slow=is_slow)
+
+    def opened(self, trace: Trace) -> None:
+        self._under_way.inc()
 
     def finished(self, step: Step, trace: Trace) -> None:
         if step.name == "assemble" and step.state is StepState.DONE:
             self.observe(summarize(trace), trace.id)
+            self._observe_path(measure(trace, 0.0))
+
+    def ended(self, go: Go) -> None:
+        self._under_way.dec()
+        self._counts.count(go)
 
     def observe(self, summary: Summary, run: str) -> None:
-        self._decisions.labels(summary.decision).inc()
+        decision = self._bounded(summary.decision)
+        self._decisions.labels(decision).inc()
         for strategy in summary.strategy.split("+") if summary.correction_applied else ():
             self._corrections.labels(strategy).inc()
-        self._latency.labels(summary.decision, summary.strategy).observe(summary.retrieval_ms / 1000)
+        self._latency.labels(decision, summary.strategy).observe(summary.retrieval_ms / 1000)
         if summary.score is not None:
             self._score.set(summary.score)
         score = "none" if summary.score is None else f"{summary.score:.2f}"
@@ -59,13 +104,54 @@ class Metrics(Listener):
 
     def serve(self, port: int, address: str = "127.0.0.1") -> None:
         """Answer Prometheus at `port` for the rest of the process; raises `PortUnavailable`."""
-        try:
-            start_http_server(port, address, self.registry)
-        except OSError as error:
-            raise PortUnavailable(
-                f"Metrics cannot be served at port {port}: {error.strerror or error}.",
-                hint="Set CRAG_METRICS_PORT to a free port.",
-            ) from error
+        serve(self.registry, port, address)
+
+    def _observe_path(self, run: Measured) -> None:
+        if run.action is None:
+            return
+        self._actions.labels(run.action.value).inc()
+        self._searched.inc(run.searched)
+        if run.improved is not None:
+            self._improved.labels("improved" if run.improved else "not_improved").inc()
+        is_fast = run.action is Action.CORRECT
+        milliseconds = run.decided_ms if is_fast else own_retrieval_ms(run)
+        if milliseconds is not None:
+            self._path.labels("fast" if is_fast else "corrected").observe(max(milliseconds, 0.0) / 1000)
+
+    def _bounded(self, category: str) -> str:
+        if category not in self._categories and len(self._categories) >= _CATEGORIES:
+            return "other"
+        self._categories.add(category)
+        return category
+
+    def _start_at_zero(self) -> None:
+        """What every installation meets: a rate is seen from the first one on, and no panel is empty for want of it."""
+        for action in Action:
+            self._actions.labels(action.value)
+        for path in ("fast", "corrected"):
+            self._path.labels(path)
+        for outcome in ("improved", "not_improved"):
+            self._improved.labels(outcome)
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"crag_{name}", meaning, labels, registry=self.registry)
+
+    def _histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
+        return Histogram(f"crag_{name}", meaning, labels, registry=self.registry, buckets=BUCKETS)
+
+
+def serve(registry: CollectorRegistry, port: int, address: str) -> None:
+    """Answer Prometheus at `port` for the rest of the process; raises `PortUnavailable`."""
+    try:
+        start_http_server(port, address, registry)
+    except OSError as error:
+        is_address = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+        raise PortUnavailable(
+            f"Metrics cannot be served at port {port}: {error.strerror or error}.",
+            hint="Set CRAG_METRICS_ADDRESS to an address of this machine, such as 127.0.0.1 or 0.0.0.0."
+            if is_address
+            else "Set CRAG_METRICS_PORT to a free port.",
+        ) from error
 
 
 def _told(summary: Summary) -> dict[str, object]:

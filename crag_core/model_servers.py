@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
+from crag_core.addresses import check_url
 from crag_core.errors import BadRecord
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 _EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
+_HIDDEN = "•••"
+_SECRETS = re.compile(r"(^|//|[\s,])[^/?#\s,]*@|(?<=[?#])[^\s,]+")
 _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 
 
@@ -18,7 +21,8 @@ _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 class ServerState:
     """Whether a model server answers, and the chat models it has; `message` and `hint` say what is wrong.
 
-    `servers`: the same of each, in the order of the list, where this tells of several.
+    `servers`: the same of each, in the order of the list, where this tells of several. `versions`: (model, what tells
+    its versions apart), of those of which the server says it.
     """
 
     reachable: bool
@@ -26,6 +30,7 @@ class ServerState:
     message: str = ""
     hint: str = ""
     servers: tuple[ServerState, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,34 @@ def shown(url: str) -> str:
     return (scheme[0] if scheme else "") + re.split(r"[/?#]", rest.rpartition("@")[2])[0]
 
 
+def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address, and the name and password in it if there are any: clients write the address into their logs."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # told by those who ask there
+        return url, None
+    before, _, place = parts.netloc.rpartition("@")
+    login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
+    return urlunsplit(parts._replace(netloc=place)), login
+
+
+def masked(text: str) -> str:
+    """Addresses as a page may show them: dots for a name and password, and for what follows a “?” or “#”."""
+    return _SECRETS.sub(lambda found: _HIDDEN if found[1] is None else f"{found[1]}{_HIDDEN}@", text)
+
+
+def unmasked(typed: str, before: str) -> str:
+    """What was typed over `masked(before)`: each address that was left as it was, whole again. Raises `BadRecord`."""
+    whole = {masked(one): one for one in re.split(r"[\s,]+", before)}
+    found = "".join(whole.get(piece, piece) for piece in re.split(r"([\s,]+)", typed.strip()))
+    if _HIDDEN in found:
+        raise BadRecord(
+            f"Expected an address with its name and password, found {_HIDDEN}, which only stands for them.",
+            hint="Write them out, or leave the address as it was.",
+        )
+    return found
+
+
 def names(urls: Sequence[str]) -> tuple[str, ...]:
     """What each server of a list is called; two that differ in what is not shown are numbered."""
     found = [shown(url) for url in urls]
@@ -104,6 +137,16 @@ def joined(kind: str, urls: Sequence[str], states: Sequence[ServerState]) -> Ser
     return ServerState(True, models, f"{answering}; {silent}.", hint, tuple(states))
 
 
+def version_of(model: str, state: ServerState) -> str:
+    """What tells the versions of a model apart, "" where no server says it; several, where servers have different ones.
+
+    A name without a tag means the latest, as it does for Ollama.
+    """
+    wanted = (model, f"{model}:latest")
+    told = {version for one in (state.servers or (state,)) for name, version in one.versions if name in wanted}
+    return "+".join(sorted(told))
+
+
 def _split(variable: str, text: str) -> tuple[str, ...]:
     if not text.strip():
         return ()
@@ -124,6 +167,7 @@ def _checked(variable: str, given: tuple[str, ...], urls: tuple[str, ...]) -> tu
                 f"{variable}: expected addresses such as http://localhost:8000, found {found}.",
                 hint="Each needs http:// or https:// and a host; commas or spaces stand between them.",
             )
+        check_url(variable, url)
         if url.rstrip("/") in [other.rstrip("/") for other in urls[:place]]:
             raise BadRecord(
                 f"{variable}: expected each server once, found {shown(url)} twice.", hint="Take one of them out."

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from crag_core.decide import decide
 from crag_core.edits import edited
-from crag_core.judges import judge_of, retold
+from crag_core.judges import retold, same_judge
 from crag_core.policy import Aggregation, FastPath, Policy
 from crag_core.reroute import course_of
 from crag_core.trace import RunSettings, Trace
@@ -96,10 +96,10 @@ def judged_under(trace: Trace, settings: RunSettings) -> Trace:
 
     Grades by others are its opinions, as far as those still hold.
     """
-    wanted = judge_of(settings)
-    if judge_of(trace.settings) != wanted:
-        judges = [judge_of(_settings_by(trace, one)) for one in trace.opinions]
-        trace = _swapped(trace, judges.index(wanted)) if wanted in judges else _unjudged(trace)
+    if not same_judge(trace.settings, settings):
+        places = (at for at, one in enumerate(trace.opinions) if same_judge(_settings_by(trace, one), settings))
+        at = next(places, None)
+        trace = _unjudged(trace) if at is None else _swapped(trace, at)
     same_prompts = trace.settings.prompts == settings.prompts
     others = (one for one in trace.opinions if not _is_by(one, settings.evaluator.name, settings.writer))
     held = tuple(one for one in others if same_prompts or not one.evaluator.calls_model)
@@ -117,8 +117,7 @@ def with_opinion(trace: Trace, opinion: Opinion) -> tuple[Opinion, ...]:
 
 def grades_under(trace: Trace, settings: RunSettings) -> tuple[Grade, ...]:
     """What the opinions hold of the evaluator of `settings`; () where nothing."""
-    wanted = judge_of(settings)
-    return next((one.grades for one in trace.opinions if judge_of(_settings_by(trace, one)) == wanted), ())
+    return next((one.grades for one in trace.opinions if same_judge(_settings_by(trace, one), settings)), ())
 
 
 def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
@@ -129,7 +128,9 @@ def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
 
 def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
     """The settings of a run that this opinion decides."""
-    return replace(trace.settings, evaluator=opinion.evaluator, writer=opinion.writer)
+    return replace(
+        trace.settings, evaluator=opinion.evaluator, writer=opinion.writer, writer_version=opinion.writer_version
+    )
 
 
 def _swapped(trace: Trace, at: int) -> Trace:
@@ -164,7 +165,7 @@ def main_opinion(trace: Trace) -> Opinion | None:
     if grades == (None, None):
         return None
     given: tuple[Grade, ...] = tuple(grade for made in grades for grade in made or ())
-    return Opinion(trace.settings.evaluator, trace.settings.writer, given)
+    return Opinion(trace.settings.evaluator, trace.settings.writer, given, trace.settings.writer_version)
 
 
 def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:

@@ -10,8 +10,10 @@ answer -> check answer, where the two lanes beside "|" go on at the same time.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,11 +23,14 @@ from crag_core.again import retrieve_again
 from crag_core.checking import CHECK, check
 from crag_core.edits import edited
 from crag_core.errors import CragError, Stopped
-from crag_core.judges import judge_of, made_by
+from crag_core.judges import made_by, same_judge
+from crag_core.measured import Ending, ending_of
 from crag_core.opinions import judged_under
 from crag_core.protocols import Clock
+from crag_core.query import check_question
 from crag_core.reroute import course_of
-from crag_core.run import Listener, Parts, Result, Run
+from crag_core.run import RUN_ID, Go, Listener, Parts, Result, Run
+from crag_core.suspicion import looked_over, of_passages_of
 from crag_core.trace import GRADE, SECOND_OPINION, RunSettings, Trace
 from crag_core.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
 
@@ -58,7 +63,7 @@ class Pipeline:
         new_id: Callable[[], str],
         observers: tuple[Listener, ...] = (),
     ) -> None:
-        """`observers` hear of every run, besides the listener of each."""
+        """`observers` hear of every run, besides the listener of each; not of progress and pieces of an answer."""
         self.parts = parts
         self.settings = settings
         self._clock = clock
@@ -72,57 +77,80 @@ class Pipeline:
         return Pipeline(parts, self.settings, clock=clock, **made)
 
     def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
-        """A new trace; with `passages` when something else has retrieved them already, and alone can do so."""
+        """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
+
+        Raises `BadRecord` for a question that is too long.
+        """
+        check_question(question)
         trace = Trace(self._new_id(), self._now(), question, self.settings)
         if passages is None:
             return trace
         settings = replace(self.settings, policy=self.settings.policy.without_retrieval())
         signals = self.parts.meter.measure(question, passages)
-        return replace(trace, settings=settings, passages=passages, signals=signals)
+        return looked_over(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
     def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer. Never raises a `CragError`: the trace's last step tells a failure."""
+        """The whole way from question to answer; what fails is told by the trace's last step.
+
+        Raises a `CragError` only for a question that is too long, of which there is no trace.
+        """
         return self.resume(self.begin(question), run)
 
     def resume(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the answer."""
         run = run or Run()
-        trace, goes_on = self._advance(trace, run)
-        if goes_on:
-            trace, goes_on = self._do(((ANSWER, _write),), trace, run)
-        return self._checked(trace, run) if goes_on else trace
+        with self._going(trace, run) as record:
+            if self._advance(record, run) and self._work(((ANSWER, _write),), record, run):
+                self._check(record, run)
+        return record.trace
 
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
-        return self._advance(trace, run or Run())[0]
+        run = run or Run()
+        with self._going(trace, run) as record:
+            self._advance(record, run)
+        return record.trace
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
-        start = self._clock()
-        run = run or Run()
-        for piece in writing.stream(edited(trace), self.parts, run):
-            if isinstance(piece, str):
+        # In a context of its own: whoever takes the pieces must not find itself in this run between two of them.
+        context = copy_context()
+        pieces = self._stream_answer(trace, run or Run())
+        try:
+            while (piece := context.run(next, pieces, None)) is not None:
                 yield piece
-                continue
-            trace, step = _recorded(trace, ANSWER, piece, self._clock() - start)
-            self._tell(step, trace)
-            yield trace if step.state in _BROKEN else self._checked(trace, run)
+        finally:
+            context.run(pieces.close)
+
+    def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
+        start = self._clock()
+        with self._going(trace, run) as record:
+            for observer in self._observers:
+                observer.started(ANSWER)
+            for piece in writing.stream(edited(trace), self.parts, run):
+                if isinstance(piece, str):
+                    yield piece
+                    continue
+                record.trace, step = _recorded(trace, ANSWER, piece, self._clock() - start)
+                self._tell(step, record.trace)
+                if step.state not in _BROKEN:
+                    self._check(record, run)
+                yield record.trace
 
     def grade(self, question: str, run: Run | None = None, without: str = "") -> Trace:
         """The first retrieval and the grades of all its passages, whatever the policy makes of them.
 
         Passages that hold the text `without` count as not indexed. As `run`, it tells a failure by the last step.
         """
-        run = run or Run()
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
         trace = Trace(self._new_id(), self._now(), question, settings)
         retrieve = partial(stages.retrieve, without=without)
-        return self._do((("retrieve", retrieve), *ITERATION), trace, run)[0]
+        return self._go((("retrieve", retrieve), *ITERATION), trace, run)
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """The same record with the scores of the sentences of these passages of it."""
         score = partial(stages.score_strips_of, passages=passages)
-        return self._do((("score strips", score),), trace, run or Run())[0]
+        return self._go((("score strips", score),), trace, run)
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
         """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
@@ -130,10 +158,10 @@ class Pipeline:
         Nothing that it already holds is graded again; what was graded before a stop or a failure is kept, and the last
         step tells of it. The trace itself where this evaluator is the one that decided it.
         """
-        if judge_of(trace.settings) == judge_of(self.settings):
+        if same_judge(trace.settings, self.settings):
             return trace
         ask = partial(grading.second_opinion, settings=self.settings)
-        return self._do(((SECOND_OPINION, ask),), trace, run or Run())[0]
+        return self._go(((SECOND_OPINION, ask),), trace, run)
 
     def adopt(self, trace: Trace) -> Trace:
         """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
@@ -145,13 +173,13 @@ class Pipeline:
             return self.begin(trace.question)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)
-        same_judge = judge_of(judged.settings) == judge_of(self.settings)
-        web = self._still_holding(judged.web, trace.settings, same_judge and same_scorer)
+        is_same_judge = same_judge(judged.settings, self.settings)
+        web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
         held = {"retrieve": True, "retrieve again": True, "score strips": same_scorer, "extract": True}
-        held |= {GRADE: same_judge, SECOND_OPINION: bool(judged.opinions)}
+        held |= {GRADE: is_same_judge, SECOND_OPINION: bool(judged.opinions)}
         held |= {"rewrite": web is not None, "search": web is not None}
         held |= {"grade web": web is not None and web.strips is not None}
-        return replace(
+        adopted = replace(
             judged,
             id=self._new_id(),
             created=self._now(),
@@ -167,6 +195,7 @@ class Pipeline:
             # What a broken step cost is carried over to the one that completes it.
             steps=tuple(step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED),
         )
+        return replace(adopted, suspicions=of_passages_of(adopted))
 
     def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
         """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
@@ -182,43 +211,68 @@ class Pipeline:
             return None
         return web if same_scores else replace(web, grades=None, strips=None)
 
-    def _advance(self, trace: Trace, run: Run) -> tuple[Trace, bool]:
-        trace, goes_on = self._do(FIRST, trace, run)
+    @contextmanager
+    def _going(self, trace: Trace, run: Run) -> Iterator[_Record]:
+        """One go at a run: whoever listens hears of its beginning, and once of its end, whatever becomes of it."""
+        record, ending, bug = _Record(trace), None, ""
+        listeners = (run.listener, *self._observers)
+        token = RUN_ID.set(trace.id)
+        try:
+            for listener in listeners:
+                listener.opened(trace)
+            yield record
+        except (GeneratorExit, KeyboardInterrupt):  # nobody takes the rest of the answer; Ctrl-C
+            ending = Ending.STOPPED
+            raise
+        except BaseException as error:
+            ending, bug = Ending.FAILED, type(error).__name__
+            raise
+        finally:
+            go = Go(trace, record.trace, ending or ending_of(record.trace), bug)
+            for listener in listeners:
+                listener.ended(go)
+            RUN_ID.reset(token)
+
+    def _go(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
+        """One go of these stages alone."""
+        run = run or Run()
+        with self._going(trace, run) as record:
+            self._work(todo, record, run)
+        return record.trace
+
+    def _advance(self, record: _Record, run: Run) -> bool:
+        """Up to the assembled context: may the run go on?"""
+        goes_on = self._work(FIRST, record, run)
         looks_again = True
         while goes_on and looks_again:  # until no decision asks for another round
-            rounds, grades = trace.rounds, trace.grades
-            trace, goes_on = self._do(ITERATION, trace, run)
+            rounds, grades = record.trace.rounds, record.trace.grades
+            goes_on = self._work(ITERATION, record, run)
+            trace = record.trace
             looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
         if not goes_on:
-            return trace, False
-        trace, goes_on = self._do_both(REFINING, SEARCHING, trace, run)
-        return self._do(LAST, trace, run) if goes_on and not is_waiting(trace) else (trace, False)
+            return False
+        goes_on = self._work_both(REFINING, SEARCHING, record, run)
+        return goes_on and not is_waiting(record.trace) and self._work(LAST, record, run)
 
-    def _checked(self, trace: Trace, run: Run) -> Trace:
+    def _check(self, record: _Record, run: Run) -> None:
         """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
-        return self._do(((CHECK, lambda trace, parts, _: check(trace, parts, run)),), trace, Run(run.listener))[0]
+        self._work(((CHECK, lambda trace, parts, _: check(trace, parts, run)),), record, Run(run.listener))
 
-    def _do(self, todo: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
-        """(the trace, may the run go on)"""
-        record = _Record(trace)
-        goes_on = self._work(todo, record, run)
-        return record.trace, goes_on
-
-    def _do_both(self, one: Stages, other: Stages, trace: Trace, run: Run) -> tuple[Trace, bool]:
+    def _work_both(self, one: Stages, other: Stages, record: _Record, run: Run) -> bool:
         """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
-        record = _Record(trace)
         with ThreadPoolExecutor(max_workers=1) as thread:
-            beside = thread.submit(self._work, other, record, run)
+            beside = thread.submit(copy_context().run, self._work, other, record, run)
             goes_on = self._work(one, record, run)
-            goes_on = beside.result() and goes_on
-        return record.trace, goes_on
+            return beside.result() and goes_on
 
     def _work(self, todo: Stages, record: _Record, run: Run) -> bool:
+        """May the run go on?"""
         return all(self._step(name, stage, record, run) for name, stage in todo)
 
     def _step(self, name: str, stage: Stage, record: _Record, run: Run) -> bool:
         """Run one stage, time it and record it: may the next one run?"""
-        run.listener.started(name)
+        for listener in (run.listener, *self._observers):
+            listener.started(name)
         start = self._clock()
         try:
             if run.cancel.is_set():
@@ -340,4 +394,4 @@ def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[
         steps = (*steps, step)
     # What stands behind an answer goes with it.
     changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
-    return replace(trace, **changes, steps=steps), step
+    return looked_over(replace(trace, **changes, steps=steps), trace), step

@@ -9,7 +9,7 @@ from typing import Any
 from crag_core.protocols import Messages
 from crag_core.types import Excerpt, Origin
 
-VERSION = "2"
+VERSION = "3"
 CANNOT_ANSWER = "CANNOT ANSWER"
 """What the model is told to reply when the evidence does not hold the answer."""
 
@@ -17,6 +17,15 @@ JUDGED_CHARACTERS = 2000
 JUDGED_TOGETHER = 800
 """Characters of a passage that is judged alone, and of one that is judged with others (descriptions 004 and 002)."""
 
+_TAGS = ("evidence", "passage", "sentence")  # those of wording.py among them
+_UNSEEN = "[\\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+"
+_MARKS = re.compile(
+    rf"[<＜﹤](?={_UNSEEN}[/／]?{_UNSEEN}(?:{'|'.join(map(_UNSEEN.join, _TAGS))}))"
+    r"|<(?=\||/?s>|<\s*/?\s*sys|(?:start|end|begin)_of|[｜])|\[(?=\s{0,3}/?\s{0,3}inst\s{0,3}\])",
+    re.IGNORECASE,
+)
+"""Where our own delimiter begins, in any spelling, and where marks of chat templates do."""
+_STAND_INS = {"<": "‹", "＜": "‹", "﹤": "‹", "[": "⁅"}
 _REASON = 120  # characters; five reasons in any script must fit into one reply
 _WEB_LINE = 200  # characters of a web page's title or address
 
@@ -67,7 +76,7 @@ def judge(question: str, passage: str) -> Messages:
         f"Give a score between 0.0 and 1.0:\n{_rubric(_OF_ONE)}\n"
         'Reply with JSON only: {"score": <number>, "reasoning": "<one short sentence>"}'
     )
-    return (("system", system), ("user", f"Question: {question}\n\n{_evidence(passage[:JUDGED_CHARACTERS])}"))
+    return (("system", system), ("user", f"{_asked(question)}\n\n{_evidence(passage[:JUDGED_CHARACTERS])}"))
 
 
 def judge_batch(question: str, texts: Sequence[str]) -> Messages:
@@ -111,8 +120,8 @@ def list_schema(count: int) -> dict[str, Any]:
 
 def again(messages: Messages, reply: str, failure: str) -> Messages:
     """The same request once more, with the unreadable reply and what was wrong with it."""
-    complaint = f"That reply could not be used: {failure}. Reply again, with the JSON only."
-    return (*messages, ("assistant", reply[:1000] or "(empty)"), ("user", complaint))
+    complaint = f"That reply could not be used: {harmless(failure)}. Reply again, with the JSON only."
+    return (*messages, ("assistant", harmless(reply[:1000]) or "(empty)"), ("user", complaint))
 
 
 def extract(question: str, passage: str) -> Messages:
@@ -121,7 +130,7 @@ def extract(question: str, passage: str) -> Messages:
         'question. Change nothing, add nothing. Reply with JSON only: {"sentences": ["...", "..."]}; '
         "an empty list when no sentence helps."
     )
-    return (("system", system), ("user", f"Question: {question}\n\n{_evidence(passage)}"))
+    return (("system", system), ("user", f"{_asked(question)}\n\n{_evidence(passage)}"))
 
 
 def check(statement: str, evidence: Sequence[str]) -> Messages:
@@ -136,7 +145,7 @@ def check(statement: str, evidence: Sequence[str]) -> Messages:
         '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'
     )
     shown = (f"[{number}] {_evidence(text[:JUDGED_CHARACTERS])}" for number, text in enumerate(evidence, start=1))
-    said = _harmless(" ".join(statement.split())[:JUDGED_CHARACTERS])
+    said = harmless(" ".join(statement.split())[:JUDGED_CHARACTERS])
     return (("system", system), ("user", "\n\n".join((*shown, f"Statement: {said}"))))
 
 
@@ -145,7 +154,7 @@ def rewrite(question: str, word_limit: int) -> Messages:
         f"Turn the question into a web search query of at most {word_limit} keywords, in the language of the question. "
         "Keep names and numbers. Reply with the query alone, on one line."
     )
-    return (("system", system), ("user", f"Question: {question}"))
+    return (("system", system), ("user", _asked(question)))
 
 
 def keywords(question: str, tried: Sequence[str], word_limit: int) -> Messages:
@@ -156,7 +165,7 @@ def keywords(question: str, tried: Sequence[str], word_limit: int) -> Messages:
         "that the answer itself may hold. Keep names and numbers. Reply with the query alone, on one line."
     )
     before = "\n".join(f"- {_line(query)}" for query in tried)
-    return (("system", system), ("user", f"Question: {question}" + (f"\n\nTried before:\n{before}" if tried else "")))
+    return (("system", system), ("user", _asked(question) + (f"\n\nTried before:\n{before}" if tried else "")))
 
 
 def rephrase(question: str) -> Messages:
@@ -165,7 +174,7 @@ def rephrase(question: str) -> Messages:
         "Say the question in other words, as one full sentence, in the language of the question. Keep its meaning, "
         "names and numbers. Do not answer it. Reply with the new question alone, on one line."
     )
-    return (("system", system), ("user", f"Question: {question}"))
+    return (("system", system), ("user", _asked(question)))
 
 
 def answer(question: str, excerpts: tuple[Excerpt, ...]) -> Messages:
@@ -179,7 +188,7 @@ def answer(question: str, excerpts: tuple[Excerpt, ...]) -> Messages:
     for origin, heading in ((Origin.CORPUS, "Evidence from the documents:"), (Origin.WEB, "Evidence from the web:")):
         shown = [f"[{n}] {_shown(one)}" for n, one in enumerate(excerpts, start=1) if one.passage.origin == origin]
         blocks += [heading, *shown] if shown else []
-    return (("system", system), ("user", "\n\n".join((*blocks, f"Question: {question}"))))
+    return (("system", system), ("user", "\n\n".join((*blocks, _asked(question)))))
 
 
 def _rubric(ranges: tuple[str, ...]) -> str:
@@ -188,7 +197,7 @@ def _rubric(ranges: tuple[str, ...]) -> str:
 
 def _documents(question: str, texts: Sequence[str]) -> str:
     shown = (f"Document {n}:\n{_evidence(_beginning(text))}" for n, text in enumerate(texts, start=1))
-    return "\n\n".join((f"Question: {question}", *shown))
+    return "\n\n".join((_asked(question), *shown))
 
 
 def _beginning(text: str) -> str:
@@ -198,6 +207,10 @@ def _beginning(text: str) -> str:
 def _list_of(name: str, entry: dict[str, Any], count: int) -> dict[str, Any]:
     entries = {"type": "array", "items": entry, "minItems": count, "maxItems": count}
     return {"type": "object", "properties": {name: entries}, "required": [name]}
+
+
+def _asked(question: str) -> str:
+    return f"Question: {harmless(question)}"
 
 
 def _shown(excerpt: Excerpt) -> str:
@@ -210,13 +223,16 @@ def _shown(excerpt: Excerpt) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:_WEB_LINE]
+    return harmless(" ".join(text.split())[:_WEB_LINE])
 
 
 def _evidence(text: str) -> str:
-    return f"<evidence>\n{_harmless(text)}\n</evidence>"
+    return f"<evidence>\n{harmless(text)}\n</evidence>"
 
 
-def _harmless(text: str) -> str:
-    """It cannot close the evidence that it stands in, nor open any."""
-    return re.sub(r"<(?=\s*/?\s*evidence)", "‹", text, flags=re.IGNORECASE)
+def harmless(text: str) -> str:
+    """It cannot close the evidence that it stands in, nor open any, nor make a chat model hear another speaker.
+
+    Some servers take the marks of their chat templates wherever they stand, so none is sent from anybody's text.
+    """
+    return _MARKS.sub(lambda found: _STAND_INS[found[0]], text)

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from crag_core.errors import BadRecord
 from crag_core.replies import without_thoughts
 
+LONGEST_QUESTION = 2000
+"""Characters of a question, wherever it comes from; it goes into every prompt of a run."""
 _LONGEST = 200
 _LABEL = re.compile(
     r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|keywords?)|rewritten)\s*:", re.IGNORECASE
 )
+
+
+def check_question(question: str) -> None:
+    """Raises `BadRecord` for a question that is too long."""
+    if len(question) > LONGEST_QUESTION:
+        raise BadRecord(
+            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
+            hint="Ask it in fewer words; a long text is better added as a document.",
+        )
 
 
 def clean_query(reply: str, word_limit: int) -> str:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Event, Timer
 from typing import Any
 
+from crag_core.measured import Ending
 from crag_core.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, SupportMeter, WebSearcher
 from crag_core.signals import SignalMeter
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState, Usage
 from crag_core.waiting import GLANCE
+
+RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
+"""The run that is under way here, in whatever thread or task works for it; "": none."""
 
 
 class WebMode(StrEnum):
@@ -21,8 +26,32 @@ class WebMode(StrEnum):
     OFF = "off"
 
 
+@dataclass(frozen=True)
+class Go:
+    """One go at a run, over: the record that it began with, the one that it left, and how it ended.
+
+    `bug` names the type of the error, none of the project's own, that broke it; "": none did.
+    """
+
+    since: Trace
+    trace: Trace
+    ending: Ending
+    bug: str = ""
+
+    @property
+    def is_first(self) -> bool:
+        """From the question alone; False: it took up a record that held something, of this id or of another."""
+        return not self.since.steps
+
+
 class Listener:
-    """Hears of a run while it happens; called from the thread that runs it. Override what you need."""
+    """Hears of a run while it happens; called from the thread that runs it. Override what you need.
+
+    For every `opened` there is one `ended`, whatever becomes of the go. A step that finds nothing to do is `started`
+    and never `finished`.
+    """
+
+    def opened(self, trace: Trace) -> None: ...
 
     def started(self, name: str) -> None: ...
 
@@ -31,6 +60,8 @@ class Listener:
     def finished(self, step: Step, trace: Trace) -> None: ...
 
     def wrote(self, piece: str) -> None: ...
+
+    def ended(self, go: Go) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -77,7 +108,7 @@ class TimedCancel(Event):
 
     def __init__(self, parent: Cancel, seconds: float | None) -> None:
         super().__init__()
-        self._parent = parent
+        self.parent = parent
         self._timer = Timer(seconds, self.set) if seconds else None
 
     def __enter__(self) -> TimedCancel:
@@ -91,7 +122,7 @@ class TimedCancel(Event):
             self._timer.cancel()
 
     def is_set(self) -> bool:
-        return super().is_set() or self._parent.is_set()
+        return super().is_set() or self.parent.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
         """As of an event; the parent is looked at every twentieth of a second."""

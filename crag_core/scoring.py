@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from crag_core import errors
-from crag_core.batch import Controls, OnScoring, Scoring, work_through
+from crag_core.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
 from crag_core.errors import CragError, Stopped
 from crag_core.pipeline import Pipeline
 from crag_core.protocols import Clock
@@ -35,6 +35,7 @@ def score(
     sentences: bool = True,
     controls: Controls | None = None,
     on_progress: OnScoring = lambda scoring: None,
+    take_turn: TakeTurn = at_once,
 ) -> Scoring:
     """Grade what `keeper` does not hold yet; what is graded is kept at once, so that a kill loses what was under way.
 
@@ -52,8 +53,9 @@ def score(
         return failure
 
     return work_through(
-        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress
-    )
+        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
+        take_turn=take_turn,
+    )  # fmt: skip
 
 
 def failure_of(trace: Trace) -> CragError | None:

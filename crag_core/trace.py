@@ -30,6 +30,7 @@ from crag_core.types import (
     StepState,
     Strip,
     Support,
+    Suspicion,
     Usage,
     WebSearch,
 )
@@ -48,7 +49,8 @@ class RunSettings:
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
     measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
-    `collection` is the one that was searched, "": all.
+    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
+    where its server does not.
     """
 
     policy: Policy
@@ -64,6 +66,7 @@ class RunSettings:
     search_too: bool = False
     support: str = WORDS
     collection: str = ""
+    writer_version: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Trace:
     `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
+    `suspicions` are places in passages and web results that speak to a model; they change no decision.
     """
 
     id: str
@@ -98,11 +102,12 @@ class Trace:
     edits: Edits = Edits()
     opinions: tuple[Opinion, ...] = ()
     steps: tuple[Step, ...] = ()
+    suspicions: tuple[Suspicion, ...] | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
-        return records.fingerprint(self.settings)
+        return records.fingerprint(as_compared(self.settings))
 
     @property
     def usage(self) -> Usage:
@@ -154,6 +159,7 @@ class Trace:
         if trace.web:
             _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
         _check_support(trace)
+        _check_suspicions(trace)
         _check_card("run.settings.evaluator", trace.settings.evaluator)
         _check_card("run.settings.strip_evaluator", trace.settings.strip_evaluator)
         for index, opinion in enumerate(trace.opinions):
@@ -170,6 +176,14 @@ class Trace:
         except (ValueError, RecursionError) as error:
             raise BadRecord(f"This is not a recorded run: not valid JSON ({error}).") from error
         return cls.from_dict(data)
+
+
+def as_compared(settings: RunSettings) -> dict[str, Any]:
+    """What fingerprints are made of: one that was made before versions of models were known stays the same."""
+    plain = dict(records.to_plain(settings))
+    if not settings.writer_version:
+        del plain["writer_version"]
+    return plain
 
 
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
@@ -222,6 +236,17 @@ def _check_support(trace: Trace) -> None:
         if unknown is not None:
             raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no passage and no strip of the run.")
         done = one.end
+
+
+def _check_suspicions(trace: Trace) -> None:
+    """Places are cut out of their passages to be shown."""
+    web = trace.web.passages if trace.web else ()
+    known = {passage.id: passage for passage in (*trace.all_passages, *web)}
+    for index, one in enumerate(trace.suspicions or ()):
+        passage = known.get(one.passage_id)
+        length = 0 if passage is None else len(passage.source if one.in_source else passage.text)
+        if passage is None or not 0 <= one.start < one.end <= length:
+            raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a passage of the run.")
 
 
 def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:

@@ -58,6 +58,21 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Suspicion:
+    """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
+
+    `sign` names what it does, one of `suspicion_words.Sign`. `in_source`: the place is in `passage.source`, such as
+    the title of a web page.
+    """
+
+    passage_id: str
+    sign: str
+    start: int
+    end: int
+    in_source: bool = False
+
+
+@dataclass(frozen=True)
 class Usage:
     """What a step cost: model calls and tokens (0 where the model did not say)."""
 
@@ -394,12 +409,14 @@ class Support:
 class Opinion:
     """What another evaluator says of the passages of a run, beside the one that its decision was made with.
 
-    `writer` is the language model that the evaluator asked, as a run's settings name it.
+    `writer` is the language model that the evaluator asked, and `writer_version` which of its versions, as a run's
+    settings name them.
     """
 
     evaluator: EvaluatorCard
     writer: str
     grades: tuple[Grade, ...]
+    writer_version: str = ""
 
 
 @dataclass(frozen=True)

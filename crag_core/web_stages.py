@@ -11,7 +11,7 @@ from crag_core.query import clean_query, keyword_query
 from crag_core.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.stages import scored_strips
 from crag_core.trace import Trace
-from crag_core.types import CorrectionKind, StepState, Usage, WebOutcome, WebSearch
+from crag_core.types import CorrectionKind, Grade, Passage, StepState, Usage, WebOutcome, WebSearch
 
 
 def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -72,7 +72,8 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if web is None or view is None:
         return None
     asks_model = settings.evaluator.calls_model
-    given = {grade.passage_id for grade in web.grades or ()} | set(trace.edits.pinned if asks_model else ())
+    settled = tuple(grade for grade in web.grades or () if not grade.retryable)  # who was away may be back
+    given = {grade.passage_id for grade in settled} | set(trace.edits.pinned if asks_model else ())
     scored = {strip.passage_id for strip in web.strips or ()}
     judged = settings.policy.refine_web or not asks_model
     ungraded = tuple(one for one in view.passages if judged and one.id not in given)
@@ -85,12 +86,18 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
         graded = sum(grade.score is not None for grade in grades)
         told.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)
-        web = replace(web, grades=(web.grades or ()) + grades)
+        web = replace(web, grades=_in_order(web.passages, (web.grades or ()) + grades))
     if unscored:
         strips, what = scored_strips(trace.question, unscored, parts, run)
         web = replace(web, strips=(web.strips or ()) + strips)
         told.append(what)
     return Result({"web": web}, ", ".join(told), usage)
+
+
+def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple[Grade, ...]:
+    """One grade a result, the last that was given."""
+    known = {grade.passage_id: grade for grade in grades}
+    return tuple(known[passage.id] for passage in passages if passage.id in known)
 
 
 def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:

@@ -5,6 +5,7 @@ import streamlit as st
 from crag_core.documents import MAIN
 from crag_core.errors import CragError
 from ui import router, state
+from ui.access import Right
 from ui.render_documents import (
     collections_of,
     draw_documents,
@@ -16,6 +17,7 @@ from ui.render_documents import (
 from ui.render_map import draw_map
 from ui.render_passage_list import draw_passage_list
 from ui.render_recipe import draw_recipe
+from ui.render_refusal import is_allowed
 from ui.running import draw_indexing_live, draw_warming
 from ui.text import clean, counted, plain
 
@@ -31,7 +33,10 @@ def add() -> None:
     files = st.session_state[f"documents_files_{state.upload_round()}"]
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
-        state.index([(file.name, file.getvalue()) for file in files], collection)
+        try:
+            state.index([(file.name, file.getvalue()) for file in files], collection)
+        except CragError as error:
+            state.report(str(error))
         state.next_upload_round()
 
 
@@ -67,7 +72,8 @@ indexing = state.indexing()
 busy = indexing is not None and indexing.is_running
 try:
     store = state.workbench().store
-    draw_adding(busy)
+    if is_allowed(Right.INDEX):
+        draw_adding(busy)
     if busy:
         draw_indexing_live()
     elif indexing is not None:

@@ -6,9 +6,11 @@ import streamlit as st
 
 from crag_core.config import Config
 from crag_core.errors import CragError
-from crag_core.model_servers import DEFAULT_HOST
+from crag_core.model_servers import DEFAULT_HOST, masked, unmasked
 from crag_core.support import WORDS
-from ui import health, router, state
+from ui import access, health, router, state
+from ui.access import Right
+from ui.render_refusal import is_allowed
 from ui.text import counted, plain
 
 
@@ -16,26 +18,40 @@ def judge_name(choice: str) -> str:
     return "Comparing words, no model" if choice == WORDS else choice.replace("/", ": ", 1)
 
 
-router.enter("pages/settings.py")
-st.title("Settings", anchor=False)
-st.markdown("They hold for this browser session. To keep them, set the environment variables below before the start.")
-now, judges = state.settings(), state.judges()
-with st.form("settings_form"):
+def draw_servers(now: Config) -> dict[str, str]:
+    """The addresses as somebody has written them."""
     host = st.text_input(
-        "Ollama answers at", now.ollama_host, placeholder=DEFAULT_HOST, max_chars=1000,
+        "Ollama answers at", masked(now.ollama_host), placeholder=DEFAULT_HOST, max_chars=1000,
         help="Several servers, with commas between them, are asked in turn; one that fails is left out for a while.",
     )  # fmt: skip
     url = st.text_input(
-        "OpenAI-compatible server", now.openai_url, placeholder="http://127.0.0.1:8000/v1", max_chars=1000,
+        "OpenAI-compatible server", masked(now.openai_url), placeholder="http://127.0.0.1:8000/v1", max_chars=1000,
         help="vLLM, llama.cpp, LM Studio and the like, one or several with commas. A key is read from OPENAI_API_KEY "
-        "only, and sent to each.",
+        "only, and sent to the servers of OPENAI_BASE_URL only.",
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
         help="duckduckgo, searxng, tavily, snapshot; the next is asked when one fails. Tavily's key comes from "
         "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
-    searxng = st.text_input("SearXNG answers at", now.searxng_url, placeholder="http://127.0.0.1:8080", max_chars=200)
+    searxng = st.text_input(
+        "SearXNG answers at", masked(now.searxng_url), placeholder="http://127.0.0.1:8080", max_chars=200
+    )
+    return {
+        "ollama_host": unmasked(host, now.ollama_host),
+        "openai_url": unmasked(url, now.openai_url),
+        "web_providers": providers.strip(),
+        "searxng_url": unmasked(searxng, now.searxng_url),
+    }
+
+
+router.enter("pages/settings.py")
+st.title("Settings", anchor=False)
+to_keep = " To keep them, set the environment variables below before the start." if access.may(Right.SET_UP) else ""
+st.markdown(f"They hold for this browser session.{to_keep}")
+now, judges = state.settings(), state.judges()
+with st.form("settings_form"):
+    servers = draw_servers(now) if is_allowed(Right.SET_UP) else {}
     support = st.selectbox(
         "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
@@ -46,10 +62,7 @@ with st.form("settings_form"):
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
             state.change_settings(
-                ollama_host=host.strip(),
-                openai_url=url.strip(),
-                web_providers=providers.strip(),
-                searxng_url=searxng.strip(),
+                **servers,
                 support=support,
                 model_timeout=float(timeout),
                 top_k=top_k,
@@ -57,6 +70,9 @@ with st.form("settings_form"):
             st.rerun()
         except CragError as error:
             st.error(plain(str(error)), icon=":material/error:")
+
+if not access.may(Right.SET_UP):
+    st.stop()  # where servers answer, and how this installation can be set up
 
 models = state.look_for_models(state.settings())
 for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", models.openai)):

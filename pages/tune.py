@@ -4,10 +4,12 @@ import streamlit as st
 
 from crag_core.errors import CragError
 from ui import lab, router, shown, state
+from ui.access import Right
 from ui.render_advice import draw_advice, draw_objective
 from ui.render_figures import draw_figures
 from ui.render_grading import draw_ended, draw_grading
 from ui.render_preset import draw_kept, draw_preset
+from ui.render_refusal import is_allowed
 from ui.render_sets import draw_set, draw_sources
 from ui.running import draw_warming
 from ui.text import counted, plain
@@ -38,6 +40,7 @@ def draw_choosing(seen: lab.Seen) -> None:
 router.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
+is_allowed(Right.TUNE)
 if problem := state.take_report():
     st.error(plain(problem), icon=":material/error:")
 ended = lab.take_ended()

@@ -323,6 +323,16 @@ class Clock:
             return float(next(self._ticks))
 
 
+class Hand:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def set_when(is_time: Callable[[], bool], event: threading.Event | None = None) -> threading.Event:
     """An event that is set, from another thread, as soon as something is so (within five seconds, or never)."""
     event = event or threading.Event()

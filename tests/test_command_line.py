@@ -512,8 +512,10 @@ def test_logs_go_to_standard_error_and_the_record_stays_alone(
         show_logs("off")
     shown = capsys.readouterr()
     trace = Trace.from_json(shown.out)
-    (line,) = (json.loads(line) for line in shown.err.splitlines())
-    assert line["run"] == trace.id and "[CRAG_METRICS] decision=" in line["message"]
+    told = [json.loads(line) for line in shown.err.splitlines()]
+    assert {line["run"] for line in told} == {trace.id}
+    assert sum("[CRAG_METRICS] decision=" in line["message"] for line in told) == 1
+    assert (told[0]["event"], told[-1]["event"]) == ("begun", "ended")
 
 
 # --- policy files ---------------------------------------------------------------------------------------------------

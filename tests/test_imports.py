@@ -23,6 +23,7 @@ HEAVY = (
     "onnxruntime",
     "tokenizers",
     "ddgs",
+    "scipy",
 )
 
 
@@ -48,7 +49,9 @@ PURE = core(
     *("stability", "refine", "fusion", "expand", "reroute", "corrections", "summary", "trace", "replies", "extraction"),
     *("query", "answer", "budget", "prompts", "protocols", "waiting", "overall", "edits", "opinions", "difference"),
     *("judges", "language", "claims", "support", "unanswered", "side_by_side", "model_servers", "documents"),
-    *("labels", "kept", "stage", "story", "story_corpus", "story_web", "database_urls"),
+    *("labels", "kept", "selection", "stage", "story", "story_corpus", "story_web", "database_urls", "rights"),
+    *("identity", "auth_section", "measured", "over_time", "rota", "turnstile", "addresses", "suspicion"),
+    *("suspicion_words", "redaction"),
 )
 RUNNING = ("pure", "pipeline")
 ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history", "laboratory")
@@ -57,12 +60,14 @@ RINGS = {
     "tuning": Ring(core("tuning"), ("pure", "tuning"), ("numpy", "scipy")),
     "measuring": Ring(core("measuring"), ("pure", "tuning", "measuring"), ("numpy",)),
     "evaluators": Ring(core("evaluators"), ("pure", "evaluators"), None, ("streamlit", "llama_index")),
-    "websearch": Ring(core("websearch"), ("pure", "websearch"), None, ("streamlit", "llama_index")),
+    "outgoing": Ring(core("outgoing"), ("pure",), ("httpx",)),
+    "websearch": Ring(core("websearch"), ("pure", "websearch", "outgoing"), None, ("streamlit", "llama_index")),
     "llama import": Ring(core("llama_import"), (), ("llama_index",)),
-    "llms": Ring(core("llms"), ("pure", "llms", "llama import"), None, ("streamlit",)),
+    "llms": Ring(core("llms"), ("pure", "llms", "llama import", "outgoing"), None, ("streamlit",)),
     "retrieval": Ring(core("retrieval"), ("pure", "retrieval", "llama import"), None, ("streamlit",)),
     "cache": Ring(core("cache"), ("pure", "cache"), None, ("streamlit", "llama_index")),
     "history": Ring(core("history"), ("pure", "history"), None, ("streamlit", "llama_index")),
+    "backup": Ring(core("backup"), ("pure", "backup"), ("filelock",)),
     "laboratory": Ring(core("laboratory"), ("pure", "tuning", "measuring", "laboratory")),
     "scoring": Ring(
         core("batch", "scoring", "drafts", "shared_work", "comparing", "warming"),
@@ -71,7 +76,15 @@ RINGS = {
     "pipeline": Ring(
         core("run", "stages", "grading", "again", "web_stages", "writing", "checking", "pipeline"), RUNNING
     ),
-    "observers": Ring(core("audit", "metrics", "logs"), RUNNING, ("prometheus_client",)),
+    "observers": Ring(
+        core(
+            *("audit", "metrics", "gauges", "run_counts", "kept_metrics", "logs", "run_log"),
+            *("telemetry", "spans", "llama_spans"),
+        ),
+        (*RUNNING, "observers"),
+        # LlamaIndex's instrumentation is a package of its own: telemetry hears its calls and imports no LlamaIndex.
+        ("prometheus_client", "opentelemetry", "llama_index_instrumentation", "pydantic"),
+    ),
     "config": Ring(core("config"), ("pure",), ("dotenv",)),
     "policies": Ring(core("policies"), ("pure", "config", "policies")),
     "llama": Ring(core("nodes", "postprocessor", "query_engine"), (*RUNNING, "llama"), ("llama_index",)),
@@ -81,11 +94,11 @@ RINGS = {
     "command line": Ring(
         core(
             *("__main__", "tuning_commands", "tuning_options", "tuning_told", "labelled_sets"),
-            *("compare_commands", "compare_earlier"),
+            *("compare_commands", "compare_earlier", "metrics_commands", "backup_commands", "settings_commands"),
         ),
         (
             *(*RUNNING, "config", "policies", "build", "configurations", "observers"),
-            *("tuning", "measuring", "scoring", "report", "command line"),
+            *("tuning", "measuring", "scoring", "report", "backup", "command line"),
         ),
     ),
     "ui": Ring(

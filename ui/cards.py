@@ -71,6 +71,8 @@ def head_of(cards: Cards, passage: Passage, rank: int, anchor: str) -> Head:
         chips.append(("decides", "decides"))
     if passage.id in cards.edits.pinned:
         chips.append(("pinned", "pinned by you"))
+    if any(one.passage_id == passage.id for one in cards.trace.suspicions or ()):
+        chips.append(("gone", "speaks to a model"))
     if cards.then is not None and is_used != (passage.id in cards.then[0]):
         chips.append(("new", "new") if is_used else ("gone", "gone"))
     # What is compared with the thresholds stands on the line; the card says the rest.

@@ -79,10 +79,11 @@ def draw_failure(trace: Trace) -> None:
             icon=":material/stop_circle:",
         )
     else:
-        hint = f"\n\n`{step.hint}`" if step.hint and "`" not in step.hint else ""
+        # On one line, since an empty one would end the code, and with it the harmlessness.
+        hint = f"\n\n`{' '.join(step.hint.split())}`" if step.hint and "`" not in step.hint else ""
         st.error(
             f"{plain(step.summary)} What was done is kept.{hint}",
-            title=f"The run broke off at “{step.name}”",
+            title=f"The run broke off at “{plain(step.name)}”",
             icon=":material/error:",
         )
     if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):

@@ -17,7 +17,8 @@ from crag_core.measuring.setup import KeptSetup, Setup
 from crag_core.measuring.table import Outcomes, Table
 from crag_core.report.comparison import Comparison, described, render_comparison
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
-from ui import lab, state, versus
+from ui import access, lab, state, versus
+from ui.access import Right
 
 LETTERS = "ABCDEFG"
 MOST = 3
@@ -96,6 +97,7 @@ def put(one: Earlier, is_beside: bool) -> None:
 
 def forget(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
     """For a callback: what it holds of `questions`; whatever else was run stays. Raises `CragError`."""
+    access.require(Right.TUNE)
     put(one, False)
     state.workbench().laboratory.outcomes(one.kept).clear({asked.key for asked in questions})
     versus.kept_outcomes.clear()

@@ -14,7 +14,8 @@ from crag_core.tuning.drafting.draft import draft as draft_questions
 from crag_core.tuning.files.from_feedback import FromFeedback, questions_from
 from crag_core.tuning.labelled import LabelledQuestion
 from crag_core.types import Passage
-from ui import state
+from ui import access, state
+from ui.access import Right
 
 MOST_PASSAGES = 5000
 _SEED = 0
@@ -35,6 +36,8 @@ def model_name() -> str:
 
 
 def from_feedback() -> FromFeedback:
+    """Raises `CragError`, also to whoever may not see what others asked."""
+    access.require(Right.SEE_HISTORY)
     return questions_from(state.workbench().history.all_labels())
 
 

@@ -11,6 +11,7 @@ from crag_core.documents import Ingested, OnProgress, Progress, Rebuilt
 from crag_core.errors import CragError
 from crag_core.run import Listener, Run
 from crag_core.trace import Trace
+from crag_core.turnstile import Ticket
 from crag_core.types import Step
 
 
@@ -37,27 +38,34 @@ class _Work:
 
 
 class Job(_Work, Listener):
-    """A run under way: what it does now, what it has recorded, the answer so far. `stop()` stops it for real."""
+    """A run under way: what it does now, what it has recorded, the answer so far. `stop()` stops it for real.
 
-    def __init__(self, work: Callable[[Run], Trace], trace: Trace) -> None:
+    `owner` is who asked, "" where nobody signs in; `ticket` is its place in line, None where it needs none.
+    """
+
+    def __init__(
+        self, work: Callable[[Run], Trace], trace: Trace, owner: str = "", ticket: Ticket | None = None
+    ) -> None:
+        self.owner = owner
+        self.ticket = ticket
         self.trace = trace
         self.step = "starting"
         self.progress: tuple[int, int] | None = None
         self.text = ""
         self.started_at = time.monotonic()
-        self._cancel = threading.Event()
+        self.cancel = threading.Event()
 
         def run() -> None:
-            self.trace = work(Run(self, self._cancel))
+            self.trace = work(Run(self, self.cancel))
 
         super().__init__(run, "run")
 
     @property
     def is_stopping(self) -> bool:
-        return self._cancel.is_set() and self.is_running
+        return self.cancel.is_set() and self.is_running
 
     def stop(self) -> None:
-        self._cancel.set()
+        self.cancel.set()
 
     def started(self, name: str) -> None:
         self.step, self.progress = name, None
@@ -75,25 +83,26 @@ class Job(_Work, Listener):
 class Comparing(_Work, Listener):
     """One question on its way through several configurations: the runs so far, and what the present one does."""
 
-    def __init__(self, work: Callable[[Run], tuple[Trace, ...]], count: int) -> None:
+    def __init__(self, work: Callable[[Run], tuple[Trace, ...]], count: int, ticket: Ticket | None = None) -> None:
+        self.ticket = ticket
         self.traces: tuple[Trace, ...] = ()
         self.step = "starting"
         self.done, self.count = 0, count
         self.started_at = time.monotonic()
-        self._cancel = threading.Event()
+        self.cancel = threading.Event()
         self._last = ""
 
         def run() -> None:
-            self.traces = work(Run(self, self._cancel))
+            self.traces = work(Run(self, self.cancel))
 
         super().__init__(run, "comparing")
 
     @property
     def is_stopping(self) -> bool:
-        return self._cancel.is_set() and self.is_running
+        return self.cancel.is_set() and self.is_running
 
     def stop(self) -> None:
-        self._cancel.set()
+        self.cancel.set()
 
     def started(self, name: str) -> None:
         self.step = name

@@ -22,7 +22,8 @@ from crag_core.tuning.objective import Objective
 from crag_core.tuning.rates import Prices
 from crag_core.tuning.recommend import Recommendation, recommend
 from crag_core.tuning.scored import Case, cases
-from ui import shown, state
+from ui import access, shown, state
+from ui.access import Right
 from ui.jobs import Grading
 
 SAMPLE = "Sample questions"
@@ -165,11 +166,15 @@ def grading() -> Grading | None:
 
 
 def start_grading() -> None:
-    """For a callback: grade what is missing, in the background; raises `CragError` where the choice cannot work."""
+    """For a callback: grade what is missing, in the background; raises `CragError` where the choice cannot work.
+
+    So it does to whoever may not tune.
+    """
+    access.require(Right.TUNE)
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return
-    workbench, warming = state.workbench(), state.warm_up()
+    workbench, warming, turns = state.workbench(), state.warm_up(), state.turns()
     pipeline = workbench.pipeline(_choice(), observed=False)
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
@@ -179,7 +184,7 @@ def start_grading() -> None:
         book = workbench.laboratory.scores(workbench.conditions(pipeline))
         return score(
             found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=controls,
-            on_progress=tell,
+            on_progress=tell, take_turn=turns,
         )  # fmt: skip
 
     warming.start()

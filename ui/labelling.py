@@ -9,7 +9,7 @@ import streamlit as st
 from crag_core.errors import CragError
 from crag_core.labels import About, Label, Mark, of_answer, of_passage, of_route
 from crag_core.types import Action
-from ui import shown, state
+from ui import access, shown, state
 from ui.shown import View
 
 
@@ -63,7 +63,7 @@ def _keep(view: View, label: Label | None, *, is_kept: bool) -> None:
             history.remove_label(label)
             return
         if history.find(view.taken.id) is None:  # such as a recorded run, which nobody has kept so far
-            history.save_import(view.taken)
+            history.save_import(view.taken, access.user())
         history.add_label(label)
     except CragError as error:
         state.report(str(error))

@@ -11,7 +11,7 @@ from crag_core.build import EVALUATORS, known_card
 from crag_core.edits import measured
 from crag_core.errors import CragError
 from crag_core.trace import Trace
-from ui import shown, state
+from ui import access, shown, state
 from ui.demos import demo_of
 from ui.links import DROPPED, PINNED, SharedView, Titles, edits_of, link_parameters, parse_link
 from ui.render_share import draw_import, draw_share
@@ -58,11 +58,17 @@ def draw_sharing(busy: bool) -> None:
             draw_import(_take, f"record_{st.session_state.setdefault('records', 0)}")
 
 
+def draw_share_of(kept: Trace) -> None:
+    """For the History page: a kept run as it was taken; the link leads to the Ask page."""
+    url = (st.context.url or "").partition("?")[0].rstrip("/").removesuffix("/history")
+    draw_share(kept, kept, kept.settings.policy, _titles(), url or None, "", report.render)
+
+
 def _take(found: Trace) -> None:
     """Show an imported run; the next redraw has an empty uploader."""
     st.session_state["records"] += 1
     with suppress(CragError):  # where nothing is kept it can be looked at all the same
-        found = state.workbench().history.save_import(found)
+        found = state.workbench().history.save_import(found, access.user())
     shown.open_later(found)
     st.rerun()
 

@@ -10,7 +10,8 @@ import streamlit as st
 from crag_core.documents import Document, Ingested, IngestOutcome, State
 from crag_core.errors import CragError
 from crag_core.protocols import DocumentStore
-from ui import state
+from ui import access, state
+from ui.access import Right
 from ui.text import clean, counted, plain
 
 _ICONS = {
@@ -72,7 +73,8 @@ def draw_documents(store: DocumentStore) -> None:
     """The list, and what is chosen in it."""
     everything = store.listing()
     if not everything:
-        st.info("No documents yet. Add some above, then ask on the Ask page.", icon=":material/folder_off:")
+        more = " Add some above, then ask on the Ask page." if access.may(Right.INDEX) else ""
+        st.info(f"No documents yet.{more}", icon=":material/folder_off:")
         return
     _draw_head(everything)
     rows = _chosen_rows(everything)
@@ -94,9 +96,11 @@ def draw_documents(store: DocumentStore) -> None:
     )
     selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
     if not selected:
-        st.caption("Select a row to read its passages, to move it to another collection or to remove it.")
+        more = ", to move it to another collection or to remove it" if access.may(Right.INDEX) else ""
+        st.caption(f"Select a row to read its passages{more}.")
         return
-    _draw_actions(store, selected)
+    if access.may(Right.INDEX):
+        _draw_actions(store, selected)
     for row in selected:
         if row.message:
             st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
@@ -180,6 +184,7 @@ def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
 
 def _try(work: Callable[[], object]) -> None:
     try:
+        access.require(Right.INDEX)
         work()
     except CragError as error:
         state.report(str(error))

@@ -9,7 +9,8 @@ import streamlit as st
 from crag_core.errors import CragError
 from crag_core.measuring.earlier import Earlier
 from crag_core.tuning.labelled import LabelledQuestion
-from ui import compared, state
+from ui import access, compared, state
+from ui.access import Right
 from ui.compared import Compared
 from ui.text import counted, plain
 
@@ -44,6 +45,8 @@ def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bo
     with left.container(gap="xxsmall"):
         st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
         st.caption(f"{held}. {_unlike(one)}")
+    if not access.may(Right.TUNE):
+        return
     with right.container(horizontal_alignment="right"), st.popover("Forget", type="tertiary"):
         st.markdown(
             f"Forget **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "

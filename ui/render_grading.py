@@ -6,7 +6,8 @@ import streamlit as st
 
 from crag_core.build import known_card
 from crag_core.errors import CragError
-from ui import lab, state
+from ui import access, lab, state
+from ui.access import Right
 from ui.jobs import Grading
 from ui.lab import Seen
 from ui.text import counted, plain
@@ -31,6 +32,8 @@ def draw_grading(seen: Seen) -> None:
         told += f" That takes about {counted(calls, 'model call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(told, width="stretch")
+        if not access.may(Right.TUNE):  # said at the top of the page
+            return
         st.button(
             f"Grade {counted(seen.missing, 'question')}", on_click=_start, type="primary", icon=":material/grading:",
             key="tune_grade",
@@ -74,6 +77,8 @@ def _draw_running() -> None:
             )
             failed = f", {scoring.failed} failed" if scoring.failed else ""
             st.progress(done / max(scoring.total, 1), f"{doing}{failed}")
+        if not access.may(Right.TUNE):
+            return
         with st.container(horizontal=True, vertical_alignment="center"):
             if job.is_paused:
                 st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="tune_go_on")

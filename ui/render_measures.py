@@ -17,10 +17,12 @@ from crag_core.measuring.measures import Unit
 from crag_core.measuring.table import Cell, Row, Table
 from crag_core.measuring.written import figure, to_csv, to_data
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
-from ui import compared, lab, state, versus
+from ui import access, compared, lab, state, versus
+from ui.access import Right
 from ui.compared import LETTERS, Compared
 from ui.render_earlier_results import draw_beside, draw_earlier_results
 from ui.render_grading import left_told
+from ui.render_refusal import is_allowed
 from ui.render_sets import draw_sources
 from ui.text import clean, counted, plain
 
@@ -66,6 +68,8 @@ def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], mi
         )
         told += "done once, and what is done is kept."
         st.markdown(told, width="stretch")
+        if not is_allowed(Right.TUNE):
+            return
         st.button(
             f"Run {counted(missing, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
             icon=":material/play_arrow:", key="versus_run", disabled=versus.comparing() is not None,
@@ -95,6 +99,8 @@ def draw_running() -> None:
                 "Paused" if job.is_paused else f":shimmer[Running] {done} of {scoring.total}{left_told(scoring.left)}"
             )
             st.progress(done / max(scoring.total, 1), doing)
+        if not access.may(Right.TUNE):
+            return
         with st.container(horizontal=True, vertical_alignment="center"):
             if job.is_paused:
                 st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="versus_go_on")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
+from crag_core.suspicion import warnings
 from crag_core.trace import Trace
 from crag_core.types import Edits, Excerpt, Grade, Origin, Passage, Round
 from ui.cards import Cards, head_of, title, told
@@ -76,6 +77,8 @@ def draw_card(cards: Cards, passage: Passage, rank: int, actions: CardActions | 
     verdicts = cards.verdicts.get(passage.id, [])
     with st.container(border=True, key=f"card_{key}", gap="xsmall"):
         st.markdown(told(cards, passage))
+        for warning in warnings(cards.trace, passage):
+            st.warning(plain(warning), icon=":material/warning:")
         if note:
             st.caption(f":material/replay: {plain(note)}")
         draw_sentences(

@@ -12,7 +12,8 @@ from crag_core.report.thresholds import render_thresholds
 from crag_core.tuning.objective import Objective
 from crag_core.tuning.preset import TunedPreset
 from crag_core.tuning.recommend import Recommendation
-from ui import lab, presets, state
+from ui import access, lab, presets, state
+from ui.access import Right
 from ui.lab import Seen
 from ui.text import plain
 
@@ -45,7 +46,9 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             reason=objective.told(confidence) if is_recommended else "set by hand",
             calibration=made,
         )
-        if st.button("Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"):
+        if access.may(Right.TUNE) and st.button(
+            "Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"
+        ):
             _keep(preset)
         st.download_button("TOML", preset.to_toml(), f"{preset.name}.toml", icon=":material/download:", key="tune_toml")
         st.download_button(
@@ -59,6 +62,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
 
 def _keep(preset: TunedPreset) -> None:
     try:
+        access.require(Right.TUNE)
         state.workbench().laboratory.save_preset(preset)
         presets.forget()
     except CragError as error:
@@ -76,6 +80,8 @@ def draw_kept() -> None:
         for name in names:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(_told(name), width="stretch")
+                if not access.may(Right.TUNE):
+                    continue
                 st.button(
                     "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
                     key=f"tune_delete_{name}",
@@ -95,6 +101,7 @@ def _told(name: str) -> str:
 
 def _delete(name: str) -> None:
     try:
+        access.require(Right.TUNE)
         state.workbench().laboratory.delete_preset(name)
         presets.forget()
     except CragError as error:

@@ -7,7 +7,8 @@ import streamlit as st
 from crag_core.documents import TOKENS, Generation, Rebuilt, Recipe, check_lengths
 from crag_core.errors import CragError
 from crag_core.protocols import DocumentStore
-from ui import state
+from ui import access, state
+from ui.access import Right
 from ui.running import draw_rebuilding_live
 from ui.text import counted, plain
 
@@ -30,6 +31,8 @@ def draw_recipe(store: DocumentStore) -> None:
     now = store.generation
     with st.expander(f"How passages are made: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
+        if not access.may(Right.INDEX):
+            return
         st.markdown(
             "Other lengths, or another embedding model, take all passages made anew. Until the last one is there, the "
             "present ones are searched; then the new ones take their place at once. It takes about as long as adding "
@@ -67,10 +70,9 @@ def _start(now: Generation) -> None:
     )
     try:
         check_lengths(recipe)
+        state.shared_rebuild().start(recipe)
     except CragError as error:
         state.report(str(error))
-    else:
-        state.shared_rebuild().start(recipe)
 
 
 def _line(recipe: Recipe) -> str:

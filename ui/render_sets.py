@@ -11,7 +11,9 @@ import streamlit as st
 from crag_core.errors import CragError
 from crag_core.tuning.files.reading import Read, read_questions, write_csv, write_questions
 from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet, Origin
-from ui import drafting, lab, state
+from ui import access, drafting, lab, state
+from ui.access import Right
+from ui.render_refusal import is_allowed
 from ui.render_verdict import COLOURS, ICONS
 from ui.text import counted, plain
 
@@ -113,6 +115,8 @@ def _read_once(file_id: str, name: str, content: Callable[[], bytes]) -> Read:
 
 
 def _draw_feedback(busy: bool) -> None:
+    if not is_allowed(Right.SEE_HISTORY):
+        return
     found = _attempt(drafting.from_feedback)
     if found is None:
         return
@@ -139,11 +143,16 @@ def _draw_kept(busy: bool) -> None:
     draw_read(read)
     with st.container(horizontal=True):
         _draw_take(name, read.questions, busy)
-        st.button("Delete this set", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary")
+        if access.may(Right.TUNE):
+            st.button("Delete this set", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary")
 
 
 def _delete(name: str) -> None:
-    _attempt(lambda: state.workbench().laboratory.delete_set(name))
+    def delete() -> None:
+        access.require(Right.TUNE)
+        state.workbench().laboratory.delete_set(name)
+
+    _attempt(delete)
 
 
 def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -> None:
@@ -233,8 +242,9 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             disabled=busy or changed == rows, key="tune_take_over",
         )  # fmt: skip
         _draw_files(labelled)
-        name = st.text_input("Keep it as", labelled.name, max_chars=60, key="tune_keep_name", width=260)
-        st.button("Keep", on_click=_keep, args=(labelled, name), icon=":material/save:", key="tune_keep")
+        if access.may(Right.TUNE):
+            name = st.text_input("Keep it as", labelled.name, max_chars=60, key="tune_keep_name", width=260)
+            st.button("Keep", on_click=_keep, args=(labelled, name), icon=":material/save:", key="tune_keep")
     if problem := st.session_state.pop("tune_table_problem", None):
         draw_read(problem)
 
@@ -264,6 +274,7 @@ def _keep(labelled: LabelledSet, name: str) -> None:
     kept = LabelledSet(name.strip(), labelled.questions)
 
     def save() -> bool:
+        access.require(Right.TUNE)
         state.workbench().laboratory.save_set(kept)
         return True
 

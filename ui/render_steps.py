@@ -9,7 +9,7 @@ from crag_core.summary import summarize
 from crag_core.trace import Trace
 from crag_core.types import Step, StepState
 from ui.render_course import draw_corrections
-from ui.text import plain
+from ui.text import plain, versioned
 
 _ICONS = {
     StepState.DONE: ":green[:material/check_circle:]",
@@ -25,7 +25,7 @@ def step_line(step: Step) -> str:
     if step.usage.calls:
         tokens = step.usage.prompt_tokens + step.usage.completion_tokens
         cost.append(f"{step.usage.calls} model {'call' if step.usage.calls == 1 else 'calls'}, {tokens} tokens")
-    return f"{_ICONS[step.state]} **{step.name}** {plain(step.summary)} :gray[:small[{' · '.join(cost)}]]"
+    return f"{_ICONS[step.state]} **{plain(step.name)}** {plain(step.summary)} :gray[:small[{' · '.join(cost)}]]"
 
 
 def draw_steps(steps: tuple[Step, ...]) -> None:
@@ -51,8 +51,10 @@ def draw_record(trace: Trace) -> None:
         _draw_summary(trace)
     settings = trace.settings
     told = (
-        f"Run {trace.id}, {trace.created} · policy {settings.policy.name} · evaluator {settings.evaluator.name} · "
-        f"sentences scored by {settings.strip_evaluator.name} · embedding {settings.embedding} · "
-        f"answer by {settings.writer} · web {settings.web_mode} · settings {trace.fingerprint}"
+        f"Run {trace.id}, {trace.created} · policy {settings.policy.name} · "
+        f"evaluator {versioned(settings.evaluator.name, settings.evaluator.version)} · "
+        f"sentences scored by {versioned(settings.strip_evaluator.name, settings.strip_evaluator.version)} · "
+        f"embedding {settings.embedding} · answer by {versioned(settings.writer, settings.writer_version)} · "
+        f"web {settings.web_mode} · settings {trace.fingerprint}"
     )
     st.caption(plain(told))

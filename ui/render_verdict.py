@@ -9,6 +9,7 @@ from crag_core.figures import readable
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.stability import flips, stability
+from crag_core.suspicion import remark
 from crag_core.trace import Trace
 from crag_core.types import Action, Decision
 from ui import presets
@@ -84,6 +85,8 @@ def _remarks(trace: Trace, policy: Policy, routed: Reroute) -> str:
     if worth := presets.probability(routed.decision.score):
         told.append(f":material/bookmark: {worth}")
     notes = [ONE_FOR_BOTH] if is_one_for_both(policy, routed.decision) else []
+    if suspicious := remark(trace):
+        told.append(f":material/warning: {suspicious}")
     told += [f":material/info: {plain(note)}" for note in (*notes, *routed.knowledge.notes)]
     return " · ".join(told)
 

@@ -23,6 +23,7 @@ from crag_core.types import AnswerState, Decision, Knowledge
 from ui import lab, shown, state, versus
 from ui.offers import model_name
 from ui.render_verdict import headline
+from ui.running import waiting_for
 from ui.text import clean, counted, paragraphs, plain
 
 _CSS = (Path(__file__).parent / "parts" / "versus.css").read_text("utf-8")
@@ -113,7 +114,7 @@ def draw_comparing() -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         seconds = time.monotonic() - job.started_at
         place = min(job.done, job.count - 1)
-        st.markdown(f":shimmer[{_LETTERS[place]}: {plain(job.step)} … {seconds:.0f} s]")
+        st.markdown(f":shimmer[{_LETTERS[place]}: {plain(waiting_for(job) or job.step)} … {seconds:.0f} s]")
         st.button(
             "Stopping…" if job.is_stopping else "Stop", icon=":material/stop_circle:", on_click=job.stop,
             disabled=job.is_stopping, key="versus_stop",

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ui import sign_in
+
 _ROUTED = "router_routed"
 _WANTED = "router_wanted"
 
 
 def enter(page: str) -> None:
-    """First line of a page: go through app.py when this session has not yet, and come back."""
-    if _ROUTED not in st.session_state:
-        st.session_state[_WANTED] = page
+    """First line of a page: go through app.py, which may ask to sign in, when this session has not, and come back."""
+    if _ROUTED not in st.session_state or not sign_in.is_passed():
+        asked = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state[_WANTED] = page, asked
         st.switch_page("app.py")
 
 
@@ -24,4 +27,5 @@ def mark_routed() -> None:
     st.session_state[_ROUTED] = True
     wanted = st.session_state.pop(_WANTED, None)
     if wanted:
-        st.switch_page(wanted)
+        page, asked = wanted
+        st.switch_page(page, query_params=asked)

@@ -7,8 +7,9 @@ import time
 import streamlit as st
 
 from crag_core.reroute import reroute
-from ui import shown, state
-from ui.jobs import Filling, Job
+from ui import access, shown, state
+from ui.access import Right
+from ui.jobs import Comparing, Filling, Job
 from ui.render_path import draw_path
 from ui.render_verdict import draw_verdict
 from ui.text import counted, paragraphs, plain
@@ -21,11 +22,11 @@ def draw_running() -> None:
     """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
     job = state.job()
     if job is None:
-        return
+        st.rerun()  # it was put away by a script that was broken off before it could draw the page anew
     if not job.is_running:
-        state.finish(job)
         if job.trace.passages is not None:
             shown.remember(job.trace)
+        state.finish(job)
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f":shimmer[{plain(_doing(job))}]")
@@ -36,6 +37,8 @@ def draw_running() -> None:
             disabled=job.is_stopping,
             key="ask_stop",
         )
+    if job.ticket and job.ticket.before is not None:
+        return  # nothing has happened yet, and many may wait here
     policy = job.trace.settings.policy
     routed = reroute(job.trace, policy)
     if job.trace.decision is not None:
@@ -87,11 +90,12 @@ def draw_rebuilding_live() -> None:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(job, idle="Looking at the index", what="Making anew the passages of")
-        st.button(
-            "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-            disabled=job.is_stopping, key="rebuild_stop", width="content",
-            help="The present passages stay, and the new ones are thrown away.",
-        )  # fmt: skip
+        if access.may(Right.INDEX):
+            st.button(
+                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+                disabled=job.is_stopping, key="rebuild_stop", width="content",
+                help="The present passages stay, and the new ones are thrown away.",
+            )  # fmt: skip
 
 
 def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
@@ -106,7 +110,19 @@ def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
     st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){told}")
 
 
+def waiting_for(job: Job | Comparing) -> str:
+    """What a run waits for in line, with those that are before it; "": it is under way."""
+    runs = job.ticket.before if job.ticket else None
+    if runs is not None:
+        return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
+    calls = state.workbench().calls_before(job.cancel)
+    if calls is not None:
+        others = f"{counted(calls, 'call')} of others first" if calls else "your call is next"
+        return f"Waiting for the model: {others}"
+    return ""
+
+
 def _doing(job: Job) -> str:
     seconds = time.monotonic() - job.started_at
-    counted = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
-    return f"{job.step}{counted} … {seconds:.0f} s"
+    progress = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
+    return f"{waiting_for(job) or job.step + progress} … {seconds:.0f} s"

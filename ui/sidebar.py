@@ -10,7 +10,7 @@ from crag_core.evaluators import cards
 from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
 from crag_core.tuning.preset import TunedPreset
-from ui import presets, shown, state
+from ui import presets, shown, sign_in, state
 from ui.health import draw_health
 from ui.text import plain
 
@@ -20,6 +20,7 @@ _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"
 def draw() -> None:
     models = state.look_for_models(state.settings())
     with st.sidebar:
+        sign_in.draw_who()
         _draw_policy(models)
         shown.mark_drawn(shown.THRESHOLDS)
         _draw_thresholds()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from crag_core.answer import EXTRACTIVE
+from crag_core.batch import TakeTurn
 from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
 from crag_core.documents import Ingested, OnProgress, Rebuilt, Recipe
@@ -24,11 +26,16 @@ from crag_core.protocols import DocumentStore, SearchPause
 from crag_core.run import Run, WebMode
 from crag_core.support import WORDS
 from crag_core.trace import Trace
+from crag_core.turnstile import Ticket
 from crag_core.types import Edits
-from ui import playing
+from ui import access, playing
+from ui.access import Right
 from ui.jobs import Indexing, Job, Rebuilding
+from ui.upload import check_files
 
 SAMPLE_MARKER = "sample-indexed"
+SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
+"""Settings of a session that only those may change who may set up."""
 
 CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 
@@ -45,7 +52,7 @@ def shared_workbench() -> Workbench:
     show_logs(workbench.config.log)
     if workbench.config.metrics_port:
         try:
-            workbench.metrics.serve(workbench.config.metrics_port)
+            workbench.metrics.serve(workbench.config.metrics_port, workbench.config.metrics_address)
         except CragError as error:  # shown in the sidebar; no reason not to start
             workbench.metrics.problem = str(error)
     return workbench
@@ -86,7 +93,8 @@ class SharedRebuild:
     job: Rebuilding | None = None
 
     def start(self, recipe: Recipe) -> None:
-        """Unless one is under way."""
+        """Unless one is under way; raises `NotAllowed` to whoever may not index."""
+        access.require(Right.INDEX)
         if self.job is None or not self.job.is_running:
             chosen = workbench()
             self._start(lambda report, cancel: chosen.rebuild(recipe, report, cancel))
@@ -131,6 +139,14 @@ def live_jobs() -> dict[str, Job]:
 # This session
 
 
+def belong_to(who: str) -> None:
+    """This session is that of `who`, "" being nobody: nothing that it holds from somebody else is seen."""
+    if st.session_state.get("belongs_to", who) != who:
+        st.session_state.clear()
+        st.query_params.pop("run", None)  # the others belong to widgets, which have no value any more
+    st.session_state["belongs_to"] = who
+
+
 def workbench() -> Workbench:
     return shared_workbench().using(settings())
 
@@ -141,8 +157,17 @@ def settings() -> Config:
 
 
 def change_settings(**changes: Any) -> None:
-    """Other settings for this session; raises `CragError` for a value that cannot be used and changes nothing then."""
+    """Other settings for this session; raises `CragError` for a value that cannot be used and changes nothing then.
+
+    So it does where somebody who may not set up names another server.
+    """
+    if any(changes.get(name, getattr(settings(), name)) != getattr(settings(), name) for name in SERVERS):
+        access.require(Right.SET_UP)
+    started = shared_workbench().config
     changed = replace(settings(), **changes)
+    # The key that came with the start goes to the servers that came with it: one that is typed here can be anybody's.
+    is_known = set(changed.openai_urls) <= set(started.openai_urls)
+    changed = replace(changed, openai_key=started.openai_key if is_known else "")
     shared_workbench().using(changed).searcher  # noqa: B018  a bad address is refused here, not at the first search
     st.session_state["config"] = changed
 
@@ -267,26 +292,45 @@ def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice
     if running and running.is_running:
         return
     pipeline = workbench().pipeline(chosen, pause())
-    begun, warming, history = begin(pipeline), warm_up(), workbench().history
+    begun, warming, history, owner = begin(pipeline), warm_up(), workbench().history, access.user()
     warming.start()
+    ticket = in_line()
 
     def work(run: Run) -> Trace:
-        # A question asked during the very first start waits for the documents that it is about.
-        while warming.is_running and not run.cancel.wait(0.1):
-            pass
-        done = carry_on(pipeline, begun, run)
+        with ticket.turn(run.cancel):
+            # A question asked during the very first start waits for the documents that it is about.
+            while warming.is_running and not run.cancel.wait(0.1):
+                pass
+            done = carry_on(pipeline, begun, run)
         with suppress(CragError):  # the health box tells; the run is there all the same
-            history.save(done)
+            history.save(done, owner)
         return done
 
-    _attach(Job(work, begun))
+    _attach(Job(work, begun, owner, ticket))
+
+
+def in_line() -> Ticket:
+    """A place in the line of all runs of this process, for one of this session; raises `Busy` where it is full."""
+    return shared_workbench().turnstile.join(_asker())
+
+
+def turns() -> TakeTurn:
+    """For work of this session on many questions: each waits in line with those of others, and nobody for them all."""
+    turnstile, who = shared_workbench().turnstile, _asker()
+    return lambda cancel: turnstile.join(who, is_patient=True).turn(cancel)
+
+
+def _asker() -> str:
+    """Who shares turns with nobody: a person where people sign in, else a session."""
+    return access.user() or str(st.session_state.setdefault("asker", uuid.uuid4().hex))
 
 
 def play(recorded: Trace) -> None:
     """Show a recorded run as it happened."""
     running = job()
     if not (running and running.is_running):
-        _attach(Job(lambda run: playing.play(recorded, run), playing.so_far(recorded, 0)))
+        begun = playing.so_far(recorded, 0)
+        _attach(Job(lambda run: playing.play(recorded, run), begun, access.user()))
 
 
 def _attach(started: Job) -> None:
@@ -299,21 +343,30 @@ def _attach(started: Job) -> None:
 
 
 def rejoin(run_id: str) -> bool:
-    """Follow a run that this or another session has started and that still goes on, as after a reload of the page."""
+    """Follow a run that this or another session has started and that still goes on, as after a reload of the page.
+
+    Where people sign in, only that of the same person, who could stop it from here: others are told to come back.
+    """
     running = live_jobs().get(run_id)
     if running is None or not running.is_running:
         return False
+    if running.owner != access.user():
+        report("This run still goes on, for somebody else. Open the link again when it is finished.")
+        return True
     st.session_state["job"] = running
     return True
 
 
 def finish(done: Job) -> None:
-    """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen."""
-    st.session_state["job"] = None
+    """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen.
+
+    The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
+    """
     if done.trace.id == (shown.id if (shown := trace()) else None):
         st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
     else:
         show(done.trace)
+    st.session_state["job"] = None
     if done.bug:
         raise done.bug
 
@@ -334,6 +387,9 @@ def indexing() -> Indexing | None:
 
 
 def index(files: list[tuple[str, bytes]], collection: str) -> None:
+    """Take files in, in the background; raises `NotAllowed` to whoever may not."""
+    access.require(Right.INDEX)
+    check_files(files)
     running = indexing()
     if running is None or not running.is_running:
         store = workbench().store

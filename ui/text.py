@@ -50,3 +50,8 @@ def shortened(text: str, length: int) -> str:
 def counted(number: int, noun: str) -> str:
     """ "1 passage", "2 passages"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def versioned(name: str, version: str) -> str:
+    """ "llama3.2 (version a80c4f17acd5)"; the name alone where no version is known."""
+    return f"{name} (version {version})" if version else name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,6 +12,7 @@ import plotly.graph_objects as go
 from crag_core.tuning.board import Array
 from crag_core.tuning.curves import Histogram, PrecisionRecall, RiskCoverage, Roc
 from crag_core.tuning.reliability import Bin
+from ui.text import clean
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"
 _SCALE = [[0.0, "#2e9b63"], [0.35, "#e2c25b"], [1.0, "#c8463d"]]
@@ -145,10 +147,11 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
         selected={"marker": {"opacity": 0.0}}, unselected={"marker": {"opacity": 0.0}},
     )  # fmt: skip
     for point in points:
+        called = escape(clean(point.name)).replace("%", "&#37;")  # Plotly reads some HTML, and what follows a %
         figure.add_scatter(
-            x=[point.lower], y=[point.upper], mode="markers", name=f"{point.name} {point.lower:.3f}, {point.upper:.3f}",
+            x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {point.lower:.3f}, {point.upper:.3f}",
             marker={"symbol": point.symbol, "size": 15, "color": point.colour, "line": {"color": "white", "width": 2}},
-            hovertemplate=f"{point.name}<br>lower %{{x:.3f}}, upper %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{called}<br>lower %{{x:.3f}}, upper %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(title="lower threshold", range=[-0.02, 1.02])
     figure.update_yaxes(title="upper threshold", range=[-0.02, 1.02])

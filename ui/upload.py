@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from crag_core.errors import BadRecord
+from crag_core.query import LONGEST_QUESTION
 from crag_core.trace import Trace
 
 LARGEST_MB = 20
 MOST_PASSAGES = 1000
+MOST_FILES, MOST_MB = 20_000, 1024
 _HALF = re.compile("[\ud800-\udfff]")
 _HINT = "Choose the JSON file that Share has saved for a run."
 
@@ -32,7 +34,21 @@ def read_record(content: bytes) -> Trace:
     except BadRecord as error:
         raise BadRecord(error.message, hint=error.hint or _HINT) from None
     _check_passages(trace)
+    if len(trace.question) > LONGEST_QUESTION:
+        told = f"The question has {len(trace.question):,} characters, expected at most {LONGEST_QUESTION:,}."
+        raise BadRecord(told, hint=_HINT)
     return trace
+
+
+def check_files(files: Sequence[tuple[str, bytes]]) -> None:
+    """Raises `BadRecord` for more than is taken at once; each file has its own limit where it is read."""
+    size = sum(len(content) for _, content in files)
+    if len(files) > MOST_FILES or size > MOST_MB * 2**20:
+        raise BadRecord(
+            f"Expected at most {MOST_FILES:,} files and {MOST_MB:,} MB at a time, found {len(files):,} files and "
+            f"{size / 2**20:,.0f} MB.",
+            hint="Add them in several goes, or use the command ingest.",
+        )
 
 
 def _check_passages(trace: Trace) -> None:

@@ -21,7 +21,8 @@ from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
 from crag_core.warming import WarmUp
-from ui import lab, state
+from ui import access, lab, state
+from ui.access import Right
 from ui.jobs import Comparing, Grading
 
 MOST = 4
@@ -134,15 +135,17 @@ def start_question(question: str) -> None:
     warm = warmth()
 
     def work(run: Run) -> tuple[Trace, ...]:
-        while warming.is_running and not run.cancel.wait(0.1):
-            pass
-        run.listener.started("loading the models")
-        warm(uncached, run.cancel)
-        return run_each(question, pipelines, time.perf_counter, run)
+        with ticket.turn(run.cancel):
+            while warming.is_running and not run.cancel.wait(0.1):
+                pass
+            run.listener.started("loading the models")
+            warm(uncached, run.cancel)
+            return run_each(question, pipelines, time.perf_counter, run)
 
     warming.start()
     st.session_state["versus_asked"] = chosen
-    st.session_state["versus_job"] = Comparing(work, len(chosen))
+    ticket = state.in_line()
+    st.session_state["versus_job"] = Comparing(work, len(chosen), ticket)
 
 
 def take_question() -> None:
@@ -150,10 +153,11 @@ def take_question() -> None:
     job = comparing()
     if job is None or job.is_running:
         return
-    st.session_state["versus_job"] = None
+    if job.bug is None:
+        st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.traces, strict=False))
+    st.session_state["versus_job"] = None  # last, since the script may be broken off at any touch of the state
     if job.bug:
         raise job.bug
-    st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.traces, strict=False))
 
 
 # A labelled set
@@ -191,12 +195,16 @@ def take_running() -> Grading | None:
 
 
 def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
-    """For a callback: run what is missing, in the background; raises `CragError` where a configuration cannot work."""
+    """For a callback: run what is missing, in the background; raises `CragError` where a configuration cannot work.
+
+    So it does to whoever may not tune.
+    """
+    access.require(Right.TUNE)
     if _is_busy():
         return
     chosen, workbench, warming = configurations(), state.workbench(), state.warm_up()
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
-    created, warm = datetime.now(UTC).isoformat(timespec="seconds"), warmth()
+    created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), state.turns()
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
         while warming.is_running and not controls.cancel.wait(0.1):
@@ -208,7 +216,7 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
         ]
         return run_set(
             questions, contenders, time.perf_counter, controls=controls, on_progress=tell,
-            prepare=lambda: warm(pipelines, controls.cancel),
+            prepare=lambda: warm(pipelines, controls.cancel), take_turn=turns,
         )  # fmt: skip
 
     warming.start()

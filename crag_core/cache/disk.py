@@ -37,6 +37,8 @@ _DROP_OLDEST = "DELETE FROM grades WHERE number <= (SELECT max(number) FROM grad
 
 _HINTS = {
     sqlite3.SQLITE_FULL: "Free some disk space.",
+    # Not even reading goes on a full disk: readers share a piece of memory in a file, for which there is no room.
+    sqlite3.SQLITE_IOERR: "Free some disk space; if there is enough, look whether the disk is sound.",
     sqlite3.SQLITE_BUSY: "Stop the other process that keeps it locked.",
 }
 

@@ -10,16 +10,16 @@ from crag_core.history.store import HistoryStore
 __all__ = ["HistoryStore", "open_history"]
 
 
-def open_history(setting: str, folder: Path) -> HistoryStore:
-    """The history that CRAG_HISTORY asks for; nothing is read or written yet.
+def open_history(setting: str, folder: Path, days: float = 0.0) -> HistoryStore:
+    """The history that CRAG_HISTORY asks for, of runs kept for `days` (0: for ever); nothing is read or written yet.
 
     "" and "disk" give a file in `folder`, a URL that database, "off" one whose every method says that it is off.
     """
     setting = setting.strip()
     if setting in ("", "disk"):
-        return HistoryStore(folder / "history.db")
+        return HistoryStore(folder / "history.db", days=days)
     if setting == "off":
         return HistoryStore(None)
     if "://" not in setting:
         raise BadRecord(f"CRAG_HISTORY: expected disk, off, or the URL of a database; found {setting[:40]!r}.")
-    return HistoryStore(setting)
+    return HistoryStore(setting, days=days)

@@ -142,12 +142,32 @@ def _open(path: Path, writes: bool = False) -> Iterator[sqlite3.Connection]:
     try:
         if writes:
             path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=BUSY_S)) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(_LAYOUT)
+        with closing(_connect(path, writes)) as database:
             yield database
     except (sqlite3.Error, OSError) as error:
         raise ScoresUnavailable(
             f"What was run cannot be {'kept' if writes else 'read'} in {os.fspath(path)} ({error}).",
-            hint="Check the disk; a damaged file can be deleted, then the sets are run again.",
+            hint="Free some disk space; if there is enough, look whether the disk is sound."
+            if _has_no_room(error)
+            else "Check the disk; a damaged file can be deleted, then the sets are run again.",
         ) from error
+
+
+def _connect(path: Path, writes: bool) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=BUSY_S)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.executescript(_LAYOUT)
+    except sqlite3.Error as error:
+        database.close()
+        if writes or not _has_no_room(error):
+            raise
+        # Readers share a piece of memory in a file, for which a full disk has no room; who reads alone needs none.
+        database = sqlite3.connect(path, timeout=BUSY_S)
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return database
+
+
+def _has_no_room(error: Exception) -> bool:
+    """Or the disk is broken, which SQLite tells by the same code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

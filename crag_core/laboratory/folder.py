@@ -108,8 +108,11 @@ class Laboratory:
         with _explaining("written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             beside = path.with_name(f".{path.name}.{os.getpid()}")
-            beside.write_text(text, "utf-8")
-            os.replace(beside, path)
+            try:
+                beside.write_text(text, "utf-8")
+                os.replace(beside, path)
+            finally:
+                beside.unlink(missing_ok=True)  # on a full disk the piece that was written would take the room
 
     def _delete(self, path: Path) -> bool:
         with _explaining("written"):

@@ -20,8 +20,6 @@ def look_at_all(
     looks: Sequence[Look], too_late: Sequence[ServerState], patience: float = PATIENCE
 ) -> list[ServerState]:
     """What each server said, in order; `too_late` stands for those that have said nothing after `patience` seconds."""
-    if len(looks) == 1:
-        return [looks[0]()]
     import httpx  # noqa: F401  # importing is not what the servers are waited for
 
     import_ollama()

@@ -30,12 +30,12 @@ class LoopModel(ABC):
     name: str
 
     @abstractmethod
-    async def ask(self, messages: Messages, schema: dict[str, Any] | None = None) -> Reply | Exception:
-        """One reply, or what came instead of it; waits until there is room for one more call."""
+    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+        """One reply, or what came instead of it. `cancel` tells whose call it is; who sets it ends this coroutine."""
 
     @abstractmethod
-    def pieces(self, messages: Messages) -> AsyncGenerator[str | Usage, None]:
-        """The pieces of one reply, its usage last."""
+    def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+        """The pieces of one reply, its usage last; `cancel` as for `ask`."""
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         reply = self.complete_all([messages], cancel, schema)[0]
@@ -47,16 +47,20 @@ class LoopModel(ABC):
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
         async def ask_all() -> list[Reply | Exception]:
-            return list(await asyncio.gather(*(self.ask(messages, schema) for messages in chats)))
+            return list(await asyncio.gather(*(self.ask(messages, cancel, schema) for messages in chats)))
 
         return wait_for(ask_all(), cancel)
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
-        return iterate(self.pieces(messages), cancel)
+        return iterate(self.pieces(messages, cancel), cancel)
 
 
 class LlamaIndexModel(LoopModel):
-    """`streaming` are extra call arguments for a stream; `at_once` caps the replies waited for together."""
+    """One client of one server; nothing keeps it from asking for many replies together, which `Served` does.
+
+    `streaming` are extra call arguments for a stream.
+    `longest`: seconds for a whole reply, or for the beginning of a stream; None: as the client has it.
+    """
 
     def __init__(
         self,
@@ -66,31 +70,29 @@ class LlamaIndexModel(LoopModel):
         explain: Explain = lambda error: None,
         structured: Structured = lambda schema: {},
         streaming: Mapping[str, Any] = MappingProxyType({}),
-        at_once: int = 2,
+        longest: float | None = None,
     ) -> None:
         self.name = name
         self._llm = llm
         self._explain = explain
         self._structured = structured
         self._streaming = dict(streaming)
-        self._gate = asyncio.Semaphore(at_once)  # bound to the one loop of all model calls at first use
+        self._longest = longest
 
-    async def ask(self, messages: Messages, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
         options = self._structured(schema) if schema else {}
-        async with self._gate:
-            return await self._ask(messages, options)
-
-    async def _ask(self, messages: Messages, options: dict[str, Any]) -> Reply | Exception:
         try:
-            response = await self._llm.achat(_chat(messages), **options)
+            async with asyncio.timeout(self._longest):
+                response = await self._llm.achat(_chat(messages), **options)
         except Exception as error:
             return self._explained(error)
         return Reply(response.message.content or "", _usage(response))
 
-    async def pieces(self, messages: Messages) -> AsyncGenerator[str | Usage, None]:
+    async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
         last: ChatResponse | None = None
         try:
-            stream = await self._llm.astream_chat(_chat(messages), **self._streaming)
+            async with asyncio.timeout(self._longest):
+                stream = await self._llm.astream_chat(_chat(messages), **self._streaming)
             try:
                 async for last in stream:
                     if last.delta:

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import json
+import os
+from typing import Any
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama_import import import_ollama
-from crag_core.model_servers import ServerState, shown
+from crag_core.llms.served import Served, alone
+from crag_core.model_servers import ServerState, ollama_urls, shown, without_login
 
 CONTEXT_WINDOW = 8192
 ANSWER_TOKENS = 768
+VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
+LOOKING = 3.0
+"""Seconds in which a server has to have told all its models."""
+PATIENCE = 10
+"""A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
+
+
+def _bounds(host: str, limit: int, seconds: float, *, is_async: bool) -> dict[str, Any]:
+    """As always; and OLLAMA_API_KEY, which the client sends to anybody, only for the host of OLLAMA_HOST.
+
+    A name and password in `host` are sent too, which the client leaves out.
+    """
+    import httpx
+
+    from crag_core import outgoing
+
+    def keep_key(request: httpx.Request) -> None:
+        own = {httpx.URL(url).host for url in ollama_urls(os.environ.get("OLLAMA_HOST", ""))}
+        key = os.environ.get("OLLAMA_API_KEY")
+        if key and request.url.host not in own and request.headers.get("authorization") == f"Bearer {key}":
+            del request.headers["authorization"]
+
+    async def keep_key_async(request: httpx.Request) -> None:
+        keep_key(request)
+
+    bounds = (outgoing.async_hooks if is_async else outgoing.hooks)(limit, seconds)
+    bounds["event_hooks"]["request"].append(keep_key_async if is_async else keep_key)
+    return bounds | {"auth": without_login(host)[1]}
 
 
 def look(host: str, timeout: float = 2.0) -> ServerState:
@@ -21,9 +52,14 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     import_ollama()
     from ollama import Client, ResponseError
 
+    from crag_core import outgoing
+
     called = shown(host)
+    bounds = _bounds(host, outgoing.LARGEST_LIST, LOOKING, is_async=False)
     try:
-        listed = Client(host=host, timeout=timeout).list().models
+        listed = Client(host=host, timeout=timeout, **bounds).list().models
+    except outgoing.NotAsked as error:
+        return ServerState(False, (), f"What answers at {called} {error}.", "Check OLLAMA_HOST.")
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):
         return silent(host)
     except (ResponseError, ValueError, TypeError):
@@ -33,19 +69,29 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     )
     if not chat_models:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
-    return ServerState(True, chat_models)
+    versions = tuple((item.model, item.digest[:VERSION_SIGNS]) for item in listed if item.model and item.digest)
+    return ServerState(True, chat_models, versions=versions)
 
 
 def silent(host: str) -> ServerState:
     return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", "Start it with: ollama serve")
 
 
-def model(host: str, name: str, timeout: float, at_once: int) -> LlamaIndexModel:
+def model(host: str, name: str, timeout: float, at_once: int) -> Served:
+    """As `client`, with at most `at_once` calls under way; for one who is the only one to ask there."""
+    return alone(client(host, name, timeout), host, at_once)
+
+
+def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
     """A chat model of the server at `host`; `timeout` in seconds for one reply, generous since CPUs are slow."""
     import_llama_index()
     import_ollama()
     from llama_index.llms.ollama import Ollama
+    from ollama import AsyncClient
 
+    from crag_core import outgoing
+
+    bounds = _bounds(host, outgoing.LARGEST_REPLY, PATIENCE * timeout, is_async=True)
     llm = Ollama(
         model=name,
         base_url=host,
@@ -53,6 +99,7 @@ def model(host: str, name: str, timeout: float, at_once: int) -> LlamaIndexModel
         context_window=CONTEXT_WINDOW,
         temperature=0.0,
         thinking=False,
+        async_client=AsyncClient(host=host, timeout=timeout, **bounds),
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
     return LlamaIndexModel(
@@ -60,7 +107,7 @@ def model(host: str, name: str, timeout: float, at_once: int) -> LlamaIndexModel
         name,
         explain=lambda error: explain(error, host, name, timeout),
         structured=lambda schema: {"format": schema},
-        at_once=at_once,
+        longest=PATIENCE * timeout,
     )
 
 
@@ -68,7 +115,11 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
     import httpx
     from ollama import ResponseError
 
+    from crag_core.outgoing import refusal_in
+
     called = shown(host)
+    if why := refusal_in(error):
+        return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(
             f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"

@@ -7,23 +7,32 @@ import json
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel, is_of_request
-from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW
-from crag_core.model_servers import ServerState, shown
+from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOOKING, PATIENCE
+from crag_core.llms.served import Served, alone
+from crag_core.model_servers import ServerState, shown, without_login
+
+_KEY = "Set OPENAI_API_KEY; it is sent to the servers of OPENAI_BASE_URL only."
 
 
 def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
 
+    from crag_core import outgoing
+
     called = shown(url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    bare, login = without_login(url)
     try:
-        reply = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=timeout)
+        with outgoing.client(outgoing.LARGEST_LIST, LOOKING, headers=headers, timeout=timeout, auth=login) as client:
+            reply = client.get(f"{bare.rstrip('/')}/models")
         reply.raise_for_status()
         names = tuple(str(item["id"]) for item in reply.json()["data"])
+    except outgoing.NotAsked as error:
+        return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
-        hint = "Set OPENAI_API_KEY." if status in (401, 403) else "The URL usually ends in /v1."
+        hint = _KEY if status in (401, 403) else "The URL usually ends in /v1."
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
@@ -36,14 +45,24 @@ def silent(url: str) -> ServerState:
     return ServerState(False, (), f"No model server answers at {shown(url)}.", "Start it, or check the URL.")
 
 
-def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaIndexModel:
+def model(url: str, name: str, key: str, timeout: float, at_once: int) -> Served:
+    """As `client`, with at most `at_once` calls under way; for one who is the only one to ask there."""
+    return alone(client(url, name, key, timeout), url, at_once)
+
+
+def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds for one reply."""
     import_llama_index()
+    import httpx
     from llama_index.llms.openai_like import OpenAILike
 
+    from crag_core import outgoing
+
+    bare, login = without_login(url)
+    bounds = outgoing.async_hooks(outgoing.LARGEST_REPLY, PATIENCE * timeout)
     llm = OpenAILike(
         model=name,
-        api_base=url,
+        api_base=bare,
         api_key=key or "none",
         is_chat_model=True,
         context_window=CONTEXT_WINDOW,
@@ -51,6 +70,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaI
         temperature=0.0,
         timeout=timeout,
         max_retries=0,  # the pipeline decides what is worth asking again
+        async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
     return LlamaIndexModel(
         llm,
@@ -60,7 +80,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> LlamaI
             "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         },
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
-        at_once=at_once,
+        longest=PATIENCE * timeout,
     )
 
 
@@ -68,13 +88,17 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     import httpx
     import openai
 
+    from crag_core.outgoing import refusal_in
+
     called = shown(url)
+    if why := refusal_in(error):
+        return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
     if isinstance(error, openai.NotFoundError):
         return ModelMissing(
             f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
         )
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelUnavailable(f"The server at {called} refused the key.", hint="Set OPENAI_API_KEY.")
+        return ModelUnavailable(f"The server at {called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
         return ModelUnavailable(f"The server at {called} took too long with {name!r}.", hint="Choose a smaller model.")
     if isinstance(error, openai.APIStatusError):

@@ -72,7 +72,8 @@ class Pool:
             known.last_turn = self._turns
             known.busy += 1
             turn = Turn(chosen, model, known.failures, is_last_resort=_is_left_out(known, now))
-            if known.failures and not turn.is_last_resort:
+            # A trial keeps calls for the other servers; where there is no other it would only make them wait.
+            if known.failures and not turn.is_last_resort and len(self.servers) > 1:
                 known.trial = turn
             return turn
 

@@ -40,6 +40,8 @@ def _settings(was: RunSettings, now: RunSettings) -> Iterator[str]:
     yield from _evaluators(was, now)
     if was.writer != now.writer:
         yield f"{_writer(was)} instead of {_writer(now)}"
+    elif was.writer_version != now.writer_version and was.writer_version and now.writer_version:
+        yield f"{_model(was.writer)} in another version, {was.writer_version}"
     if was.top_k != now.top_k:
         yield f"{was.top_k} {'passage' if was.top_k == 1 else 'passages'} instead of {now.top_k}"
     if (was.pinned, was.search_too) != (now.pinned, now.search_too):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core import records
-from crag_core.trace import RunSettings
+from crag_core.trace import RunSettings, as_compared
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Setup:
 
     @property
     def fingerprint(self) -> str:
-        return records.fingerprint((self.settings, self.corpus, self.web))
+        return records.fingerprint((as_compared(self.settings), self.corpus, self.web))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from crag_core.report.lines import value_of
 from crag_core.report.pieces import Piece, pieces_of, why_struck
 from crag_core.report.shown import Name, Shown, name_of
 from crag_core.report.text import web_address
+from crag_core.suspicion import warnings
 from crag_core.types import ANSWERING, TOPICAL, Grade, Origin, Passage, StripVerdict
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
@@ -155,6 +156,7 @@ def _reason(grade: Grade | None) -> str:
 
 
 def _notes(shown: Shown, passage: Passage) -> Iterator[str]:
+    yield from warnings(shown.trace, passage)
     if passage.origin is Origin.WEB or passage.id in shown.trace.edits.dropped:
         return
     trace, course = shown.trace, shown.routed.course

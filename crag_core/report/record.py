@@ -70,7 +70,7 @@ def settings_of(shown: Shown) -> tuple[tuple[str, str], ...]:
         "Passages graded by": _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
-        "Answer by": own.writer,
+        "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
         "Passages asked for": str(own.top_k),

@@ -10,6 +10,7 @@ from crag_core.figures import readable
 from crag_core.report.shown import Shown, name_of
 from crag_core.report.text import counted, duration, sentence
 from crag_core.stability import Stability, flips, stability
+from crag_core.suspicion import remark
 from crag_core.trace import Trace
 from crag_core.types import ANSWERING, TOPICAL, Action, Decision
 
@@ -60,7 +61,7 @@ def verdict_of(shown: Shown) -> Verdict:
         reason=sentence(decision.reason),
         figures=(*_scores(shown), _kept(shown), *_costs(shown.trace)),
         flips=tuple(f"{flip.sentence} ({flip.distance:.2f} away)" for flip in near) or (_FIXED,),
-        notes=shown.routed.knowledge.notes,
+        notes=(*shown.routed.knowledge.notes, *([f"{told}."] if (told := remark(shown.trace)) else [])),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from crag_core.documents import Document, Generation, Recipe, Stage
+from crag_core.documents import INDEX_FORMAT, Document, Generation, Recipe, Stage
 from crag_core.errors import StoreUnavailable
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.hits import now
@@ -26,12 +26,12 @@ class Generations:
         self._recipe = recipe
 
     def current(self) -> Generation:
-        """The one that is searched."""
-        rows = self._list.rows()
+        """The one that is searched; raises `StoreUnavailable` for an index that a later program made."""
+        rows = self._rows()
         return next((row for row in rows if row.stage == Stage.CURRENT), None) or self._first()
 
     def building(self) -> Generation | None:
-        return next((row for row in self._list.rows() if row.stage == Stage.BUILDING), None)
+        return next((row for row in self._rows() if row.stage == Stage.BUILDING), None)
 
     def passages(self, generation: Generation) -> Passages:
         return self._backend.passages(generation)
@@ -50,7 +50,7 @@ class Generations:
 
         Raises `StoreUnavailable` while a living process builds one.
         """
-        for row in [row for row in self._list.rows() if row.stage == Stage.BUILDING]:
+        for row in [row for row in self._rows() if row.stage == Stage.BUILDING]:
             if row.owner != owner and is_alive(row.owner, row.time):
                 raise StoreUnavailable(
                     "Another process is making the passages anew.", hint="Wait for it to finish, or stop it there."
@@ -66,7 +66,7 @@ class Generations:
 
     def check(self, generation: Generation) -> None:
         """Raises `StoreUnavailable` unless it is still being built by its owner; says that the owner lives."""
-        rows = {row.id: row for row in self._list.rows()}
+        rows = {row.id: row for row in self._rows()}
         known = rows.get(generation.id)
         if known is None or (known.stage, known.owner) != (Stage.BUILDING, generation.owner):
             raise StoreUnavailable(
@@ -76,7 +76,7 @@ class Generations:
 
     def note_search(self, generation: Generation) -> None:
         """Put down effort and recall of a generation that is there still."""
-        known = next((row for row in self._list.rows() if row.id == generation.id), None)
+        known = next((row for row in self._rows() if row.id == generation.id), None)
         if known is None and self.current().id == generation.id:
             known = self.current()
         if known is not None:
@@ -95,7 +95,7 @@ class Generations:
 
     def settle(self, whole: Sequence[Document]) -> list[Document]:
         """Bring a change of generation to its end: the `whole` documents whose number of passages is another now."""
-        leaving = [row for row in self._list.rows() if row.stage == Stage.LEAVING]
+        leaving = [row for row in self._rows() if row.stage == Stage.LEAVING]
         if not leaving:
             return []
         counts = {row.id: row.passages for row in self.passages(self.current()).documents()}
@@ -105,24 +105,37 @@ class Generations:
 
     def settled(self) -> None:
         """The end is reached; what nobody can be searching any more goes."""
-        rows = self._list.rows()
+        rows = self._rows()
         if leaving := [row for row in rows if row.stage == Stage.LEAVING]:
             self._list.put([replace(row, stage=Stage.LEFT) for row in leaving])
         for row in rows:
             if row.stage == Stage.LEFT and datetime.now(UTC) - row.time > LEFT_FOR:
                 self._drop(row)
 
+    def _rows(self) -> list[Generation]:
+        rows = self._list.rows()
+        latest = max((row.format for row in rows), default=0)
+        if latest > INDEX_FORMAT:
+            raise StoreUnavailable(
+                f"The index in {self._backend.place} was made by a later version of this program: it has format "
+                f"{latest}, expected at most {INDEX_FORMAT}.",
+                hint="Start that version, or set CRAG_HOME or CRAG_STORE to another place.",
+            )
+        return rows
+
     def _drop(self, row: Generation) -> None:
         self.passages(row).drop()
         self._list.drop([row.id])
 
     def _new(self, recipe: Recipe, stage: Stage) -> Generation:
-        last = max((int(row.id) for row in [*self._list.rows(), self._first()]), default=0)
-        return Generation(str(last + 1), recipe.embedding, recipe.tokens, recipe.overlap, stage, changed_at=now())
+        last = max((int(row.id) for row in [*self._rows(), self._first()]), default=0)
+        return Generation(
+            str(last + 1), recipe.embedding, recipe.tokens, recipe.overlap, stage, changed_at=now(), format=INDEX_FORMAT
+        )
 
     def _first(self) -> Generation:
         """Of an index that nobody listed generations of: of earlier days, or empty."""
-        first = Generation(embedding=self._recipe.embedding, changed_at=now())
+        first = Generation(embedding=self._recipe.embedding, changed_at=now(), format=INDEX_FORMAT)
         built_with = self.passages(first).built_with()
         if built_with is None:
             return replace(first, tokens=self._recipe.tokens, overlap=self._recipe.overlap)

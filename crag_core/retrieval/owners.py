@@ -12,6 +12,7 @@ from pathlib import Path
 
 LEASE = timedelta(minutes=5)
 """How long a process of another machine counts as alive after it last said so; it should say so much more often."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @cache
@@ -32,9 +33,7 @@ def _machine() -> str:
 @cache
 def name_self() -> str:
     """This process: the machine, its number there, and when it started, since numbers are given again."""
-    import psutil
-
-    return f"{_machine()}/{os.getpid()}/{psutil.Process().create_time():.0f}"
+    return f"{_machine()}/{os.getpid()}/{_started(os.getpid())}"
 
 
 def is_of_this_machine(owner: str) -> bool:
@@ -50,8 +49,23 @@ def is_alive(owner: str, said_at: datetime, now: datetime | None = None) -> bool
 
     node, number, started = [*owner.split("/"), "", "", ""][:3]
     if node != _machine() or not number.isdigit():
-        return (now or datetime.now(UTC)) - said_at < LEASE
+        # Either way: a word from the future, of before a clock was put back, must not hold until that future comes.
+        return abs((now or datetime.now(UTC)) - said_at) < LEASE
     try:
-        return f"{psutil.Process(int(number)).create_time():.0f}" == started
-    except psutil.Error:
+        return _started(int(number)) == started
+    except (psutil.Error, OSError):
         return False
+
+
+def _started(number: int) -> str:
+    """When a process started, by no clock that can be set: in ticks since the machine did, and which start that was.
+
+    Elsewhere than on Linux by the clock. Raises `OSError` or psutil's error where there is no such process.
+    """
+    import psutil
+
+    if not _BOOT.exists():
+        return f"{psutil.Process(number).create_time():.0f}"
+    # The name of the program stands in brackets and may hold brackets itself.
+    told = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    return f"{told[19]}-{_BOOT.read_text('utf-8')[:8]}"

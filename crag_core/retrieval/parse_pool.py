@@ -74,7 +74,9 @@ class ParsePool:
             process.end()
             if self._closed.is_set():
                 raise Stopped("The application ends.") from lost
-            _log.warning("%r: the parsing process %s; its last words: %r", task.name, lost, process.last_words)
+            _log.warning("%r: the parsing process %s", task.name, lost)
+            # A library may quote the document: not for a log that people keep.
+            _log.debug("The last words of that process: %r", process.last_words)
             if is_new:
                 raise
             # A file before this one may have damaged it, or it ended just now since nothing came.

@@ -284,7 +284,8 @@ def _older_versions(rows: Iterable[Document]) -> list[Document]:
     """All but the newest of the whole documents that share a name, as leaving."""
     newest: dict[tuple[str, str], Document] = {}
     older: list[Document] = []
-    for row in sorted((row for row in rows if row.is_whole), key=lambda row: row.changed_at):
+    # By number first: a clock may have been put back between two versions.
+    for row in sorted((row for row in rows if row.is_whole), key=lambda row: (row.version, row.changed_at)):
         place = (row.collection, row.name)
         if place in newest:
             older.append(replace(newest[place], state=State.LEAVING))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from pathlib import Path
 
@@ -121,6 +122,10 @@ class PassageStore:
     def finish_rebuild(self, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt | None:
         """Go on with what a process that was killed had begun to make anew; None: there is nothing of that kind."""
         return self._rebuilder(on_progress, cancel).go_on()
+
+    def at_rest(self) -> AbstractContextManager[None]:
+        """Nobody writes to the index inside, of this process or another; they wait."""
+        return self._shelf.backend.lock()
 
     def is_untouched(self) -> bool:
         """Whether nothing was ever put in, not even something that was removed since."""

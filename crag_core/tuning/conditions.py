@@ -10,8 +10,8 @@ from crag_core.trace import RunSettings
 
 @dataclass(frozen=True)
 class Conditions:
-    """Everything but the question that grades and passages depend on. `writer` and `prompts` are "" for an evaluator
-    that asks no model; `corpus` is the fingerprint of the index."""
+    """Everything but the question that grades and passages depend on. `writer`, `writer_version` and `prompts` are ""
+    for an evaluator that asks no model; `corpus` is the fingerprint of the index."""
 
     evaluator: str
     evaluator_version: str
@@ -20,16 +20,21 @@ class Conditions:
     embedding: str
     top_k: int
     corpus: str
+    writer_version: str = ""
 
     @property
     def fingerprint(self) -> str:
-        return records.fingerprint(self)
+        """Without a version it is what it was before versions of models were known."""
+        plain = dict(records.to_plain(self))
+        if not self.writer_version:
+            del plain["writer_version"]
+        return records.fingerprint(plain)
 
     def changed(self, now: Conditions) -> tuple[str, ...]:
         """What is another thing now, in words."""
         told = {
             "the evaluator": (self.evaluator, self.evaluator_version) != (now.evaluator, now.evaluator_version),
-            "the language model that grades": self.writer != now.writer,
+            "the language model that grades": self.writer != now.writer or _is_another_version(self, now),
             "the prompts": self.prompts != now.prompts,
             "the embedding model": self.embedding != now.embedding,
             "the number of passages": self.top_k != now.top_k,
@@ -49,4 +54,10 @@ def conditions_of(settings: RunSettings, corpus: str) -> Conditions:
         embedding=settings.embedding,
         top_k=settings.top_k,
         corpus=corpus,
+        writer_version=settings.writer_version if asks else "",
     )
+
+
+def _is_another_version(one: Conditions, other: Conditions) -> bool:
+    versions = (one.writer_version, other.writer_version)
+    return "" not in versions and versions[0] != versions[1]

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from scipy.special import betainccinv, betaincinv
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -46,6 +44,8 @@ def clopper_pearson(hits: int, count: int, level: float = 0.95) -> Estimate | No
     _check(hits, count, level)
     if not count:
         return None
+    from scipy.special import betaincinv  # a third of a second, which the first page of the application need not wait
+
     tail = (1 - level) / 2
     low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
     return Estimate(hits / count, low, clopper_pearson_upper(hits, count, tail))
@@ -56,6 +56,8 @@ def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
 
     ValueError: hits outside 0..count, delta outside 0..1.
     """
+    from scipy.special import betainccinv
+
     _check(hits, count, delta, "delta")
     return float(betainccinv(hits + 1, count - hits, delta)) if hits < count else 1.0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from crag_core.tuning.curves import Array
 
@@ -18,6 +17,8 @@ Knots = tuple[tuple[float, float], ...]
 
 def fit_isotonic(scores: Array, labels: Array) -> Knots:
     """`scores` of any scale, none of them NaN, and whether each came true; one question or more."""
+    from scipy.optimize import isotonic_regression  # slow to import: see intervals.py
+
     places, home, counts = np.unique(scores, return_inverse=True, return_counts=True)
     shares = np.bincount(home, weights=labels) / counts
     levels = np.clip(isotonic_regression(shares, weights=counts).x, 0.0, 1.0)

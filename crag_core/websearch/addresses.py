@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from crag_core.addresses import check_url
 from crag_core.errors import BadRecord
 
 _NOT_IN_AN_ADDRESS = re.compile(r"[\s\x00-\x1f\x7f]")
@@ -31,6 +32,7 @@ def read_address(provider: str, text: str) -> Address:
     usable = parts.scheme in ("http", "https") and host and port != 0 and not _NOT_IN_AN_ADDRESS.search(text)
     if not usable or "?" in text or "#" in text:
         raise _bad(provider, text)
+    check_url(provider, text)
     before, _, place = parts.netloc.rpartition("@")
     login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
     return Address(_known_to_httpx(provider, f"{parts.scheme}://{place}{parts.path.rstrip('/')}"), login)

@@ -63,12 +63,15 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
 def _client(call: Call) -> httpx.AsyncClient:
     import httpx
 
+    from crag_core.outgoing import check_peer, check_request
+
     async def refuse_redirect(response: httpx.Response) -> None:
+        check_peer(response)
         # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
         if response.has_redirect_location:
             raise NoAnswer(WebOutcome.FAILED, _redirected(call, response.headers["location"]))
 
-    hooks = {"response": [refuse_redirect]}
+    hooks: dict[str, list[Any]] = {"request": [check_request], "response": [refuse_redirect]}
     try:
         return httpx.AsyncClient(headers=_HEADERS, timeout=None, verify=_certificates(), event_hooks=hooks)
     except (ImportError, ValueError, httpx.InvalidURL) as error:

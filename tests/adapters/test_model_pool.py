@@ -7,18 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.llms.pool import LONGEST, Pool, Turn
+from tests.fakes import Hand
 
 A, B, C = "http://a", "http://b", "http://c"
-
-
-class Hand:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -132,6 +123,14 @@ def test_trial_that_fails_keeps_it_out_and_one_that_is_given_up_tells_nothing(cl
     pool.failed(trial, "still broken")
     assert seconds(pool) == [10, 0]
     assert pool.standings("ab")[0].reason == "still broken"
+
+
+def test_one_server_alone_has_no_trial_which_would_only_make_calls_wait(clock: Hand) -> None:
+    pool = Pool([A], 2, clock)
+    fail(pool, A)
+    clock.now += 5.0
+    assert [take(pool).server, take(pool).server] == [A, A]
+    assert pool.take("x") is None
 
 
 def test_calls_that_fail_together_are_one_failure(clock: Hand) -> None:

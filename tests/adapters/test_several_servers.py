@@ -11,13 +11,14 @@ import pytest
 
 from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.line import Line
 from crag_core.llms.model import LlamaIndexModel, LoopModel
 from crag_core.llms.pool import Pool
-from crag_core.llms.several import Line, SeveralServers
+from crag_core.llms.served import Served
 from crag_core.model_servers import Standing, shown
-from crag_core.protocols import Messages, Reply
+from crag_core.protocols import Cancel, Messages, Reply
 from crag_core.types import Usage
-from tests.fakes import set_when
+from tests.fakes import Hand, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.model_server import ModelServer
@@ -30,16 +31,6 @@ LONG = "word " * 400
 HANGING = 60.0
 
 Servers = Sequence[ModelServer]
-
-
-class Hand:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -70,19 +61,15 @@ def line_of(servers: Servers, at_once: int = 2, clock: Hand | None = None) -> Li
     return Line(Pool([url_of(server) for server in servers], at_once, clock or Hand()))
 
 
-def model_on(
-    servers: Servers, line: Line, at_once: int = 2, key: str = "", impatient_with: ModelServer | None = None
-) -> SeveralServers:
-    clients = {
-        url_of(server): client_of(server, at_once, key, 0.1 if server is impatient_with else 20.0) for server in servers
-    }
-    return SeveralServers(NAME, clients, line)
+def model_on(servers: Servers, line: Line, key: str = "", impatient_with: ModelServer | None = None) -> Served:
+    clients = {url_of(server): client_of(server, key, 0.1 if server is impatient_with else 20.0) for server in servers}
+    return Served(NAME, clients, line)
 
 
-def client_of(server: ModelServer, at_once: int = 2, key: str = "", timeout: float = 20.0) -> LlamaIndexModel:
+def client_of(server: ModelServer, key: str = "", timeout: float = 20.0) -> LlamaIndexModel:
     if isinstance(server, OpenAIServer):
-        return openai_compatible.model(url_of(server), NAME, key, timeout, at_once)
-    return ollama.model(server.url, NAME, timeout, at_once)
+        return openai_compatible.client(url_of(server), NAME, key, timeout)
+    return ollama.client(server.url, NAME, timeout)
 
 
 def chats(count: int) -> list[Messages]:
@@ -150,7 +137,7 @@ def test_slow_server_gets_less_to_do(start: Start) -> None:
     slow, quick = servers = start(2)
     is_time = set_when(lambda: quick.chat_calls == 7 and quick.active == 0)
     slow.engine = ScriptedModel(lambda messages: "late" if is_time.wait(10.0) else "too late")
-    replies = model_on(servers, line_of(servers, 1), 1).complete_all(chats(8), no_cancel())
+    replies = model_on(servers, line_of(servers, 1)).complete_all(chats(8), no_cancel())
     assert calls(servers) == [1, 7]
     assert sorted(texts(replies))[0] == "late" and len([text for text in texts(replies) if text == "late"]) == 1
 
@@ -229,7 +216,7 @@ def test_request_that_fails_everywhere_fails_alone(start: Start) -> None:
 
     for server in servers:
         server.engine = ScriptedModel(reply)  # type: ignore[arg-type]
-    replies = model_on(servers, line_of(servers, 1), 1).complete_all(chats(6), no_cancel())
+    replies = model_on(servers, line_of(servers, 1)).complete_all(chats(6), no_cancel())
     assert isinstance(replies[2], ModelUnavailable)
     assert [text for place, text in enumerate(texts(replies)) if place != 2] == ["fine"] * 5
     assert sum(calls(servers)) == 7, "once on each server, and no more"
@@ -280,10 +267,10 @@ def test_password_of_an_address_is_in_no_message() -> None:
     urls = [f"http://me:s3cret@127.0.0.1:{port}/v1" for port in (9, 10)]
     line = Line(Pool(urls, 1))
     for make in (
-        lambda url: openai_compatible.model(url, NAME, "", 5.0, 1),
-        lambda url: ollama.model(url, NAME, 5.0, 1),
+        lambda url: openai_compatible.client(url, NAME, "", 5.0),
+        lambda url: ollama.client(url, NAME, 5.0),
     ):
-        model = SeveralServers(NAME, {url: make(url) for url in urls}, line)
+        model = Served(NAME, {url: make(url) for url in urls}, line)
         with pytest.raises(ModelUnavailable) as failed:
             model.complete(CHAT, no_cancel())
         assert "http://127.0.0.1:9 " in failed.value.message
@@ -394,7 +381,7 @@ def test_stream_that_waits_for_a_busy_server_can_be_cancelled(start: Start) -> N
 
     def fill() -> None:
         with pytest.raises(Stopped):
-            model_on(servers, line, 1).complete_all(chats(2), over)
+            model_on(servers, line).complete_all(chats(2), over)
 
     filling = threading.Thread(target=fill)
     filling.start()
@@ -403,7 +390,7 @@ def test_stream_that_waits_for_a_busy_server_can_be_cancelled(start: Start) -> N
         waiting = threading.Event()
         waiting.set()
         with pytest.raises(Stopped):
-            list(getattr(model_on(servers, line, 1), ask)(CHAT, waiting))
+            list(getattr(model_on(servers, line), ask)(CHAT, waiting))
     assert calls(servers) == [1, 1], "neither was sent, and neither ended the calls of the other"
     assert filling.is_alive()
     over.set()
@@ -419,16 +406,16 @@ class Watched(LoopModel):
         self._under_way = under_way
         self.most: list[int] = []
 
-    async def ask(self, messages: Messages, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
         self._under_way.append(1)
         self.most.append(len(self._under_way))
         try:
-            return await self._model.ask(messages, schema)
+            return await self._model.ask(messages, cancel, schema)
         finally:
             self._under_way.pop()
 
-    def pieces(self, messages: Messages) -> AsyncGenerator[str | Usage, None]:
-        return self._model.pieces(messages)
+    def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+        return self._model.pieces(messages, cancel)
 
 
 def test_runs_in_several_threads_share_servers_and_places(start: Start) -> None:
@@ -441,7 +428,7 @@ def test_runs_in_several_threads_share_servers_and_places(start: Start) -> None:
     def ask() -> None:
         own = {url_of(server): Watched(client_of(server), under_way[url_of(server)]) for server in servers}
         watched.extend(own.values())
-        told.append(texts(SeveralServers(NAME, own, line).complete_all(chats(10), no_cancel())))
+        told.append(texts(Served(NAME, own, line).complete_all(chats(10), no_cancel())))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
@@ -457,7 +444,7 @@ def test_runs_in_several_threads_share_servers_and_places(start: Start) -> None:
 def test_bug_in_a_client_is_let_through_and_gives_its_turn_back() -> None:
     broken = LlamaIndexModel(object(), "broken")  # type: ignore[arg-type]
     line = Line(Pool(["http://a", "http://b"], 1))
-    model = SeveralServers("broken", {"http://a": broken, "http://b": broken}, line)
+    model = Served("broken", {"http://a": broken, "http://b": broken}, line)
     for _ in range(3):
         with pytest.raises(AttributeError):
             model.complete(CHAT, no_cancel())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,7 @@ import pytest
 from crag_core import build
 from crag_core.build import Choice, Workbench, suit
 from crag_core.config import Config
-from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.several import SeveralServers
+from crag_core.errors import Stopped
 from crag_core.trace import Trace
 from crag_core.types import AnswerState
 from tests.judge import judging
@@ -101,12 +101,35 @@ def test_server_killed_while_it_writes_leaves_what_it_wrote(home: Path, servers:
     assert resumed.answer is not None and resumed.answer.state is AnswerState.COMPLETE
 
 
-def test_one_address_is_one_model_as_it_ever_was(home: Path, servers: tuple[OllamaServer, ...]) -> None:
+def test_one_address_has_no_standings_to_show(home: Path, servers: tuple[OllamaServer, ...]) -> None:
     workbench = workbench_on(home, servers[0])
-    assert isinstance(workbench.language_model(f"ollama/{MODEL}"), LlamaIndexModel)
     assert workbench.standings("ollama") == workbench.standings("openai") == ()
     assert workbench.models().ollama.servers == ()
-    assert isinstance(workbench_on(home, *servers).language_model("ollama/x"), SeveralServers)
+    assert len(workbench_on(home, *servers).standings("ollama")) == len(servers)
+
+
+def test_all_sessions_with_one_server_share_its_places(home: Path, servers: tuple[OllamaServer, ...]) -> None:
+    server, _ = servers
+    server.faults.delay_s = 30.0
+    workbench = workbench_on(home, server)
+    flags = [threading.Event() for _ in range(4)]
+
+    def ask(flag: threading.Event) -> None:
+        own = workbench.using(replace(workbench.config, top_k=3))
+        with suppress(Stopped):
+            own.language_model(f"ollama/{MODEL}").complete((("user", "Hello"),), flag)  # type: ignore[union-attr]
+
+    threads = [threading.Thread(target=ask, args=(flag,)) for flag in flags]
+    for thread in threads:
+        thread.start()
+    assert wait_until(lambda: server.active == 2, 5.0)
+    assert wait_until(lambda: sorted(map(str, map(workbench.calls_before, flags))) == ["0", "1", "None", "None"], 5.0)
+    for flag in flags:
+        flag.set()
+    for thread in threads:
+        thread.join()
+    assert server.chat_calls == 2, "the others were never sent"
+    assert [workbench.calls_before(flag) for flag in flags] == [None] * 4
 
 
 def test_what_is_offered_is_what_any_server_has(home: Path, servers: tuple[OllamaServer, ...]) -> None:

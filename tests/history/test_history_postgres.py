@@ -11,6 +11,8 @@ import pytest
 
 from crag_core.errors import HistoryUnavailable
 from crag_core.history import HistoryStore, open_history
+from tests.history import test_history_retention as retention
+from tests.history import test_history_selection as selecting
 from tests.history import test_history_store as contract
 from tests.history.parts import Ticking, fake_runs, golden_runs, large_run, run, whole_run
 from tests.history.test_history_faults import USES, WRITING, refused
@@ -36,6 +38,21 @@ AS_IN_A_FILE: list[Callable[[HistoryStore], None]] = [
     contract.test_labels_are_those_of_their_run_and_all_of_all_runs,
     contract.test_a_label_on_hostile_ids_and_text_comes_back,
     contract.test_many_threads_of_one_store_lose_nothing,
+    selecting.test_nothing_asked_for_is_everything_newest_first,
+    selecting.test_runs_are_found_by_action_policy_and_ending,
+    selecting.test_runs_are_found_by_when_they_were_kept_the_end_excluded,
+    selecting.test_text_is_found_in_question_and_answer_in_every_script_without_capitals,
+    selecting.test_no_sign_of_a_text_has_a_meaning_of_its_own,
+    selecting.test_hostile_text_is_kept_found_and_does_no_harm,
+    selecting.test_a_long_answer_is_searched_from_its_beginning,
+    selecting.test_runs_are_found_by_what_was_said_of_them,
+    selecting.test_each_sees_his_own_and_who_asked_first_stays_who_asked,
+    selecting.test_figures_are_those_of_the_records_oldest_first_without_imports,
+    selecting.test_numbers_that_no_column_holds_are_kept_in_the_record_alone,
+    selecting.test_versions_and_settings_stand_beside_every_run,
+    selecting.test_what_is_selected_is_deleted_with_its_labels_and_nothing_else,
+    selecting.test_an_export_has_every_record_that_fits_newest_first,
+    selecting.test_an_export_goes_on_where_runs_go_and_come,
 ]
 
 
@@ -54,6 +71,22 @@ def store(postgres_url: str) -> Iterator[HistoryStore]:
 @pytest.mark.parametrize("check", AS_IN_A_FILE, ids=[check.__name__ for check in AS_IN_A_FILE])
 def test_it_does_what_a_file_does(store: HistoryStore, check: Callable[[HistoryStore], None]) -> None:
     check(store)
+
+
+OF_RETENTION: list[Callable[[HistoryStore, retention.Times], None]] = [
+    retention.test_old_runs_go_with_their_labels_and_young_ones_stay,
+    retention.test_a_clock_that_jumps_ahead_takes_no_young_run_with_it,
+    retention.test_a_clock_that_jumps_back_deletes_nothing,
+    retention.test_after_a_pause_what_is_old_goes_within_some_prunings,
+]
+
+
+@pytest.mark.parametrize("check", OF_RETENTION, ids=[check.__name__ for check in OF_RETENTION])
+def test_it_prunes_as_a_file_does(postgres_url: str, check: Callable[[HistoryStore, retention.Times], None]) -> None:
+    times = retention.Times()
+    store = retention.open_at(postgres_url, times)
+    check(store, times)
+    close(store)
 
 
 @pytest.mark.parametrize("make", [golden_runs, fake_runs])

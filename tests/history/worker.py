@@ -33,6 +33,11 @@ def import_one(store: HistoryStore, mark: str) -> dict[str, Any]:
     return {"id": store.save_import(whole_run("from elsewhere")).id, "problem": store.problem}
 
 
+def look(store: HistoryStore, mark: str) -> dict[str, Any]:
+    """Reads a history that an earlier version wrote."""
+    return {"count": store.count(), "problem": store.problem}
+
+
 def save_without_end(store: HistoryStore, mark: str) -> dict[str, Any]:
     """Until it is killed: a large run, over and over, each time another."""
     number = 0
@@ -46,7 +51,7 @@ def main(place: str, task: str, mark: str) -> None:
     store = HistoryStore(place if "://" in place else Path(place))
     print("ready", flush=True)
     sys.stdin.readline()
-    tasks = {"hammer": hammer, "import": import_one, "save": save_without_end}
+    tasks = {"hammer": hammer, "import": import_one, "save": save_without_end, "upgrade": look}
     print(json.dumps(tasks[task](store, mark)), flush=True)
 
 

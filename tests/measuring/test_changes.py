@@ -48,6 +48,10 @@ TOLD: dict[str, tuple[Setup, tuple[str, ...]]] = {
     "pinned": (was(pinned=("d1",)), ("other pinned files",)),
     "search_too": (was(search_too=True), ("other pinned files",)),
     "support": (was(support="ollama/llama3.2"), ("answers checked by llama3.2 instead of by their words",)),
+    "writer_version": (
+        replace(NOW, settings=replace(NOW.settings, writer="ollama/x", writer_version="a1")),
+        ("answers by x instead of quotations",),
+    ),
     "collection": (was(collection="a"), ("searched in the collection 'a' instead of all collections",)),
 }
 
@@ -66,6 +70,7 @@ MORE: dict[str, tuple[Setup, tuple[str, ...]]] = {
     "another name and day": (replace(NOW, name="x", created="2020"), ()),
     "documents": (replace(NOW, corpus="others"), (OTHER_DOCUMENTS,)),
     "a web of another kind": (replace(NOW, web="Tavily"), ("another web search",)),
+    "a model of before its version was known": (was(writer_version="a1"), (OTHER_VERSION,)),
     "no web": (replace(NOW, web=""), ("web search off",)),
     "thresholds": (
         was(policy=PAPER.with_thresholds(0.1, 0.9, 0.2)),

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crag_core.documents import Document, Generation
@@ -29,6 +30,8 @@ _URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=-]+)*)/?")
 _TIMEOUT, _CONNECT, _RETRIES = "20s", "5s", 1
 # A file may have 50 MB.
 _FILE_TIMEOUT = "120s"
+# The first request of a process, which asks for nothing, only whether anybody answers.
+_LOOK_TIMEOUT = "10s"
 _ADVICE = (
     "Check the bucket, AWS_REGION, the keys and, for a store that is not Amazon's, AWS_ENDPOINT_URL; what was indexed "
     "before is safe."
@@ -48,7 +51,7 @@ class ObjectBackend:
         self.place = url.rstrip("/")
         self._bucket, self._prefix = found[1], found[2].strip("/")
         self._store: S3Store | None = None
-        self._tables = ObjectTables(self.place, self._open)
+        self._tables = ObjectTables(self.place, partial(self._make, _LOOK_TIMEOUT))
         self.documents = LanceRows(self._tables, "documents", Document)
         self.generations = LanceRows(self._tables, "generations", Generation)
         self.originals = ObjectOriginals(self._open, self._tables)
@@ -67,22 +70,25 @@ class ObjectBackend:
 
     def _open(self) -> S3Store:
         if self._store is None:
-            from obstore.store import S3Store
-
-            self._store = S3Store(
-                self._bucket,
-                prefix=self._prefix or None,
-                client_options={"timeout": _FILE_TIMEOUT, "connect_timeout": _CONNECT, "allow_http": _is_plain()},
-                retry_config={"max_retries": _RETRIES},
-            )
+            self._store = self._make(_FILE_TIMEOUT)
         return self._store
+
+    def _make(self, timeout: str) -> S3Store:
+        from obstore.store import S3Store
+
+        return S3Store(
+            self._bucket,
+            prefix=self._prefix or None,
+            client_options={"timeout": timeout, "connect_timeout": _CONNECT, "allow_http": _is_plain()},
+            retry_config={"max_retries": _RETRIES},
+        )
 
 
 class ObjectTables(LanceTables):
     """LanceDB tables in an object store."""
 
-    def __init__(self, url: str, open_store: Callable[[], S3Store]) -> None:
-        self._open_store = open_store
+    def __init__(self, url: str, make_store: Callable[[], S3Store]) -> None:
+        self._make_store = make_store
         options = {"timeout": _TIMEOUT, "connect_timeout": _CONNECT, "client_max_retries": str(_RETRIES)}
         super().__init__(url, url, {**options, "allow_http": str(_is_plain()).lower()})
 
@@ -101,7 +107,7 @@ class ObjectTables(LanceTables):
         if self._connection is None:
             # Whether anybody answers at all is found out sooner so.
             with suppress(FileNotFoundError):
-                self._open_store().head("anything")
+                self._make_store().head("anything")
         return super()._connect()
 
     def _exists(self, name: str) -> bool:

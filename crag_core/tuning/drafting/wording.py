@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from crag_core.prompts import harmless
 from crag_core.protocols import Messages
 from crag_core.replies import without_thoughts
 from crag_core.tuning.drafting.statements import standing
 from crag_core.words import fold, words
 
-VERSION = "1"
+VERSION = "2"
 """Belongs into cache keys: change it with any wording."""
 
 LONGEST_QUESTION = 300
@@ -125,5 +126,4 @@ def _decoded(text: str, start: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _tagged(name: str, text: str) -> str:
-    harmless = re.sub(r"<(?=\s*/?\s*(?:passage|sentence))", "‹", text, flags=re.IGNORECASE)  # it cannot close its tag
-    return f"<{name}>\n{harmless}\n</{name}>"
+    return f"<{name}>\n{harmless(text)}\n</{name}>"

@@ -1,0 +1,220 @@
+"""Every figure of speed that the design asks for, with its target, on this machine.
+
+Run: python benchmarks/latency.py [--only deciding,grading,paths,calls,slider,start,tests] (needs requirements-dev.txt
+and a Chromium for slider and start; about four minutes)
+
+A machine that is busy with something else, or slower than two cores, misses targets: nothing here is a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from threading import Event
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.cost import make_passages
+from benchmarks.reroute import milliseconds, recorded
+from benchmarks.tables import Table
+from benchmarks.tuning_speed import measure_surfaces
+from crag_core.build import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.config import Config
+from crag_core.measured import measure
+from crag_core.over_time import figures, quantile
+from crag_core.policies import DEFAULT, find_policy
+from crag_core.reroute import reroute
+from crag_core.run import WebMode
+from crag_core.trace import Trace
+from crag_core.types import Action
+
+ROOT = Path(__file__).parent.parent
+TIMES = 9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`target` None: only told. All in the unit that `unit` names."""
+
+    name: str
+    measured: float
+    target: float | None
+    unit: str
+    told: str = ""
+
+
+def deciding() -> Iterator[Figure]:
+    trace = recorded(20)
+    policy = trace.settings.policy.with_thresholds(0.3, 0.6, 0.4)
+    yield Figure("reroute a run of 20 passages", milliseconds(lambda: reroute(trace, policy)), 1, "ms")
+    for name, cells in measure_surfaces(times=3).rows.items():
+        seconds = next(cell for title, cell in cells.items() if title.startswith("Board"))
+        assert isinstance(seconds, float)
+        if name == DEFAULT:
+            yield Figure("500 runs at 21 x 21 thresholds", seconds, 0.5, "s", f"policy {name}")
+
+
+def grading() -> Iterator[Figure]:
+    """Twenty passages of 200 tokens, by the evaluator that ships, as in a run (cosines are recorded)."""
+    with _indexed() as workbench:
+        evaluator = workbench.evaluator("cross-encoder", None, cached=False)
+        tokenize = workbench.find_embedder(workbench.embedder.name).tokenize
+        passages = tuple(replace(one, scores=(("cosine", 0.5),)) for one in make_passages(tokenize))
+        taken = []
+        for turn in range(TIMES + 1):
+            begun = time.perf_counter()
+            evaluator.grade(f"What does rule {turn} say about the ferry?", passages, Event())
+            taken.append(1000 * (time.perf_counter() - begun))
+        yield Figure("grade 20 passages of 200 tokens", median(taken[1:]), 300, "ms", "trained evaluator")
+
+
+def paths() -> Iterator[Figure]:
+    """All sample questions, no grade from the cache, no language model, the web from a server on this machine."""
+    with _indexed() as workbench:
+        for name in ("heuristic", DEFAULT):
+            traces = _corrected(workbench, name)
+            found = figures([measure(trace, 0.0) for trace in traces])
+            refined = [1000 * one.seconds for one in traces if one.decision and one.decision.action is Action.CORRECT]
+            rows = (
+                ("fast path, to the decision CORRECT", found.fast.p50, found.fast.p95, 70.0),
+                ("CORRECT, to refined evidence", quantile(refined, 0.5), quantile(refined, 0.95), None),
+                ("corrected path, to the evidence", found.slow.p50, found.slow.p95, 450.0),
+            )
+            for title, p50, p95, target in rows:
+                if p50 is not None and p95 is not None:
+                    yield Figure(f"{title}, p50 ({name})", p50, target, "ms", f"p95 {p95:.0f} ms")
+
+
+def calls() -> Iterator[Figure]:
+    """Model calls of a question on each route, answer included, with a model that writes it."""
+    from tests.stand_ins.engines import ScriptedModel
+    from tests.stand_ins.ollama_server import OllamaServer
+
+    with OllamaServer(ScriptedModel("Nine euros [1].")) as server, _indexed(ollama_host=server.url) as workbench:
+        policy = find_policy(DEFAULT, workbench.config)
+        card = default_evaluator(policy, "extractive")
+        for action, target, (lower, upper) in (
+            (Action.CORRECT, 1, (0.0, 0.0)),
+            (Action.AMBIGUOUS, 2, (0.0, 1.0)),
+            (Action.INCORRECT, 2, (1.0, 1.0)),
+        ):
+            choice = Choice(policy.with_thresholds(lower, upper), card, f"ollama/{server.models[0]}", WebMode.AUTO)
+            trace = workbench.pipeline(choice, observed=False).run(_questions()[0])
+            taken = trace.decision.action if trace.decision else None
+            if taken is not action:
+                raise RuntimeError(f"expected the route {action}, found {taken}: {trace.failure}")
+            yield Figure(f"model calls of a question, {action}", trace.usage.calls, target, "calls")
+
+
+def slider() -> Iterator[Figure]:
+    from benchmarks.slider import measure_ours
+    from tests.browser.conftest import open_browser
+
+    with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
+        for name, taken in measure_ours(browser, Path(folder)).items():
+            yield Figure(f"{name} to changed verdict", median(taken), 150, "ms", f"largest {max(taken):.0f} ms")
+
+
+def start() -> Iterator[Figure]:
+    """A home that is set up already: from the command to the answer of the server, and to the first page drawn."""
+    from tests.browser.conftest import open_browser, serve
+
+    with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        (home / "sample-indexed").touch()
+        served, drawn, loaded = [], [], []
+        for _ in range(3):
+            begun = time.perf_counter()
+            with serve(home) as url:
+                served.append(time.perf_counter() - begun)
+                page = browser.new_page()
+                page.goto(url)
+                page.get_by_role("textbox", name="Your question").wait_for()
+                drawn.append(time.perf_counter() - begun)
+                page.get_by_text("Loading the embedding model").wait_for(state="detached")
+                loaded.append(time.perf_counter() - begun)
+                page.close()
+        yield Figure("command to first page", median(drawn), 3, "s", f"server answers after {median(served):.1f} s")
+        yield Figure("command to embedding model loaded", median(loaded), None, "s", "in the background")
+        imported = [_seconds([sys.executable, "-c", "import crag_core.build, ui.sidebar"]) for _ in range(3)]
+        yield Figure("import of the application", median(imported), None, "s", "interpreter included")
+
+
+def tests() -> Iterator[Figure]:
+    """The unit tests of the pure core and of the order of steps: no model, no server, no network."""
+    folders = ["tests/core", "tests/flow", "tests/tuning", "tests/measuring"]
+    taken = _seconds([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *folders])
+    yield Figure("unit tests offline", taken, 60, "s", " ".join(folders))
+
+
+PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "deciding": deciding, "grading": grading, "paths": paths, "calls": calls, "slider": slider, "start": start,
+    "tests": tests,
+}  # fmt: skip
+
+
+@contextmanager
+def _indexed(**settings: object) -> Iterator[Workbench]:
+    """The sample documents in a fresh home, with all models loaded."""
+    with tempfile.TemporaryDirectory() as home:
+        plain = {"cache": "off", "history": "off", "audit": "off", "web": "off", "ollama_host": "127.0.0.1:9"}
+        workbench = Workbench(Config(**{"home": Path(home), **plain, **settings}))  # type: ignore[arg-type]
+        workbench.store.ingest([(path.name, path) for path in sorted((DATA / "sample").iterdir())])
+        yield workbench
+
+
+def _corrected(workbench: Workbench, name: str) -> list[Trace]:
+    policy = find_policy(name, workbench.config)
+    evaluator = default_evaluator(policy, "extractive")
+    pipeline = workbench.pipeline(Choice(suit(policy, evaluator), evaluator), observed=False)
+    questions = _questions()
+    pipeline.correct(pipeline.begin(questions[0]))  # loads the models
+    return [pipeline.correct(pipeline.begin(question)) for question in questions]
+
+
+def _questions() -> list[str]:
+    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["question"] for line in lines]
+
+
+def _seconds(command: list[str]) -> float:
+    begun = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"expected {' '.join(command)} to succeed, found:\n{(done.stdout + done.stderr)[-2000:]}")
+    return time.perf_counter() - begun
+
+
+def _row(figure: Figure) -> dict[str, str]:
+    digits = max(0, 2 - math.floor(math.log10(figure.measured))) if figure.measured > 0 else 0
+    is_met = figure.target is None or figure.measured <= figure.target
+    return {
+        "measured": f"{figure.measured:.{digits}f} {figure.unit}",
+        "target": "–" if figure.target is None else f"{figure.target:g} {figure.unit}",
+        "": "" if figure.target is None else "met" if is_met else "missed",
+        "of": figure.told,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas")
+    chosen = parser.parse_args().only.split(",")
+    if unknown := [name for name in chosen if name not in PARTS]:
+        parser.error(f"unknown part {unknown[0]!r}; known: {', '.join(PARTS)}")
+    found = [figure for name in chosen for figure in PARTS[name]()]
+    print(Table("figure", {figure.name: _row(figure) for figure in found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""History: every run that is kept; find one, open it as it was taken, compare two, delete, export, import."""
+
+import streamlit as st
+
+from crag_core.errors import CragError
+from ui import access, kept_runs, router, state
+from ui.history_filter import Filter
+from ui.render_history import draw_filter, draw_head, draw_table, retention
+from ui.render_history_actions import draw_actions, draw_import, draw_imported
+from ui.render_history_run import draw_selected
+from ui.text import plain
+
+
+def draw_runs() -> None:
+    titles = kept_runs.policies()
+    chosen = draw_filter(titles)
+    found = kept_runs.listed(chosen, titles)
+    if not found.of:
+        draw_nothing()
+        return
+    draw_head(found, state.workbench().history.days, is_filtered=chosen != Filter())
+    actions = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
+    if chosen.problem:
+        st.warning(plain(f"{chosen.problem} Choose other days."), icon=":material/event_busy:")
+    elif not found.count:
+        st.info("No run fits this filter. Take something out of it, or press Clear.", icon=":material/search_off:")
+    selected = draw_table(found) if found.runs else ()
+    with actions:  # above the table, which is long, but for what is selected in it
+        draw_actions(found, selected)
+    if found.runs:
+        draw_selected(selected)
+
+
+def draw_nothing() -> None:
+    whose = "" if kept_runs.scope() is None else f" {access.refusal(access.Right.SEE_HISTORY)}"
+    st.info(
+        plain(f"No runs are kept yet. Ask something on the Ask page, or import records.{whose}"),
+        icon=":material/history:",
+    )
+    st.caption(plain(retention(state.workbench().history.days)))
+    draw_import()
+
+
+router.enter("pages/history.py")
+st.title("History", anchor=False)
+if problem := state.take_report():
+    st.error(plain(problem), icon=":material/error:")
+draw_imported(kept_runs.take_imported())
+if not state.workbench().history.is_on:
+    st.info(
+        "Runs are not kept here: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or the URL of a database, and start "
+        "the program again.",
+        icon=":material/history_toggle_off:",
+    )
+else:
+    try:
+        draw_runs()
+    except CragError as error:
+        st.error(plain(error.message), title="The history cannot be read", icon=":material/error:")
+        st.caption(plain(error.hint))

@@ -1,0 +1,51 @@
+"""Metrics: what the runs that were asked here come to, over time, beside the targets."""
+
+import streamlit as st
+
+from crag_core.errors import CragError
+from ui import router, runs_measured, state
+from ui.render_metrics import draw_cards, draw_over_time, draw_rest, draw_table
+from ui.running import draw_warming
+from ui.text import plain
+
+
+def draw_choice() -> tuple[str, str]:
+    """(period, policy or "" for all)"""
+    known = runs_measured.policies()
+    if st.session_state.get("metrics_policy", "") not in ("", *known):  # its last run was deleted
+        del st.session_state["metrics_policy"]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        period = st.segmented_control(
+            "The last", list(runs_measured.PERIODS), default="7 days", required=True, key="metrics_period",
+            persist_state="session",
+        )  # fmt: skip
+        policy = st.selectbox(
+            "Policy", ["", *known], format_func=lambda name: title_of(name), key="metrics_policy", width=260,
+            persist_state="session",
+        )  # fmt: skip
+    return period, policy
+
+
+def title_of(policy: str) -> str:
+    known = state.policies().get(policy)
+    return plain(known.title if known else policy) if policy else "All policies"
+
+
+router.enter("pages/metrics.py")
+st.title("Metrics", anchor=False)
+draw_warming()
+try:
+    period, policy = draw_choice()
+    found = runs_measured.seen(period, policy)
+    if not runs_measured.is_of_all():
+        st.caption("Your own runs: seeing those of others is not among your rights here.")
+    if found.whole.runs:
+        draw_cards(found.whole)
+        draw_rest(found.whole)
+        draw_over_time(found.parts, found.steps)
+        draw_table(found.parts, found.steps)
+    else:
+        st.info("No run was kept in this time. Ask something, or look at a longer one.", icon=":material/info:")
+except CragError as error:
+    st.error(plain(error.message), icon=":material/error:")
+    st.caption(plain(error.hint))

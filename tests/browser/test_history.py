@@ -1,0 +1,161 @@
+"""The History page in a real browser: filter by an address, open exactly, compare two, delete, export, import."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from crag_core.build import DATA
+from crag_core.history import HistoryStore
+from crag_core.reroute import reroute
+from crag_core.trace import Trace
+from tests.browser.conftest import serve
+from tests.browser.test_accessibility import SETTLED, check
+
+DAY, MIDDLE = 86400.0, 17
+HEAD, ROW, FIRST_COLUMN = 35, 35, 18
+"""Pixels of Streamlit's table, which is drawn on a canvas."""
+
+
+def recorded() -> list[Trace]:
+    return [Trace.from_json(path.read_text("utf-8")) for path in sorted((DATA / "runs").glob("*.json"))]
+
+
+def moved(taken: Trace) -> Trace:
+    """The same run as it would have been taken under other thresholds."""
+    policy = taken.settings.policy.with_thresholds(0.215, 0.905)
+    other = replace(taken, settings=replace(taken.settings, policy=policy))
+    return replace(other, decision=reroute(other, policy).decision)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> HistoryStore:
+    """30 runs of three kinds, a day apart, the newest now."""
+    import time
+
+    (tmp_path / "sample-indexed").touch()
+    days = iter(range(29, -1, -1))
+    store = HistoryStore(tmp_path / "history.db", clock=lambda: time.time() - next(days) * DAY)
+    made = recorded()
+    for number in range(30):
+        one = made[number % len(made)]
+        if number == 29:
+            one = moved(one)
+        store.save(replace(one, id=f"run-{number}"))
+    return store
+
+
+@pytest.fixture
+def url(history: HistoryStore, tmp_path: Path) -> Iterator[str]:
+    with serve(tmp_path) as address:
+        yield address
+
+
+def select(page: Page, place: int) -> None:
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.evaluate(SETTLED)
+    box = page.get_by_test_id("stDataFrame").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + FIRST_COLUMN, box["y"] + HEAD + ROW * place + MIDDLE)
+
+
+def saved(page: Page, name: str) -> bytes:
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    page.keyboard.press("Escape")
+    return Path(download.value.path()).read_bytes()
+
+
+def test_find_open_compare_delete_export_and_import(
+    page: Page, url: str, history: HistoryStore, tmp_path: Path
+) -> None:
+    question = recorded()[0].question
+    # The first visit of all: nobody has been on another page of this server.
+    found = re.compile("[1-9] of 30 runs")
+    words = question[:20].upper().replace(" ", "+")
+    page.goto(f"{url}/history?history_text={words}&history_when=30+days&history_ended=Sideways")
+    expect(page.get_by_text(re.compile("opened without its ending"))).to_be_visible()
+    expect(page.get_by_role("heading", name=found)).to_be_visible()
+    assert "history_text=" in page.url and "Sideways" not in page.url
+    page.reload()
+    expect(page.get_by_role("heading", name=found)).to_be_visible()
+    expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)  # its cells could be formulas
+    page.get_by_role("button", name="Clear the filter").click()
+    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
+
+    # Open the newest exactly as it was taken, thresholds included.
+    select(page, 0)
+    expect(page.get_by_text("settings " + history.recent(1)[0].fingerprint)).to_be_visible()
+    page.get_by_role("button", name="Open in Ask").click()
+    expect(page.get_by_label("Your question")).to_have_value(history.recent(1)[0].question)
+    expect(page.get_by_text("As the run was taken.")).to_be_visible()
+    expect(page.get_by_text("0.215").first).to_be_visible()
+    expect(page.get_by_text("0.905").first).to_be_visible()
+
+    # Two beside each other.
+    page.get_by_role("link", name="History").click()
+    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
+    select(page, 0)
+    expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
+    select(page, 3)
+    expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
+    expect(page.get_by_text("Settings that differ")).to_be_visible()
+    expect(page.get_by_role("cell", name="0.215")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"sentences? in both, "))).to_be_visible()
+    check(page, "two runs")
+
+    # What leaves, and comes back after it was deleted.
+    lines = saved(page, "Records (JSON Lines)")
+    assert [json.loads(line)["id"] for line in lines.splitlines()] == ["run-29", "run-26"]
+    rows = list(csv.DictReader(io.StringIO(saved(page, "Table (CSV)").decode("utf-8-sig"))))
+    assert [row["id"] for row in rows] == ["run-29", "run-26"]
+    page.get_by_role("button", name="Delete 2 selected runs").click()
+    expect(page.get_by_role("dialog").get_by_text("This deletes 2 runs for good")).to_be_visible()
+    check(page, "deleting")
+    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert history.count() == 30
+    page.get_by_role("button", name="Delete 2 selected runs").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete 2 runs").click()
+    expect(page.get_by_role("heading", name="28 runs", exact=True)).to_be_visible()
+    file = tmp_path / "records.jsonl"
+    file.write_bytes(lines + b"not a record\n")
+    page.get_by_role("button", name="Import").click()
+    page.locator("input[type=file]").set_input_files([str(file)])
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_text("2 records imported.")).to_be_visible()
+    expect(page.get_by_text("Line 3: This is not a recorded run")).to_be_visible()
+    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
+    assert history.load("run-29") == Trace.from_json(lines.splitlines()[0].decode())
+
+
+def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history: HistoryStore) -> None:
+    page.goto(f"{url}/history")
+    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
+    page.get_by_test_id("stDataFrame").locator("canvas").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Space")
+    expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_grave_on_the_history_page(browser: Browser, url: str, theme: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(f"{url}/history")
+    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
+    check(page, "history")
+    select(page, 1)
+    expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
+    check(page, "one run")
+    context.close()

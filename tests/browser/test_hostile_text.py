@@ -1,0 +1,256 @@
+"""One set of payloads in every text that somebody else writes, through every page, in a real browser.
+
+Nothing of it may run, load, link or leave the page; all of it must be seen as text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ask, serve
+from tests.report.test_report_hostile import evil_run
+from tests.security.servers import Asked, Said, answering
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.engines import Message, Reply, ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.searxng_server import SearXNGServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+PAYLOADS = (
+    "<script>window.pwned=1</script>",
+    "<img src=x onerror=window.pwned=2>",
+    "<svg/onload=window.pwned=3>",
+    "<iframe src=javascript:window.pwned=4></iframe>",
+    '"><b onmouseover=window.pwned=5>bold</b>',
+    "[link](javascript:window.pwned=6)",
+    "[click](https://evil.example/a)",
+    "![picture](http://evil.example/p.png)",
+    "<https://evil.example/auto> https://evil.example/bare www.evil.example eve@evil.example",
+    "[ref]: http://evil.example/r",
+    ":red[boo] :material/delete: :streamlit: :smile:",
+    "$\\frac{1}{2}$ $$x^2$$",
+    "**bold** ~~struck~~ `code` # heading",
+    "&lt;script&gt; &#60;img src=x&#62;",
+    "{{ 7 * 7 }} ${window.pwned=7}",
+    "\u202egnp.exe\u202c zero\u200bwidth",
+    "w" * 300,
+)
+EVIL = " ".join(PAYLOADS)
+SEEN = "<script>window.pwned=1</script>"
+NAME = "<img src=x onerror=window.pwned=8> [x](javascript:1) :red[n] $a$.md"
+
+
+@dataclass
+class Watch:
+    """What the page did that it must not do."""
+
+    app: str
+    dialogs: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def over(self, page: Page) -> None:
+        page.on("dialog", self._dialog)
+        page.on("request", lambda request: self._request(request.url))
+
+    def _dialog(self, dialog) -> None:  # type: ignore[no-untyped-def]
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def _request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != urlsplit(self.app).netloc:
+            self.left.append(url)
+
+
+FOREIGN = """() => {
+  const found = [];
+  const add = (kind, one) => found.push(kind + ': ' + one.outerHTML.slice(0, 200));
+  const walk = (root) => {
+    for (const one of root.querySelectorAll('*')) {
+      if (one.shadowRoot) walk(one.shadowRoot);
+      for (const name of one.getAttributeNames()) if (name.startsWith('on')) add('handler', one);
+      const tag = one.tagName.toLowerCase();
+      if (tag === 'script' && /pwned/.test(one.textContent)) add('script', one);
+      if (['iframe', 'object', 'embed', 'base'].includes(tag) && /evil|pwned/.test(one.outerHTML)) add(tag, one);
+      if (tag === 'img' && (/evil/.test(one.src) || one.getAttribute('src') === 'x')) add('img', one);
+      if (one.classList && one.classList.contains('katex')) add('formula', one);
+      if (tag === 'b' && one.textContent === 'bold') add('bold', one);
+      if (tag === 'a' && /^(javascript|data|vbscript|mailto):/i.test(one.getAttribute('href') || '')) add('link', one);
+      if (tag === 'a' && /evil[.]example/.test(one.href)) add('web', one);
+    }
+  };
+  walk(document);
+  return found;
+}"""
+WORDS = """() => {
+  const told = [];
+  const walk = (root) => {
+    told.push(root.innerText ?? root.textContent ?? '');
+    for (const one of root.querySelectorAll('*')) if (one.shadowRoot) walk(one.shadowRoot);
+    for (const one of root.querySelectorAll('input, textarea')) told.push(one.value);
+  };
+  walk(document.body);
+  return told.join('\\n');
+}"""
+
+
+def check(page: Page, watch: Watch, where: str, *, is_seen: bool = True, links: int = 0) -> None:
+    """`links`: how many links to the web are meant at most, each to the address of a web result."""
+    if is_seen:
+        page.wait_for_function(f"() => ({WORDS})().includes({SEEN[:20]!r})")
+    found = page.evaluate(FOREIGN)
+    meant = [one for one in found if one.startswith("web: ") and "https://evil.example/result" in one]
+    assert [one for one in found if one not in meant] == [], where
+    assert len(meant) <= links, where
+    assert all('rel="noopener' in one or "noopener" in one for one in meant), where
+    assert page.evaluate("() => window.pwned") is None, where
+    assert watch.dialogs == [] and watch.left == [], where
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def replies(messages: tuple[Message, ...]) -> Reply:
+    asked = str(messages[0]["content"])
+    if "grade how well" in asked:
+        return {"score": 0.5, "reasoning": EVIL[:250]}
+    return f"{EVIL} The dues are 14 pounds [1] [2]."
+
+
+@pytest.fixture(scope="module")
+def result() -> Iterator[Asked]:
+    """A server that a web result leads to; it counts whoever comes."""
+    with answering(lambda path: Said(pieces=lambda: [b"<script>window.pwned=9</script>"])) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, result: Asked) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("hostile")
+    (home / "sample-indexed").touch()
+    results = [
+        WebResult(EVIL, "https://evil.example/result?q=<script>window.pwned=1</script>", f"Harbour dues: {EVIL}"),
+        WebResult(EVIL, "javascript:window.pwned=10", "Harbour dues."),
+        WebResult("Dues", f"{result.url}/page", f"Dues are 14 pounds. {EVIL}"),
+    ]
+    with OllamaServer(ScriptedModel(replies, piece_chars=200)) as ollama, SearXNGServer(results) as searxng:
+        more = {"CRAG_WEB": "auto", "CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": searxng.url}
+        with serve(home, OLLAMA_HOST=ollama.url, CRAG_CACHE="off", **more) as url:
+            yield url
+
+
+def document() -> bytes:
+    heading = f"# Harbour dues {' '.join(PAYLOADS[:2])} {PAYLOADS[5]} {PAYLOADS[7]}"
+    heading += f"\n\n## {PAYLOADS[10]} {PAYLOADS[11]}\n\n"
+    return (heading + "\n\n".join(f"Harbour dues of a yacht are 14 pounds. {one}" for one in PAYLOADS)).encode()
+
+
+@pytest.mark.timeout(600)
+def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
+    page: Page, app: str, result: Asked, tmp_path: Path
+) -> None:
+    watch = Watch(app)
+    watch.over(page)
+    page.goto(f"{app}/documents")
+    expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
+    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    page.locator("input[type=file]").set_input_files(
+        [{"name": NAME, "mimeType": "text/markdown", "buffer": document()}]
+    )
+    page.get_by_role("button", name=re.compile("Index 1 file")).click()
+    expect(page.get_by_text(re.compile(r"indexed, \d+ passage")).first).to_be_visible()
+    check(page, watch, "Documents", is_seen=False)
+    assert NAME[:30] in page.evaluate(WORDS)
+
+    # Ask: question, passages, path, web results, answer.
+    page.get_by_role("link", name="Ask").click()
+    ask(page, f"What are the harbour dues of a yacht? {EVIL}"[:900])
+    expect(page.get_by_text("How this run went")).to_be_visible()
+    page.get_by_text("How this run went").click()
+    check(page, watch, "Ask", links=4)
+    upper = page.get_by_role("slider", name="end Thresholds")
+    upper.focus()
+    page.keyboard.press("End")  # AMBIGUOUS: refined, and the web too
+    check(page, watch, "Ask, thresholds moved", links=4)
+    page.get_by_role("button", name="Show in the document").first.click()
+    page.wait_for_timeout(1500)
+    check(page, watch, "the document", links=4)
+    page.keyboard.press("Escape")
+    shared = page.url
+
+    # The report of the run, opened as a file.
+    page.get_by_role("button", name="Share").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Report (HTML)").click()
+    report = tmp_path / "report.html"
+    download.value.save_as(report)
+    other = page.context.new_page()
+    file_watch = Watch(app)
+    file_watch.over(other)
+    other.goto(report.as_uri())
+    check(other, file_watch, "the report", links=2)
+    other.close()
+
+    # Every other page.
+    for name, is_seen in (
+        ("compare", False), ("tune", False), ("policies", False), ("history", False), ("metrics", False),
+        ("settings", False), ("documents", False),
+    ):  # fmt: skip
+        page.goto(f"{app}/{name}")
+        expect(page.locator("h1").first).to_be_visible()
+        page.wait_for_timeout(1000)
+        check(page, watch, name, is_seen=is_seen, links=4)
+
+    # Compare, with the question for two policies.
+    page.goto(f"{app}/compare")
+    field = page.get_by_label("Question for all of them")
+    if field.count():
+        field.fill(f"What are the harbour dues? {EVIL}"[:900])
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(4000)
+        check(page, watch, "Compare, asked", is_seen=False, links=8)
+
+    # The link to the run, and one whose every part is hostile.
+    page.goto(shared)
+    check(page, watch, "a shared link", links=4)
+    bad = {name: EVIL for name in ("run", "policy", "evaluator", "thresholds", "strips", "dropped", "pinned", "web")}
+    page.goto(f"{app}/?{urlencode(bad)}")
+    expect(page.get_by_text("This link was opened without").first).to_be_visible()
+    check(page, watch, "a hostile link", is_seen=False)
+
+    # A record that came from somebody else.
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(evil_run(EVIL).to_dict()), "utf-8")
+    page.goto(app)
+    page.get_by_role("button", name="Open a record").click()
+    page.locator("input[type=file]").last.set_input_files(str(record))
+    expect(page.locator("h2").first).to_be_visible()
+    page.wait_for_timeout(2000)
+    check(page, watch, "an imported record", links=2)
+
+    assert result.paths == []  # what a search found is shown, and fetched by nobody
+
+
+def handshake(app: str, origin: str) -> int:
+    """The status that a page of `origin` gets when it opens a session's WebSocket."""
+    where = urlsplit(app)
+    with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
+        lines = [
+            "GET /_stcore/stream HTTP/1.1", f"Host: {where.netloc}", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", f"Origin: {origin}", "", "",
+        ]  # fmt: skip
+        connection.sendall("\r\n".join(lines).encode())
+        return int(connection.recv(100).split()[1])
+
+
+def test_a_page_of_another_site_cannot_open_a_session(app: str) -> None:
+    assert handshake(app, app) == 101
+    assert handshake(app, "https://evil.example") == 403

@@ -1,0 +1,60 @@
+"""Twenty-five sessions at once on one process: nobody sees another's run, nothing is lost, the line is empty after."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.browser import crowd
+from tests.browser.conftest import ROOT, find_port, serve
+from tests.browser.crowd import Asked, Tally
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+SESSIONS, ROUNDS = 25, 2
+ALLOWED = 1.5
+"""Times the memory that one visitor leaves behind; 25 sessions with their runs take a few megabytes each."""
+
+
+def test_a_crowd_with_a_slow_model_that_stops_reloads_and_leaves_loses_nothing(tmp_path: Path) -> None:
+    port = find_port()
+    reply = "It leaves at nine [1]."
+    with OllamaServer(ScriptedModel(lambda messages: reply, delay_s=0.05)) as server:
+        settings = {"OLLAMA_HOST": server.url, "CRAG_MODEL": f"ollama/{MODEL}", "CRAG_METRICS_PORT": str(port)}
+        with serve(tmp_path, ROOT / "app.py", **settings) as url:
+            process = crowd.process_at(url)
+            alone = asyncio.run(crowd.visit(url, 1, 1, has_model=True))
+            before = crowd.size_of(process)
+            tally = asyncio.run(crowd.visit(url, SESSIONS, ROUNDS, is_mixed=True, has_model=True, first=1))
+            assert crowd.wait_until_idle(port), "somebody still waits in line"
+            after = crowd.size_of(process)
+            later = asyncio.run(crowd.visit(url, 5, 1, first=100))
+        tally.asked += alone.asked + later.asked
+        tally.errors += alone.errors + later.errors
+        assert crowd.problems(tally, tmp_path) == []
+        assert len(tally.asked) == SESSIONS * ROUNDS + 6
+        assert {asked.ending for asked in tally.asked} == set(crowd.ENDINGS)
+        assert max(count for what, count in tally.places if what == "In line") > 3, "the line was seen, with places"
+        assert after.now < ALLOWED * before.now, (before, after)
+        assert server.active == 0 and server.chat_calls > 0
+
+
+def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:
+    """The eyes of the visitors, tried: a run that is not kept, one of another question, a tag of somebody else."""
+    from tests.browser.visitor import Visitor
+
+    visitor = Visitor("http://127.0.0.1:9", "V001")
+    visitor._look_for_others(b"... (V001R003) ... (V002R001) ...")
+    assert visitor.errors == ["saw V002R001"]
+    tally = Tally([Asked("V001", "abc", "a question", "finished", 1.0, "a page")] * 2, ["V001: disconnected"])
+    found = crowd.problems(tally, tmp_path)
+    assert found[0] == "V001: disconnected"
+    assert [part for part in ("2 different runs", "is not kept", "2 runs in the history") if part in str(found)] == [
+        "2 different runs",
+        "is not kept",
+        "2 runs in the history",
+    ]

@@ -1,0 +1,345 @@
+"""Sign-in and rights in a real browser, at a provider that checks what a real one checks."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
+from joserfc.jwk import RSAKey
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
+
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve, upload
+from tests.browser.signing_in import (
+    ACCOUNTS,
+    ANN,
+    COOKIE,
+    COOKIE_SECRET,
+    SignedIn,
+    choose_account,
+    expect_sign_in_page,
+    serve_signed_in,
+    sign_in,
+    told,
+    write_secrets,
+)
+from tests.stand_ins.front_door import COOKIE as DOOR_COOKIE
+from tests.stand_ins.front_door import FrontDoor
+from tests.stand_ins.oidc_server import OidcServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+QUESTION = "How high is the tower of the lighthouse?"
+ONLY_ANN = f"Only {ANN} may"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
+    """With no document; each test leaves its provider as it was."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "sample-indexed").touch()
+    with serve_signed_in(home) as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[[], Page]]:
+    """Opens a browser of somebody else."""
+    contexts: list[BrowserContext] = []
+
+    def open_one() -> Page:
+        contexts.append(browser.new_context(viewport={"width": 1440, "height": 1000}))
+        contexts[-1].set_default_timeout(PATIENCE)
+        return contexts[-1].new_page()
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+def add_to(page: Page, app: SignedIn, document: Path) -> None:
+    """As somebody who is signed in and may."""
+    upload(page, app.url, document)
+
+
+def listen(page: Page) -> list[bytes]:
+    """All that the server says to a page from now on."""
+    heard: list[bytes] = []
+
+    def keep(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda said: heard.append(said if isinstance(said, bytes) else said.encode()))
+
+    page.on("websocket", keep)
+    return heard
+
+
+def sign_cookie(claims: dict[str, object], secret: str = COOKIE_SECRET, days_ago: float = 0.0) -> str:
+    """As the application signs its own."""
+
+    class Then(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return int(time.time() - days_ago * 86_400)
+
+    return str(URLSafeTimedSerializer(secret, salt=COOKIE, signer=Then).dumps(json.dumps(claims)))
+
+
+def claims_of(app: SignedIn, **changes: object) -> dict[str, object]:
+    usual: dict[str, object] = {"email": ANN, "email_verified": True, "sub": "1", "iss": app.provider.url, "nonce": "n"}
+    return {**usual, "iat": int(time.time()), "origin": app.url, "is_logged_in": True, "provider": "default", **changes}
+
+
+def bring_cookie(page: Page, app: SignedIn, value: str) -> None:
+    page.context.add_cookies([{"name": COOKIE, "value": value, "url": app.url}])
+    page.goto(app.url)
+
+
+def test_nothing_is_seen_before_somebody_signs_in(
+    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
+) -> None:
+    sign_in(page, app, "Ann")
+    add_to(page, app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    (run,) = re.findall("run=([0-9a-f]{12})", page.url)
+
+    stranger = visit()
+    heard = listen(stranger)
+    names = [path.stem for path in sorted((ROOT / "pages").glob("*.py"))]
+    for path in ("", f"?run={run}", *names, f"documents?run={run}", f"ask?run={run}"):
+        stranger.goto(f"{app.url}/{path}")
+        expect_sign_in_page(stranger)
+    said = b"\n".join(heard)
+    assert b"CRAG Explorer" in said  # else nothing was heard at all
+    for secret in (b"lighthouse", b"Skerry", b"42 metres", run.encode(), b"CRAG_HOME", b"Ollama", ANN.encode()):
+        assert secret not in said.replace(f"run={run}".encode(), b""), secret
+
+
+def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn) -> None:
+    for path in ("media/0123456789abcdef0123456789abcdef.pdf", "_stcore/agent/interact", "app/static/x"):
+        try:
+            with urlopen(f"{app.url}/{path}", timeout=5) as reply:
+                assert b"lighthouse" not in reply.read(), path
+        except HTTPError as error:
+            assert error.code in (400, 403, 404, 405), path
+
+
+def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lighthouse: Path) -> None:
+    """As docs/sign-in.md says: Streamlit serves what a page shows or offers without looking at a cookie."""
+    sign_in(page, app, "Ann")
+    add_to(page, app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    page.get_by_role("button", name="Share").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Record (JSON)").click()
+    url = download.value.url
+    assert re.search(r"/media/[0-9a-f]{32}\.json", url)
+    with urlopen(url, timeout=5) as reply:  # no cookie
+        assert b"lighthouse" in reply.read()
+
+
+def test_two_people_see_and_do_what_they_may(
+    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
+) -> None:
+    sign_in(page, app, "Ann")
+    expect(page.get_by_text(told(ANN))).to_be_visible()
+    add_to(page, app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    page.goto(f"{app.url}/settings")
+    expect(page.get_by_role("textbox", name="Ollama answers at")).to_be_visible()
+    expect(page.get_by_text("CRAG_MAY_SET_UP")).to_be_visible()
+
+    bob = visit()
+    sign_in(bob, app, "Bob")
+    expect(bob.get_by_text(told("Bob@Example.org"))).to_be_visible()
+    expect(bob.get_by_text(QUESTION)).to_have_count(0)
+    expect(bob.get_by_role("button", name=re.compile("Earlier"))).to_have_count(0)
+    ask(bob, QUESTION)
+    expect(bob.get_by_role("heading", name="lighthouse.pdf, page 2")).to_be_visible()
+
+    bob.goto(f"{app.url}/documents")
+    expect(bob.get_by_text(told(f"{ONLY_ANN} add, move and remove documents."))).to_be_visible()
+    expect(bob.get_by_role("heading", name=re.compile("1 document"))).to_be_visible()
+    expect(bob.locator("input[type=file]")).to_have_count(0)
+    bob.goto(f"{app.url}/tune")
+    expect(bob.get_by_text(told(f"{ONLY_ANN} grade labelled sets"))).to_be_visible()
+    bob.get_by_role("button", name=re.compile("Use [0-9]+ questions")).click()
+    expect(bob.get_by_text("Each question is searched for once")).to_be_visible()
+    expect(bob.get_by_role("button", name=re.compile("Grade [0-9]+"))).to_have_count(0)
+    bob.goto(f"{app.url}/settings")
+    expect(bob.get_by_text(told(f"{ONLY_ANN} see and change the servers."))).to_be_visible()
+    expect(bob.get_by_role("textbox", name="Ollama answers at")).to_have_count(0)
+    expect(bob.get_by_text("CRAG_MAY_SET_UP")).to_have_count(0)
+    assert app.provider.problems == []
+
+
+def test_a_link_opens_the_run_to_a_colleague(
+    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
+) -> None:
+    sign_in(page, app, "Ann")
+    add_to(page, app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+
+    bob = visit()
+    bob.goto(page.url)
+    expect(bob.get_by_text("You came by a link: open it once more after signing in.")).to_be_visible()
+    choose_account(bob, app, "Bob")
+    expect(bob.get_by_label("Your question")).to_have_value("")
+    bob.goto(page.url)
+    expect(bob.get_by_label("Your question")).to_have_value(QUESTION)
+
+
+def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(page: Page, app: SignedIn) -> None:
+    logouts = app.provider.logouts
+    sign_in(page, app, "Ann")
+    ask(page, "What did Ann ask in private?")
+    expect(page.get_by_role("button", name="Share")).to_be_visible()
+    other_tab = page.context.new_page()
+    other_tab.goto(app.url)
+    expect(other_tab.get_by_role("button", name="Sign out")).to_be_visible()
+    cookie = next(one for one in page.context.cookies() if one["name"] == COOKIE)
+
+    page.get_by_role("button", name="Sign out").click()
+    expect_sign_in_page(page)
+    assert app.provider.logouts == logouts + 1  # at the provider too
+    assert COOKIE not in [one["name"] for one in page.context.cookies()]
+
+    # A tab that was left open is out at its next step, and so is a copy of the cookie.
+    ask(other_tab, "Is anybody there?")
+    expect(other_tab.get_by_text("You have signed out.")).to_be_visible()
+    expect(other_tab.get_by_label("Your question")).to_have_count(0)
+    other_tab.close()
+    bring_cookie(page, app, cookie["value"])
+    expect(page.get_by_text("You have signed out.")).to_be_visible()
+    page.context.clear_cookies(name=COOKIE)
+
+    heard = listen(page)
+    sign_in(page, app, "Bob")
+    expect(page.get_by_text("What does the evidence say?")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Earlier"))).to_have_count(0)
+    assert b"in private" not in b"".join(heard)
+    assert "run=" not in page.url
+
+
+@pytest.mark.parametrize(
+    ("account", "words"),
+    [
+        ("Eve", f"The provider of sign-in has not verified that {ANN} is yours."),
+        ("Nameless", "Expected an e-mail address from the provider of sign-in, found none."),
+        ("Stranger", "Only everybody of example.org may use this application."),
+    ],
+)
+def test_who_may_not_enter_reads_why(page: Page, app: SignedIn, account: str, words: str) -> None:
+    page.goto(app.url)
+    choose_account(page, app, account)
+    expect(page.get_by_text(told(words))).to_be_visible()
+    expect(page.get_by_label("Your question")).to_have_count(0)
+    expect(page.get_by_test_id("stSidebar")).to_have_count(0)
+    page.get_by_role("button", name="Sign in with another account").click()
+    expect_sign_in_page(page)
+    choose_account(page, app, "Bob")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+def test_a_cookie_that_was_forged_or_is_too_old_opens_nothing(page: Page, app: SignedIn) -> None:
+    bring_cookie(page, app, sign_cookie(claims_of(app)))  # a good one opens, so the others fail for their own reason
+    expect(page.get_by_text(told(ANN))).to_be_visible()
+    for bad in (
+        sign_cookie(claims_of(app), secret="another secret of the same length, or so"),
+        sign_cookie(claims_of(app), days_ago=32),
+        sign_cookie(claims_of(app, origin="https://elsewhere.example")),
+        sign_cookie(claims_of(app, is_logged_in=False)),
+        sign_cookie(claims_of(app))[:-4] + "AAAA",
+        base64.urlsafe_b64encode(json.dumps(claims_of(app)).encode()).decode(),
+    ):
+        page.context.clear_cookies()
+        bring_cookie(page, app, bad)
+        expect_sign_in_page(page)
+    page.context.clear_cookies()
+    bring_cookie(page, app, sign_cookie(claims_of(app, iat=int(time.time()) - 31 * 86_400)))
+    expect(page.get_by_text("You signed in more than 30 days ago.")).to_be_visible()
+    expect(page.get_by_label("Your question")).to_have_count(0)
+
+
+def test_a_token_that_the_provider_did_not_sign_for_this_visit_opens_nothing(page: Page, app: SignedIn) -> None:
+    provider = app.provider
+    try:
+        provider.signed_by = RSAKey.generate_key(2048, {"kid": "of-today"})
+        page.goto(app.url)
+        choose_account(page, app, "Ann")
+        expect_sign_in_page(page)
+        provider.signed_by, provider.nonce = None, "of another visit"
+        page.goto(app.url)
+        choose_account(page, app, "Ann")
+        expect_sign_in_page(page)
+    finally:
+        provider.signed_by = provider.nonce = None
+    page.goto(f"{app.url}/oauth2callback?code=guessed&state=guessed")
+    expect_sign_in_page(page)
+    choose_account(page, app, "Nobody")  # somebody who changes their mind
+    expect_sign_in_page(page)
+    sign_in(page, app, "Ann")
+
+
+def test_a_provider_that_is_away_is_told_and_works_once_it_is_back(page: Page, app: SignedIn) -> None:
+    page.goto(app.url)
+    expect_sign_in_page(page)
+    app.provider.stop()
+    try:
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(page.get_by_text("Nobody can sign in now: expected the provider of sign-in")).to_be_visible()
+        expect_sign_in_page(page)
+    finally:
+        app.provider.start()
+    sign_in(page, app, "Ann")
+
+
+@pytest.mark.parametrize("secrets", [(COOKIE_SECRET, COOKIE_SECRET), (COOKIE_SECRET, COOKIE_SECRET[::-1])])
+def test_a_sign_in_holds_in_every_process_that_has_the_same_cookie_secret(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secrets: tuple[str, str]
+) -> None:
+    ports = [find_port(), find_port()]
+    with FrontDoor([f"http://localhost:{port}" for port in ports]) as door, OidcServer(ACCOUNTS) as provider:
+        callback = f"{door.url}/oauth2callback"
+        provider.redirect_uris.append(callback)
+        with ExitStack() as running:
+            for number, secret in enumerate(secrets):
+                home = tmp_path / f"home-{number}"
+                home.mkdir()
+                (home / "sample-indexed").touch()
+                file = write_secrets(home, provider, redirect_uri=callback, cookie_secret=secret)
+                monkeypatch.setattr("tests.browser.conftest.find_port", lambda port=ports[number]: port)
+                running.enter_context(serve(home, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(file)))
+            app = SignedIn(door.url, provider, tmp_path / "home-0")
+            page.context.add_cookies([{"name": DOOR_COOKIE, "value": "0", "url": door.url}])
+            sign_in(page, app, "Ann")
+            page.context.add_cookies([{"name": DOOR_COOKIE, "value": "1", "url": door.url}])
+            page.goto(door.url)
+            if secrets[0] == secrets[1]:
+                expect(page.get_by_text(told(ANN))).to_be_visible()
+            else:
+                expect_sign_in_page(page)
+
+
+def test_sign_in_that_is_not_set_up_opens_nothing(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "sample-indexed").touch()
+    with serve(tmp_path, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(tmp_path / "none.toml")) as url:
+        for path in ("documents", "", "settings"):
+            page.goto(f"{url}/{path}")
+            expect(page.get_by_text("The application cannot start with these settings")).to_be_visible()
+            expect(page.get_by_text("CRAG_SIGN_IN is on: expected a section")).to_be_visible()
+            expect(page.get_by_label("Your question")).to_have_count(0)
+            expect(page.get_by_test_id("stSidebar")).to_have_count(0)

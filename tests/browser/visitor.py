@@ -1,0 +1,267 @@
+"""A visitor of the application without a browser: speaks its WebSocket protocol, and sees what a page would show."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qs
+
+from google.protobuf.message import Message
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+PATIENCE = 300.0
+"""Seconds to wait for what must come; a busy machine is no failure."""
+_TAG = re.compile(rb"V\d\d\dR\d\d\d")
+_IN_LINE = re.compile(r"(In line): (?:(\d+) runs? before|yours)|(Waiting for the model): (?:(\d+) calls? of|your)")
+
+Path = tuple[int, ...]
+
+
+class Visitor:
+    """One browser tab. `errors` holds what should never be seen: exceptions on the page, tags of other visitors.
+
+    Everything that comes is searched for tags, which look like V007R012: a visitor sees those that begin with its own
+    `tag` only.
+    """
+
+    def __init__(self, url: str, tag: str) -> None:
+        self.tag = tag
+        self.errors: list[str] = []
+        self.query = ""
+        self.runs = 0
+        """Of the script, whole ones and those of fragments."""
+        self.places: list[tuple[str, int]] = []
+        """What the page told of waiting, each time: for what, and how many were before."""
+        self._url = url
+        self._shown: dict[Path, tuple[Message, str, str]] = {}
+        self._widgets: dict[str, WidgetState] = {}
+        self._timers: dict[str, asyncio.Task[None]] = {}
+        self._pages: dict[str, str] = {}
+        self._page = ""
+        self._run = ""
+        self._fragments: set[str] = set()
+        self._is_idle = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._socket: ClientConnection | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    # --- coming and going
+
+    async def open(self) -> None:
+        """Load the page, as a new tab or after a reload with what stands in the address bar."""
+        self._shown.clear()
+        self._widgets.clear()
+        address = self._url.replace("http://", "ws://") + "/_stcore/stream"
+        self._socket = await connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE)  # type: ignore[list-item]
+        self._listening = asyncio.create_task(self._listen(self._socket))
+        await self._rerun()
+
+    async def close(self) -> None:
+        """Close the tab, in the middle of whatever it is."""
+        self._stop_timers()
+        if self._listening:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listening
+        if self._socket:
+            await self._socket.close()
+        self._socket = None
+
+    async def reload(self) -> None:
+        await self.close()
+        await self.open()
+
+    # --- doing
+
+    async def ask(self, question: str) -> None:
+        self.type("Your question", question)
+        await self.press("Ask")
+
+    def type(self, label: str, text: str) -> None:
+        widget = self.one("text_input", label).id
+        self._widgets[widget] = WidgetState(id=widget, string_value=text)
+
+    async def press(self, label: str) -> None:
+        """Once it can be pressed."""
+        await self.until(lambda: self.has("button", label) and not self.one("button", label).disabled)
+        await self._rerun(WidgetState(id=self.one("button", label).id, trigger_value=True))
+
+    async def slide(self, label: str, *values: float) -> None:
+        state = WidgetState(id=self.one("slider", label).id)
+        state.double_array_value.data.extend(values)
+        self._widgets[state.id] = state
+        await self._rerun(fragment=self._fragment_of(state.id))
+
+    async def choose(self, label: str, option: str) -> None:
+        found = self.one("selectbox", label)
+        if option not in found.options:
+            raise AssertionError(f"{self.tag}: expected {label} {option!r}, found {list(found.options)}")
+        self._widgets[found.id] = WidgetState(id=found.id, string_value=option)
+        await self._rerun()
+
+    async def turn_to(self, page: str) -> None:
+        """A page by its title."""
+        self._page = next(key for key, title in self._pages.items() if title == page)
+        await self._rerun()
+
+    # --- seeing
+
+    @property
+    def run_id(self) -> str:
+        """Of the run on the page."""
+        return parse_qs(self.query).get("run", [""])[0]
+
+    def elements(self, kind: str) -> Iterator[Any]:
+        for element, _, _ in self._shown.values():
+            if element.WhichOneof("type") == kind:
+                yield getattr(element, kind)
+
+    def one(self, kind: str, label: str) -> Any:
+        found = [element for element in self.elements(kind) if element.label == label]
+        if len(found) != 1:
+            there = [element.label for element in self.elements(kind)]
+            raise AssertionError(f"{self.tag}: expected one {kind} {label!r}, found {len(found)} among {there}")
+        return found[0]
+
+    def has(self, kind: str, label: str) -> bool:
+        return any(element.label == label for element in self.elements(kind))
+
+    @property
+    def text(self) -> str:
+        """All words on the page."""
+        parts = [*(one.body for one in self.elements("markdown")), *(one.body for one in self.elements("heading"))]
+        parts += [one.body for one in self.elements("alert")]
+        parts += [one.json or one.mixed.json for one in self.elements("bidi_component")]
+        return "\n".join(parts).replace("\\", "")
+
+    @property
+    def has_verdict(self) -> bool:
+        return any(one.tag == "h2" for one in self.elements("heading"))
+
+    async def until(self, is_so: Callable[[], bool], patience: float = PATIENCE) -> None:
+        """Wait for something to be seen when the script has run; raises TimeoutError with what is there."""
+        try:
+            async with asyncio.timeout(patience):
+                while not is_so():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise TimeoutError(f"{self.tag}: not seen within {patience:.0f} s; there is\n{self.text[:2000]}") from None
+
+    async def settled(self) -> None:
+        """Wait until the script has run to its end."""
+        await asyncio.wait_for(self._is_idle.wait(), PATIENCE)
+
+    # --- the protocol
+
+    async def _rerun(self, *triggers: WidgetState, fragment: str = "", is_auto: bool = False) -> None:
+        state = ClientState(query_string=self.query, page_script_hash=self._page, fragment_id=fragment)
+        state.is_auto_rerun = is_auto
+        state.context_info.timezone = "UTC"
+        state.context_info.locale = "en-GB"
+        state.widget_states.widgets.extend([*self._widgets.values(), *triggers])
+        if not is_auto:
+            self._is_idle.clear()
+        assert self._socket is not None
+        await self._socket.send(BackMsg(rerun_script=state).SerializeToString())
+
+    async def _listen(self, socket: ClientConnection) -> None:
+        try:
+            async for data in socket:
+                assert isinstance(data, bytes)
+                self._look_for_others(data)
+                self._take(ForwardMsg.FromString(data))
+        except ConnectionClosed:
+            pass
+        self.errors.append("disconnected by the server")
+        self._changed.set()
+
+    def _look_for_others(self, data: bytes) -> None:
+        for tag in set(_TAG.findall(data)):
+            if not tag.decode().startswith(self.tag):
+                self.errors.append(f"saw {tag.decode()}")
+
+    def _take(self, message: ForwardMsg) -> None:
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self._begin(message)
+        elif kind == "delta":
+            self._draw(tuple(message.metadata.delta_path), message.delta)
+        elif kind == "script_finished":
+            self._finish(message.script_finished)
+        elif kind == "page_info_changed":
+            self.query = message.page_info_changed.query_string
+            self._changed.set()
+        elif kind == "navigation":
+            self._pages = {page.page_script_hash: page.page_name for page in message.navigation.app_pages}
+            self._page = message.navigation.page_script_hash
+        elif kind == "auto_rerun":
+            rerun = message.auto_rerun
+            if rerun.fragment_id not in self._timers:
+                self._timers[rerun.fragment_id] = asyncio.create_task(self._tick(rerun.fragment_id, rerun.interval))
+        elif kind == "stop_auto_rerun":
+            self._stop_timers()
+        elif kind == "session_event" and message.session_event.HasField("script_compilation_exception"):
+            self.errors.append(message.session_event.script_compilation_exception.message)
+
+    def _begin(self, message: ForwardMsg) -> None:
+        self.runs += 1
+        self._is_idle.clear()
+        self._run = message.metadata.run.script_run_id
+        self._fragments = set(message.metadata.run.fragment_ids)
+        if not self._fragments:
+            self._stop_timers()
+
+    def _draw(self, path: Path, delta: Any) -> None:
+        if delta.WhichOneof("type") != "new_element":
+            self._shown.pop(path, None)
+            return
+        element = delta.new_element
+        kind = element.WhichOneof("type")
+        if kind == "exception":
+            self.errors.append(f"{element.exception.type}: {element.exception.message}")
+        drawn = getattr(element, kind)
+        if getattr(drawn, "set_value", False):  # the server knows better what stands there
+            self._widgets.pop(drawn.id, None)
+        self._shown[path] = (element, self._run, delta.fragment_id)
+
+    def _finish(self, status: int) -> None:
+        if status == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            return
+        if status == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
+            self.errors.append("the script does not compile")
+        self._shown = {
+            path: (element, run, fragment)
+            for path, (element, run, fragment) in self._shown.items()
+            if run == self._run or (self._fragments and fragment not in self._fragments)
+        }
+        for one in self.elements("markdown"):
+            if found := _IN_LINE.search(one.body.replace("\\", "")):
+                self.places.append((found[1] or found[3], int(found[2] or found[4] or 0)))
+        self._is_idle.set()
+        self._changed.set()
+
+    def _fragment_of(self, widget: str) -> str:
+        for element, _, fragment in self._shown.values():
+            if getattr(getattr(element, element.WhichOneof("type")), "id", "") == widget:
+                return fragment
+        return ""
+
+    async def _tick(self, fragment: str, seconds: float) -> None:
+        with suppress(ConnectionClosed):
+            while True:
+                await asyncio.sleep(seconds)
+                await self._rerun(fragment=fragment, is_auto=True)
+
+    def _stop_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()

@@ -1,0 +1,103 @@
+"""A home with something of everything, and what it holds.
+
+As a program it starts quickly, without the embedding model: `python -m tests.deployment.homes busy HOME` indexes
+documents and keeps runs there until it is killed, and says so of each; `… backup FILE` is the command.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crag_core import build
+from crag_core.build import Choice, Workbench, suit
+from crag_core.config import Config
+from crag_core.policies import find_policy
+from crag_core.trace import Trace
+from tests.history.parts import passage_label
+from tests.laboratory.test_laboratory_folder import PRESET, SET
+from tests.word_embedder import WordEmbedder
+
+FILES = [
+    ("ferry.txt", b"The ferry to Vennick leaves at nine in the morning. It carries forty cars and two hundred people."),
+    ("bread.md", b"# Bread\n\nKnead the dough for ten minutes. Let it rise for an hour. Bake it at 220 degrees."),
+]
+QUESTION = "When does the ferry to Vennick leave?"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What people would miss."""
+
+    documents: tuple[Any, ...]
+    files: tuple[bytes, ...]
+    passages: tuple[Any, ...]
+    found: tuple[Any, ...]
+    by_words: tuple[Any, ...]
+    runs: tuple[Trace | None, ...]
+    labels: tuple[Any, ...]
+    sets: tuple[Any, ...]
+    presets: tuple[Any, ...]
+    audit: str
+
+
+def open_home(home: Path, **settings: Any) -> Workbench:
+    build.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
+    return Workbench(Config(home=home, **settings))
+
+
+def ask(workbench: Workbench, text: str) -> Trace:
+    policy = suit(find_policy("paper", workbench.config), "embedding")
+    trace = workbench.pipeline(Choice(policy, "embedding")).run(text)
+    workbench.history.save(trace)
+    return trace
+
+
+def fill(home: Path) -> Workbench:
+    workbench = open_home(home)
+    workbench.store.ingest(FILES)
+    trace = ask(workbench, QUESTION)
+    workbench.history.add_label(passage_label(trace, trace.passages[0].id))
+    workbench.laboratory.save_set(SET)
+    workbench.laboratory.save_preset(PRESET)
+    (home / "sample-indexed").touch()
+    return workbench
+
+
+def held_in(workbench: Workbench) -> Held:
+    store, history, laboratory = workbench.store, workbench.history, workbench.laboratory
+    documents, log = store.documents(), workbench.config.home / "audit.jsonl"
+    return Held(
+        documents,
+        tuple(store.read_original(one.id) for one in documents),
+        tuple(store.passages_of(one.id) for one in documents),
+        tuple((hit.passage, hit.score) for hit in store.search_dense(store.embedder.embed_question(QUESTION), 5)),
+        tuple((hit.passage, hit.score) for hit in store.search_keyword("ferry Vennick", 5)),
+        tuple(history.load(run.id) for run in history.recent()),
+        history.all_labels(),
+        tuple(laboratory.load_set(name) for name in laboratory.set_names()),
+        tuple(laboratory.load_preset(name) for name in laboratory.preset_names()),
+        log.read_text("utf-8") if log.is_file() else "",
+    )
+
+
+def keep_busy(home: Path) -> None:
+    """Each document has three passages; the names of those that are whole are said, with the run about each."""
+    workbench, number = open_home(home), 0
+    while True:
+        lines = "\n\n".join(f"Buoy {number} number {line} is painted red. " * 20 for line in range(12))
+        workbench.store.ingest([(f"buoy-{number}.txt", lines.encode())])
+        trace = ask(workbench, f"Which colour has buoy {number}?")
+        print(number, trace.id, flush=True)
+        number += 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "busy":
+        keep_busy(Path(sys.argv[2]))
+    build.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
+    from crag_core.__main__ import main
+
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,267 @@
+"""A home goes into one file while it is in use, and comes back with everything that people would miss."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from crag_core.__main__ import main
+from crag_core.history import HistoryStore
+from tests.conftest import REPOSITORY
+from tests.deployment.homes import ask, fill, held_in, open_home
+from tests.history.parts import large_run, whole_run
+from tests.stand_ins.local_server import wait_until
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    monkeypatch.setenv("CRAG_HOME", str(folder))
+    return folder
+
+
+def restore_to(folder: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setenv("CRAG_HOME", str(folder))
+    return main(["restore", str(archive)])
+
+
+def names_beside(archive: Path) -> set[str]:
+    return {path.name for path in archive.parent.iterdir()}
+
+
+@contextmanager
+def worker(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tests.deployment.homes", *arguments]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_everything_comes_back(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    before = held_in(fill(home))
+    archive = tmp_path / "home.tar"
+    assert main(["backup", str(archive)]) == 0
+    assert "2 documents, 2 passages, 1 run, 1 label, 1 set, 1 preset" in capsys.readouterr().err
+    assert archive.stat().st_mode & 0o077 == 0, "it holds what the documents say"
+    assert restore_to(tmp_path / "again", archive, monkeypatch) == 0
+    assert "2 documents, 2 passages, 1 run, 1 label, 1 set, 1 preset, as they were at 20" in capsys.readouterr().out
+    after = open_home(tmp_path / "again")
+    assert held_in(after) == before and before.found and before.by_words and before.audit
+    assert (tmp_path / "again" / "sample-indexed").exists(), "the sample documents must not come back"
+    after.store.ingest([("more.txt", b"A lighthouse was built in 1901.")])
+    ask(after, "When was the lighthouse built?")
+    assert len(after.store.documents()) == 3 and after.history.count() == 2, "it can be worked with"
+
+
+def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path, capsys: Output) -> None:
+    fill(home)
+    (home / ".env").write_text("OPENAI_API_KEY=s3cret")
+    (home / "notes.txt").write_text("mine")
+    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    told = capsys.readouterr().err
+    assert "not in it: grades" in told and ".env, notes.txt in" in told and "not made by this program" in told
+    with tarfile.open(tmp_path / "home.tar") as archive:
+        tops = {name.partition("/")[0] for name in archive.getnames()}
+    assert tops == {"index", "laboratory", "history.db", "audit.jsonl", "sample-indexed", "crag-backup.json"}
+    assert b"s3cret" not in (tmp_path / "home.tar").read_bytes()
+
+
+def test_it_goes_through_a_pipe(home: Path, tmp_path: Path) -> None:
+    before = held_in(fill(home))
+    command = f"{sys.executable} -m tests.deployment.homes"
+    again = tmp_path / "again"
+    piped = f"{command} backup - | CRAG_HOME={again} {command} restore -"
+    assert subprocess.run(["bash", "-o", "pipefail", "-c", piped], cwd=REPOSITORY, check=False).returncode == 0
+    assert held_in(open_home(again)) == before
+
+
+def test_a_backup_takes_the_place_of_nothing(home: Path, tmp_path: Path, capsys: Output) -> None:
+    fill(home)
+    archive = tmp_path / "home.tar"
+    archive.write_text("an earlier one")
+    assert main(["backup", str(archive)]) == 1
+    assert "is there already" in capsys.readouterr().err and archive.read_text() == "an earlier one"
+
+
+def test_without_a_home_there_is_nothing_to_back_up(home: Path, tmp_path: Path, capsys: Output) -> None:
+    assert main(["backup", str(tmp_path / "home.tar")]) == 1
+    assert "There is nothing to back up" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_while_another_process_indexes_and_asks_every_backup_is_whole(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was whole before a backup began is in it, and nothing that is half a document."""
+    with worker("busy", str(home)) as busy:
+        assert busy.stdout is not None
+        said: list[list[str]] = []
+        reader = Thread(target=lambda: said.extend(line.split() for line in busy.stdout or ()), daemon=True)
+        reader.start()
+        for number in range(4):
+            assert wait_until(lambda at_least=3 * (number + 1): len(said) >= at_least, 120)  # type: ignore[misc]
+            known = [*said]
+            assert main(["backup", str(tmp_path / f"{number}.tar")]) == 0
+            folder = tmp_path / f"again-{number}"
+            assert restore_to(folder, tmp_path / f"{number}.tar", monkeypatch) == 0
+            monkeypatch.setenv("CRAG_HOME", str(home))
+            restored = open_home(folder)
+            names = {one.name for one in restored.store.documents()}
+            assert {f"buoy-{one}.txt" for one, _ in known} <= names
+            for document in restored.store.documents():
+                passages = restored.store.passages_of(document.id)
+                assert [one.ordinal for one in passages] == [*range(document.passages)] and document.passages > 1
+                assert restored.store.read_original(document.id)
+            assert all(restored.history.load(run) is not None for _, run in known)
+            assert all(json.loads(line) for line in (folder / "audit.jsonl").read_text("utf-8").splitlines())
+        busy.kill()
+    # What was half way in when it was copied is finished, or was never begun.
+    restored.store.finish_interrupted()
+    ask(restored, "Which colour has buoy 1?")
+
+
+def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: Path) -> None:
+    workbench, done = fill(home), Event()
+
+    def keep() -> None:
+        number = 0
+        while not done.is_set():
+            workbench.history.save(whole_run(f"run-{number}"))
+            number += 1
+
+    thread = Thread(target=keep)
+    thread.start()
+    try:
+        for number in range(3):
+            assert main(["backup", str(tmp_path / f"{number}.tar")]) == 0
+    finally:
+        done.set()
+        thread.join()
+    with tarfile.open(tmp_path / "2.tar") as archive:
+        archive.extract("history.db", tmp_path / "out", filter="data")
+    history = HistoryStore(tmp_path / "out" / "history.db")
+    kept = [run.id for run in history.recent(1000) if run.id.startswith("run-")]
+    assert sorted(kept) == sorted(f"run-{number}" for number in range(len(kept))), "none is missing between others"
+    assert all(history.load(run) == whole_run(run) for run in kept[:20])
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.6])
+def test_a_killed_backup_leaves_nothing_that_looks_whole(
+    after: float, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home)
+    before = held_in(open_home(home))
+    (home / "laboratory" / "sets" / "large.jsonl").write_bytes(b"\n" * 300_000_000)  # so that it takes a while
+    out = tmp_path / "out"
+    out.mkdir()
+    with worker("backup", str(out / "home.tar")) as process:
+        assert wait_until(lambda: any(out.iterdir()), 60), "it has begun to write"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(after)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert all(path.name.startswith(".home.tar.unfinished-") for path in out.iterdir())
+    (home / "laboratory" / "sets" / "large.jsonl").unlink()
+    for unfinished in out.iterdir():
+        assert restore_to(tmp_path / "again", unfinished, monkeypatch) == 1
+        assert not (tmp_path / "again").exists()
+    monkeypatch.setenv("CRAG_HOME", str(home))
+    assert main(["backup", str(out / "home.tar")]) == 0, "the next one cleans up and goes through"
+    assert not [path for path in home.iterdir() if path.name.startswith(".backup-")]
+    assert restore_to(tmp_path / "again", out / "home.tar", monkeypatch) == 0
+    assert held_in(open_home(tmp_path / "again")) == before
+
+
+@pytest.mark.parametrize("limit", [1_000, 20_000, 60_000])
+def test_a_disk_that_is_full_leaves_nothing(limit: int, home: Path, tmp_path: Path) -> None:
+    """The system refuses to let any file grow beyond `limit` bytes, as it does on a full disk."""
+    before = held_in(fill(home))
+    out = tmp_path / "out"
+    out.mkdir()
+    command = [sys.executable, "-m", "tests.deployment.homes", "backup", str(out / "home.tar")]
+    limited = (
+        f"import resource, signal, subprocess, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+        f"sys.exit(subprocess.call({command!r}, restore_signals=False))"
+    )
+    done = subprocess.run([sys.executable, "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("error: "), done.stderr
+    assert "Traceback" not in done.stderr and ("written" in done.stderr or "copied" in done.stderr)
+    assert list(out.iterdir()) == [] and not [path for path in home.iterdir() if path.name.startswith(".backup-")]
+    assert held_in(open_home(home)) == before
+
+
+def test_a_damaged_history_is_told_of_and_not_kept(home: Path, tmp_path: Path, capsys: Output) -> None:
+    """In the middle of one large record, where nobody looks who counts runs."""
+    workbench = fill(home)
+    workbench.history.save(large_run())
+    with closing(sqlite3.connect(home / "history.db")) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray((home / "history.db").read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = b"\xff" * 8192
+    (home / "history.db").write_bytes(data)
+    assert workbench.history.count() == 2
+    assert main(["backup", str(tmp_path / "home.tar")]) == 1
+    assert "history.db is damaged (" in capsys.readouterr().err and names_beside(tmp_path / "x") == {"home"}
+
+
+def test_runs_of_any_age_are_in_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting what a backup holds must not delete what the settings call old."""
+    HistoryStore(home / "history.db", clock=lambda: 1_000_000.0).save(whole_run("of old"))
+    HistoryStore(home / "history.db").save(whole_run("of now"))
+    monkeypatch.setenv("CRAG_HISTORY_DAYS", "1")
+    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    assert restore_to(tmp_path / "again", tmp_path / "home.tar", monkeypatch) == 0
+    assert HistoryStore(tmp_path / "again" / "history.db").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"CRAG_STORE": "s3://bucket/crag"}, "in the object store (CRAG_STORE): switch on versioning"),
+        ({"CRAG_STORE": "postgresql://nobody@127.0.0.1:9/x"}, "in PostgreSQL (CRAG_STORE): back it up with pg_dump"),
+        (
+            {"CRAG_HISTORY": "postgresql://nobody@127.0.0.1:9/x"},
+            "in PostgreSQL (CRAG_HISTORY): back it up with pg_dump",
+        ),
+    ],
+)
+def test_what_is_kept_elsewhere_is_told_of(
+    settings: dict[str, str], told: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """Nobody answers there, and nobody is asked."""
+    fill(home)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    assert told in capsys.readouterr().err
+    with tarfile.open(tmp_path / "home.tar") as archive:
+        names = archive.getnames()
+    assert any(name.startswith("index/") for name in names) == ("CRAG_STORE" not in settings)
+    assert ("history.db" in names) == ("CRAG_HISTORY" not in settings)
+    assert "laboratory/presets/careful.toml" in names
+
+
+def test_two_backups_at_once_are_one_too_many(home: Path, tmp_path: Path, capsys: Output) -> None:
+    from filelock import FileLock
+
+    fill(home)
+    with FileLock(home / "backup.lock"):
+        assert main(["backup", str(tmp_path / "home.tar")]) == 1
+    assert "Another backup of this home is being made" in capsys.readouterr().err
+    assert names_beside(tmp_path / "x") == {"home"}

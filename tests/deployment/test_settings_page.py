@@ -1,0 +1,66 @@
+"""docs/settings.md is what the settings are; the command settings shows those that hold, and no secret."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from crag_core.__main__ import main
+from crag_core.config import Config, load
+from crag_core.settings_commands import GROUPS, LISTS, page
+from tests.conftest import REPOSITORY
+from tests.test_settings_from_environment import GIVEN
+
+PAGE = REPOSITORY / "docs" / "settings.md"
+SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE"}
+EXAMPLES = {name: example for group in GROUPS.values() for name, example in group.items()}
+NOWHERE = Path("no-such-folder/.env")
+
+
+def test_the_page_is_the_one_of_these_settings() -> None:
+    assert PAGE.read_text("utf-8") == page() + "\n", "python -m crag_core settings --markdown > docs/settings.md"
+
+
+def test_every_setting_has_its_group_once() -> None:
+    names = [name for group in GROUPS.values() for name in group]
+    assert sorted(names) == sorted(field.metadata["variable"] for field in fields(Config))
+
+
+def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:
+    assert load(EXAMPLES, NOWHERE)
+    default = Config()
+    for field in fields(Config):
+        variable = field.metadata["variable"]
+        needed = {name: EXAMPLES[name] for name in ("CRAG_SEARXNG_URL",) if variable == "CRAG_WEB_PROVIDERS"}
+        given = load({variable: EXAMPLES[variable], **needed}, NOWHERE)
+        assert getattr(given, field.name) != getattr(default, field.name), variable
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_takes_several(name: str) -> None:
+    values = {
+        "OLLAMA_HOST": "a,b",
+        "OPENAI_BASE_URL": "http://a/v1,http://b/v1",
+        "CRAG_WEB_PROVIDERS": "duckduckgo,tavily",
+    }
+    load({"TAVILY_API_KEY": "x", name: values.get(name, "ann@example.org,@example.com")}, NOWHERE)
+
+
+def test_what_is_secret_is_marked_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    marked = {line.split("`")[1] for line in page().splitlines() if line.startswith("| `") and "| secret" in line}
+    assert marked >= SECRET
+    for name, (text, _) in GIVEN.items():
+        monkeypatch.setenv(name, text.replace("box", "hidden-box") if name in marked else text)
+    monkeypatch.setenv("OPENAI_API_KEY", "hidden-key")
+    assert main(["settings"]) == 0
+    shown = capsys.readouterr().out
+    assert "hidden" not in shown and "OPENAI_API_KEY=(set, not shown)" in shown and "CRAG_TOP_K=20\n" in shown
+
+
+def test_the_command_writes_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["settings", "--markdown"]) == 0
+    assert capsys.readouterr().out == page() + "\n"

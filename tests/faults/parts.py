@@ -1,0 +1,141 @@
+"""What the tests of faults share: an index of three documents, one question, and servers that are silent or drip."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from typing import Self
+
+from crag_core.build import Choice, Workbench, known_card, suit
+from crag_core.run import Listener, Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import Step, StepState
+from tests.stand_ins.local_server import HOST
+from tests.stand_ins.ollama_server import MODEL
+
+WRITER = f"ollama/{MODEL}"
+QUESTION = "What does a yacht of nine metres pay for a night?"
+DOCUMENTS = {
+    "harbour-dues.md": "A yacht of up to ten metres pays 14 pounds a night. Longer yachts pay 21 pounds.",
+    "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm.",
+    "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
+}
+
+
+def fill(workbench: Workbench) -> None:
+    workbench.store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
+
+
+def judged(workbench: Workbench, web: WebMode = WebMode.OFF) -> Choice:
+    """Graded by the model, one call a passage; answered by it."""
+    return Choice(suit(workbench.policies["worst-chunk"], "llm"), "llm", WRITER, web)
+
+
+def searching(workbench: Workbench, web: WebMode = WebMode.AUTO) -> Choice:
+    """Always AMBIGUOUS: what was retrieved is refined and the web is asked. Needs no model."""
+    policy = suit(workbench.policies["paper"], "embedding")
+    return Choice(replace(policy.with_thresholds(0.0, 1.0), web_seconds=None), "embedding", web=web)
+
+
+def quoting(workbench: Workbench, evaluator: str = "embedding") -> Choice:
+    """Needs neither a model nor the web."""
+    assert not known_card(evaluator).calls_model
+    return Choice(suit(workbench.policies["paper"], evaluator), evaluator)
+
+
+def step(trace: Trace, name: str) -> Step:
+    return next(step for step in trace.steps if step.name == name)
+
+
+def broken_at(trace: Trace) -> str:
+    """The step that a run broke off at; "": it did not."""
+    failed = [step.name for step in trace.steps if step.state is StepState.FAILED]
+    return failed[0] if failed else ""
+
+
+def no_time_runs_backwards(trace: Trace) -> bool:
+    return all(step.seconds >= 0 for step in trace.steps) and all(grade.seconds >= 0 for grade in trace.grades or ())
+
+
+class At(Listener):
+    """Does something once, at the beginning of a step, in the thread that runs it."""
+
+    def __init__(self, name: str, what: Callable[[], object]) -> None:
+        self._name = name
+        self._what = what
+        self._is_done = False
+
+    def started(self, name: str) -> None:
+        if name == self._name and not self._is_done:
+            self._is_done = True
+            self._what()
+
+
+def at(name: str, what: Callable[[], object]) -> Run:
+    return Run(At(name, what))
+
+
+class Wire(AbstractContextManager["Wire"]):
+    """A plain socket that accepts whoever comes and counts them.
+
+    Without `says` it is silent until it is left. With it, it sends those bytes, `pause_s` before each, and closes.
+    """
+
+    def __init__(self, says: bytes | None = None, pause_s: float = 0.0) -> None:
+        self._says = says
+        self._pause_s = pause_s
+        self._listener = socket.create_server((HOST, 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._open: list[socket.socket] = []
+        self._is_left = threading.Event()
+        self.accepted = 0
+        self.bytes_sent = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._is_left.set()
+        with suppress(OSError):  # a thread that waits in accept() keeps the port: this wakes it
+            self._listener.shutdown(socket.SHUT_RDWR)
+        for each in (self._listener, *self._open):
+            each.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def _accept(self) -> None:
+        while not self._is_left.is_set():
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            self._open.append(peer)
+            if self._says is not None:
+                threading.Thread(target=self._say, args=(peer, self._says), daemon=True).start()
+
+    def _say(self, peer: socket.socket, says: bytes) -> None:
+        with suppress(OSError):
+            peer.recv(65_536)
+            pieces = [says[place : place + 1] for place in range(len(says))] if self._pause_s else [says]
+            for piece in pieces:
+                if self._is_left.wait(self._pause_s):
+                    return
+                peer.sendall(piece)
+                self.bytes_sent += len(piece)
+            peer.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            peer.close()
+
+
+def elapsed(work: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    work()
+    return time.monotonic() - begun

@@ -1,0 +1,117 @@
+"""A grade cache that is away, dies, is silent, talks nonsense: it costs the grades again, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from crag_core.build import Workbench
+from crag_core.cache import absence, postgres_server
+from crag_core.trace import Trace
+from tests.faults.conftest import Open
+from tests.faults.parts import QUESTION, Wire, at, broken_at, judged
+from tests.judge import ANSWER, heard
+from tests.stand_ins.local_server import HOST
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.postgres_server import PostgresServer
+from tests.stand_ins.valkey_server import ValkeyServer
+
+
+def run(workbench: Workbench, **options: Callable[[], object]) -> Trace:
+    """A whole run; `grade=…` does something at the beginning of that step."""
+    going = [at(name, what) for name, what in options.items()]
+    trace = workbench.pipeline(judged(workbench)).run(QUESTION, *going)
+    assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
+    assert [grade.score for grade in trace.grades or ()] == [0.9] * 3
+    return trace
+
+
+def from_cache(trace: Trace) -> int:
+    return sum(grade.from_cache for grade in trace.grades or ())
+
+
+def problem(workbench: Workbench) -> str:
+    assert workbench.cache is not None
+    return workbench.cache.problem
+
+
+@pytest.fixture(params=["redis", "postgresql"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_away_at_the_start(open_bench: Open, server: OllamaServer, scheme: str) -> None:
+    workbench = open_bench(ollama_host=server.url, cache=f"{scheme}://{HOST}:9/0")
+    for _ in range(2):
+        run(workbench)
+    assert heard(server) == {"judge": 6, "answer": 2}
+    told = problem(workbench)
+    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so grades are made anew" in told
+
+
+def test_silent_costs_one_connection_for_all_runs_of_half_a_minute(
+    open_bench: Open, server: OllamaServer, scheme: str
+) -> None:
+    with Wire() as silent:
+        workbench = open_bench(ollama_host=server.url, cache=f"{scheme}://{HOST}:{silent.port}/0")
+        for _ in range(3):
+            run(workbench)
+        # A driver may knock a second time to ask whether the line is to be encrypted.
+        assert silent.accepted <= 2 and heard(server) == {"judge": 9, "answer": 3}
+        assert "cannot be reached" in problem(workbench) and "tried again every 30 s" in problem(workbench)
+
+
+@pytest.mark.parametrize("says", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 40, b""])
+def test_nonsense_is_a_problem_and_no_grade(open_bench: Open, server: OllamaServer, scheme: str, says: bytes) -> None:
+    with Wire(says) as babbling:
+        workbench = open_bench(ollama_host=server.url, cache=f"{scheme}://{HOST}:{babbling.port}/0")
+        trace = run(workbench)
+        assert from_cache(trace) == 0 and heard(server) == {"judge": 3, "answer": 1}
+        assert "cannot be" in problem(workbench)
+
+
+def test_redis_killed_in_mid_run_and_back(
+    open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence, "AWAY_S", 0.0)
+    with ValkeyServer() as redis:
+        workbench = open_bench(ollama_host=server.url, cache=redis.url)
+        run(workbench)
+        assert from_cache(run(workbench)) == 3
+        died = run(workbench, grade=redis.stop)
+        assert from_cache(died) == 0 and "cannot be reached" in problem(workbench)
+        redis.start()
+        assert from_cache(run(workbench)) == 0, "it comes back empty"
+        assert from_cache(run(workbench)) == 3 and problem(workbench) == ""
+        assert heard(server)["judge"] == 9
+
+
+def test_postgresql_killed_and_frozen_in_mid_run_and_back(
+    open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence, "AWAY_S", 0.0)
+    monkeypatch.setattr(postgres_server, "REPLY_S", 0.3)
+    with PostgresServer() as postgres:
+        workbench = open_bench(ollama_host=server.url, cache=postgres.url)
+        run(workbench)
+        died = run(workbench, grade=postgres.stop)
+        assert from_cache(died) == 0 and "cannot be reached" in problem(workbench)
+        postgres.start()
+        assert from_cache(run(workbench)) == 3 and problem(workbench) == ""
+        with ExitStack() as frozen:
+            stuck = run(workbench, grade=lambda: frozen.enter_context(postgres.frozen()))
+        assert from_cache(stuck) == 0
+        assert from_cache(run(workbench)) == 3 and problem(workbench) == ""
+        assert heard(server)["judge"] == 9
+
+
+def test_a_file_that_is_damaged_in_mid_run_is_put_aside(open_bench: Open, server: OllamaServer) -> None:
+    workbench = open_bench(ollama_host=server.url)
+    run(workbench)
+    file = workbench.config.home / "grades.sqlite"
+    assert from_cache(run(workbench, grade=lambda: file.write_bytes(b"no longer a database" * 500))) == 0
+    assert "was damaged; it was moved to" in problem(workbench)
+    assert from_cache(run(workbench)) == 3 and len(list(file.parent.glob("grades.sqlite.broken-*"))) >= 1
+    assert heard(server)["judge"] == 6

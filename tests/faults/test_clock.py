@@ -1,0 +1,239 @@
+"""A clock that is set a year ahead or back in mid-use: no duration is negative, and nobody waits for a year."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from crag_core.cache import DiskCache
+from crag_core.documents import Document, IngestOutcome, Recipe, State
+from crag_core.errors import StoreUnavailable
+from crag_core.history import HistoryStore
+from crag_core.llms.pool import SHORTEST, Pool
+from crag_core.retrieval import owners
+from crag_core.retrieval.backends import object_lock
+from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.retrieval.backends.lance_rows import LanceRows
+from crag_core.retrieval.backends.objects import ObjectBackend
+from crag_core.retrieval.hits import name_content
+from crag_core.retrieval.owners import LEASE, is_alive, name_self
+from crag_core.retrieval.shelf import Shelf
+from crag_core.types import Grade, WebOutcome
+from crag_core.websearch.cooldown import Cooldown
+from tests.cache.parts import HandClock, key
+from tests.conftest import REPOSITORY
+from tests.faults.conftest import Open
+from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching
+from tests.history.parts import run
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.s3_server import S3Server
+from tests.stand_ins.searxng_server import SearXNGServer
+
+HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
+JUMPS = pytest.mark.parametrize("jump", [YEAR, -YEAR], ids=["ahead", "back"])
+FOUND = [WebResult(f"Dues {n}", f"https://example.org/{n}", "A yacht pays 14 pounds a night.") for n in range(10)]
+
+
+@pytest.fixture
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Sets the clock of this process by so many seconds; what only grows goes on as it did."""
+    real_time, real_now = time.time, datetime.now
+
+    def jump(seconds: float) -> None:
+        class Moved(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> Any:
+                return real_now(tz) + timedelta(seconds=seconds)
+
+        monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
+        for module in ("crag_core.build", "crag_core.retrieval.hits", "crag_core.retrieval.owners"):
+            monkeypatch.setattr(f"{module}.datetime", Moved)
+
+    return jump
+
+
+@JUMPS
+@pytest.mark.parametrize("name", ["retrieve", "grade", "search", "answer"])
+def test_a_run_in_which_the_clock_jumps(
+    open_bench: Open, set_clock: Callable[[float], None], jump: float, name: str
+) -> None:
+    with SearXNGServer(FOUND) as web:
+        workbench = open_bench(web_providers="searxng", searxng_url=web.url)
+        trace = workbench.pipeline(searching(workbench)).run(QUESTION, at(name, lambda: set_clock(jump)))
+        assert broken_at(trace) == "" and trace.answer is not None and trace.web is not None
+        assert trace.web.outcome is WebOutcome.USED and len(web.heard) == 1
+        assert no_time_runs_backwards(trace) and trace.seconds < HOUR
+        workbench.history.save(trace)
+        assert workbench.history.load(trace.id) == trace
+        assert workbench.audit is not None and workbench.audit.problem == ""
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+@JUMPS
+def test_kept_grades_are_made_anew_and_none_is_immortal(tmp_path: Path, jump: float) -> None:
+    clock = HandClock()
+    clock.now = 2e9
+    cache = DiskCache(tmp_path / "grades.sqlite", HOUR, clock=clock)
+    cache.put_many({key(1): Grade("p", 0.5)})
+    clock.now += jump
+    assert cache.get_many([key(1)]) == {}, "a year old, or from the future: it is not trusted"
+    cache.put_many({key(2): Grade("p", 0.6)})
+    assert set(cache.get_many([key(1), key(2)])) == {key(2)} and cache.problem == ""
+    clock.now += HOUR
+    assert cache.get_many([key(2)]) == {}
+    clock.now -= jump
+    assert cache.get_many([key(1), key(2)]) == {}, "what was thrown away does not come back"
+
+
+@JUMPS
+def test_runs_are_kept_and_found_by_when_the_clock_said_they_were(tmp_path: Path, jump: float) -> None:
+    clock = HandClock()
+    clock.now = 2e9
+    store = HistoryStore(tmp_path / "history.db", clock)
+    store.save(run("before"))
+    clock.now += jump
+    store.save(run("after"))
+    newest_first = ["after", "before"] if jump > 0 else ["before", "after"]
+    assert [kept.id for kept in store.recent()] == newest_first
+    store.save(run("before"))
+    assert [kept.id for kept in store.recent()] == newest_first, "a record that grows keeps its place"
+
+
+def test_a_clock_that_jumps_ahead_deletes_no_run_of_today(tmp_path: Path) -> None:
+    clock, elapsed = HandClock(), HandClock()
+    clock.now = 2e9
+    store = HistoryStore(tmp_path / "history.db", clock, 30.0, elapsed)
+    store.save(run("today"))
+    for _ in range(5):
+        clock.now = 2e9 + YEAR
+        elapsed.now += 2 * HOUR
+        store.save(run("in a year"))
+        assert store.load("today") is not None
+        clock.now = 2e9
+        elapsed.now += 2 * HOUR
+        store.save(run("back again"))
+    assert store.load("today") is not None
+
+
+@JUMPS
+def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float], None], jump: float) -> None:
+    """The list of documents tells when each came by the clock as it was; nothing is decided by that."""
+    workbench = open_bench()
+    set_clock(jump)
+    (outcome,) = workbench.store.ingest([("lights.txt", b"The harbour lights are lit at eight.")])
+    assert outcome.outcome == IngestOutcome.INDEXED and workbench.store.finish_interrupted() == ()
+    (replaced,) = workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
+    assert replaced.outcome == IngestOutcome.REPLACED and len(workbench.store.documents()) == 4
+    rebuilt = workbench.rebuild(Recipe("words", 100, 10), lambda progress: None, _never())
+    assert rebuilt is not None and workbench.store.generation.recipe.tokens == 100
+    assert broken_at(workbench.pipeline(quoting(workbench)).run(QUESTION)) == ""
+
+
+@JUMPS
+def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
+    open_bench: Open, set_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    class Killed(BaseException):
+        """Nothing catches it, as nothing catches a kill."""
+
+    def die(self: object, rows: list[Document]) -> None:
+        if any(row.state == State.INDEXED for row in rows):
+            raise Killed
+        original(self, rows)
+
+    original = LanceRows.put
+    workbench = open_bench()
+    set_clock(jump)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(LanceRows, "put", die)
+        workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
+    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda *_: False)
+    again = open_bench()
+    again.store.finish_interrupted()
+    (crane,) = (document for document in again.store.documents() if document.name == "crane.txt")
+    assert "7 tonnes" in (again.store.read_document(crane.id) or "")
+
+
+# --- who is at work ---------------------------------------------------------------------------------------------------
+
+
+def test_a_process_that_started_before_the_clock_was_set_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By psutil a process started at a time that is reckoned back from the clock of now, so that it jumps with it."""
+    code = "from crag_core.retrieval.owners import name_self; print(name_self(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        owner = process.stdout.readline().strip()
+        for jump in (YEAR, -YEAR, 1.0):
+            real = psutil.Process.create_time
+            with monkeypatch.context() as patched:
+                patched.setattr("psutil.Process.create_time", lambda self, real=real, by=jump: real(self) + by)
+                assert is_alive(owner, datetime.now(UTC) - 9 * LEASE) and is_alive(name_self(), datetime.now(UTC))
+        process.kill()
+    assert not is_alive(owner, datetime.now(UTC))
+
+
+@JUMPS
+def test_what_a_machine_left_that_is_gone_is_brought_in_whatever_the_clock_says(tmp_path: Path, jump: float) -> None:
+    shelf = Shelf(FolderBackend(tmp_path), Recipe("words"))
+    then = (datetime.now(UTC) - timedelta(seconds=jump)).isoformat()
+    row = Document(name_content(b"one"), "a.txt", owner="another-machine/1/1/4f", changed_at=then, state=State.INDEXING)
+    shelf.register([(row, b"one")])
+    shelf._catalogue.put([row])
+    assert [claimed.name for claimed in shelf.claim("me")] == ["a.txt"]
+
+
+def test_a_lease_does_not_end_by_a_clock_that_is_a_little_off() -> None:
+    now = datetime.now(UTC)
+    for seconds in (-60.0, 60.0):
+        assert is_alive("another-machine/1/1/4f", now + timedelta(seconds=seconds), now)
+    assert timedelta(minutes=5) <= owners.LEASE
+
+
+# --- what waits -------------------------------------------------------------------------------------------------------
+
+
+@JUMPS
+def test_nobody_waits_for_a_year(set_clock: Callable[[float], None], jump: float) -> None:
+    """The pause between web searches and the exile of a model server are counted by a clock that only grows."""
+    pause, pool = Cooldown(), Pool(["a", "b"], 1)
+    pause.note()
+    turn = pool.take("m")
+    assert turn is not None
+    pool.failed(turn, "away")
+    set_clock(jump)
+    assert 0 < pause.left(10.0) <= 10.0
+    assert 0 < (pool.wait() or 0.0) <= SHORTEST
+
+
+@JUMPS
+def test_the_lock_of_an_object_store_is_taken_over_by_no_clock_that_can_be_set(
+    set_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    """Whoever holds it on another machine keeps it for its lease, although the clock says that a year has gone by."""
+    with S3Server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(object_lock, "_PATIENCE", 0.3)
+        backend = ObjectBackend(f"{s3.make_bucket()}/index")
+        backend._lock._open().put("write.lock", b'{"owner": "another-machine/1/1"}')
+        set_clock(jump)
+        with pytest.raises(StoreUnavailable, match="Another process has been writing"), backend.lock():
+            pass
+
+
+def _never() -> Any:
+    from threading import Event
+
+    return Event()

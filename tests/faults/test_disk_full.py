@@ -1,0 +1,271 @@
+"""A full disk: what was there is read and searched, what does not fit is told, and all goes on once there is room."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag_core.audit import AuditLog
+from crag_core.build import Workbench
+from crag_core.config import Config
+from crag_core.errors import HistoryUnavailable, ScoresUnavailable, StoreUnavailable
+from crag_core.kept import KeptRun
+from crag_core.labels import Mark
+from crag_core.logs import show_logs
+from crag_core.measuring.setup import Setup
+from crag_core.trace import Trace
+from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from tests.faults.full_disk import Disk, Limited, small_disk
+from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, judged, quoting, step
+from tests.history.parts import route_label
+from tests.judge import ANSWER, heard
+from tests.laboratory.test_run_book import FULL as FULL_OUTCOME
+from tests.retrieval.fakes import write_prose
+from tests.stand_ins.ollama_server import OllamaServer
+
+NEW = ("lights.txt", b"The harbour lights are lit at eight.")
+FULL = r"[Nn]o space left|disk is full|unable to open|disk I/O|File too large"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    with small_disk(tmp_path / "disk") as made:
+        yield made
+
+
+@pytest.fixture
+def workbench(disk: Disk) -> Workbench:
+    """With its home on that disk, three documents in it, and one run behind it."""
+    made = start(disk)
+    fill(made)
+    made.history.save(ask(made))
+    return made
+
+
+def start(disk: Disk, **settings: str) -> Workbench:
+    return Workbench(Config(**{"home": disk.folder / "home", "ollama_host": "http://127.0.0.1:9", **settings}))
+
+
+def ask(workbench: Workbench) -> Trace:
+    trace = workbench.pipeline(quoting(workbench)).run(QUESTION)
+    assert broken_at(trace) == "" and trace.answer is not None and "14 pounds" in trace.answer.text
+    return trace
+
+
+def recent(workbench: Workbench) -> tuple[KeptRun, ...] | None:
+    """None: the history told why it cannot be read. SQLite shares memory between readers, which takes room too."""
+    try:
+        return workbench.history.recent()
+    except HistoryUnavailable as fault:
+        assert "cannot be read" in fault.message and fault.hint
+        return None
+
+
+def test_started_on_a_full_disk_it_answers_from_what_is_indexed(disk: Disk, workbench: Workbench) -> None:
+    kept = workbench.history.recent()
+    disk.fill()
+    again = start(disk)
+    ask(again)
+    assert [document.name for document in again.store.documents()] == sorted(DOCUMENTS)
+    assert recent(again) in (None, kept)
+    assert again.laboratory.set_names() == () and again.laboratory.preset_names() == ()
+    disk.free()
+    assert recent(again) == kept and again.history.problem == ""
+
+
+def test_started_on_a_full_disk_with_nothing_on_it_says_so(disk: Disk) -> None:
+    disk.fill()
+    empty = start(disk)
+    trace = empty.pipeline(quoting(empty)).run(QUESTION)
+    assert broken_at(trace) == "" and trace.answer is not None and trace.passages == ()
+    with pytest.raises(StoreUnavailable, match=FULL) as fault:
+        empty.store.ingest([NEW])
+    assert fault.value.hint
+    disk.free()
+    assert [one.outcome for one in empty.store.ingest([NEW])] == ["indexed"]
+
+
+def test_a_document_that_does_not_fit_is_absent_and_the_others_are_whole(disk: Disk, workbench: Workbench) -> None:
+    disk.fill()
+    with pytest.raises(StoreUnavailable, match=FULL) as fault:
+        workbench.store.ingest([NEW])
+    if not isinstance(disk, Limited):
+        assert "Free some disk space and try again; what was indexed before is safe." in fault.value.hint
+    for now in (workbench, start(disk)):
+        assert [document.name for document in now.store.documents()] == sorted(DOCUMENTS)
+        ask(now)
+    disk.free()
+    assert [one.outcome for one in workbench.store.ingest([NEW])] == ["indexed"]
+    assert workbench.store.search_keyword("lights", 1)
+
+
+def test_the_disk_fills_while_documents_go_in(disk: Disk, workbench: Workbench) -> None:
+    """Full between one write and the next: what went in before stays, and nothing half is left behind."""
+    many = [(f"story-{number}.txt", write_prose(f"story {number}")) for number in range(6)]
+    told: list[str] = []
+
+    def watch(progress: object) -> None:
+        told.append(str(progress))
+        if len(told) == 4:
+            disk.fill()
+
+    with pytest.raises(StoreUnavailable, match=FULL):
+        workbench.store.ingest(many, watch)
+    there = workbench.store.documents()
+    assert {document.name for document in there} >= set(DOCUMENTS)
+    for document in there:
+        assert len(workbench.store.passages_of(document.id)) == document.passages
+    ask(workbench)
+    disk.free()
+    again = start(disk)
+    again.store.finish_interrupted()
+    again.store.ingest(many)
+    assert {document.name for document in again.store.documents()} == {*DOCUMENTS, *(name for name, _ in many)}
+    sizes = {path.name for path in (disk.folder / "home" / "index" / "originals").iterdir()}
+    assert sizes == {document.id for document in again.store.documents()}, "no piece of a file is left"
+
+
+def test_documents_can_be_deleted_to_make_room(disk: Disk, workbench: Workbench) -> None:
+    """Or the user is told why not; afterwards the document is whole or gone."""
+    victim = workbench.store.documents()[0]
+    disk.fill()
+    try:
+        workbench.store.delete(victim.id)
+    except StoreUnavailable as fault:
+        assert fault.hint
+    left = {document.id for document in start(disk).store.documents()}
+    disk.free()
+    workbench.store.delete(victim.id)
+    assert victim.id not in {document.id for document in workbench.store.documents()} and len(left) >= 2
+
+
+def test_a_run_is_there_though_it_cannot_be_kept(disk: Disk, workbench: Workbench) -> None:
+    disk.fill()
+    trace = ask(workbench)
+    large = replace(trace, id="large", question="why " * 50_000)
+    with pytest.raises(HistoryUnavailable, match=FULL) as fault:
+        workbench.history.save(large)
+    assert "cannot be written" in fault.value.message and workbench.history.problem == str(fault.value)
+    disk.free()
+    assert len(workbench.history.recent()) == 1 and workbench.history.load("large") is None
+    workbench.history.save(large)
+    assert workbench.history.load("large") == large and workbench.history.problem == ""
+
+
+def test_a_label_that_does_not_fit_is_told(disk: Disk, workbench: Workbench) -> None:
+    trace = workbench.history.load(workbench.history.recent()[0].id)
+    assert trace is not None
+    label = route_label(trace, Mark.RIGHT)
+    disk.fill()
+    try:
+        workbench.history.add_label(label)
+    except HistoryUnavailable as fault:
+        assert fault.hint and workbench.history.problem
+        disk.free()
+        workbench.history.add_label(label)
+    assert workbench.history.labels(trace.id) == (label,)
+
+
+def test_grades_that_cannot_be_kept_cost_calls_and_no_run(disk: Disk, server: OllamaServer) -> None:
+    workbench = start(disk, ollama_host=server.url)
+    fill(workbench)
+    disk.fill()
+    for _ in range(2):
+        trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+        assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
+    assert heard(server) == {"judge": 6, "answer": 2} and workbench.cache is not None
+    assert "so grades are made anew" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
+    disk.free()
+    for _ in range(2):
+        trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+    assert heard(server)["judge"] == 9 and all(grade.from_cache for grade in trace.grades or ())
+    assert workbench.cache.problem == ""
+
+
+def test_the_audit_log_says_that_it_cannot_be_written_and_goes_on_in_a_line_of_its_own(
+    disk: Disk, workbench: Workbench
+) -> None:
+    assert workbench.audit is not None and workbench.audit.problem == ""
+    disk.fill()
+    trace = ask(workbench)
+    for _ in range(60):  # the room that is left in its last block takes the first of them
+        workbench.audit.finished(step(trace, "route"), trace)
+    assert "audit.jsonl cannot be written" in workbench.audit.problem
+    disk.free()
+    for now in (workbench, start(disk)):
+        last = ask(now)
+        assert now.audit is not None and now.audit.problem == ""
+        assert last.id in [run_of(line) for line in lines(now.audit.path)]
+    assert [run_of(line) for line in lines(workbench.audit.path)].count(None) <= 1, "at most the line that was cut"
+
+
+def test_a_line_that_a_kill_has_cut_does_not_swallow_the_next(tmp_path: Path, workbench: Workbench) -> None:
+    log = AuditLog(tmp_path / "audit.jsonl", lambda: "now")
+    log.path.write_bytes(b'{"time": "yesterday", "run": "ol')
+    pipeline = workbench.pipeline(quoting(workbench), observed=False)
+    pipeline._observers = (log,)
+    trace = pipeline.run(QUESTION)
+    found = [run_of(line) for line in lines(log.path)]
+    assert found[0] is None and set(found[1:]) == {trace.id}
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def run_of(line: str) -> str | None:
+    try:
+        return str(json.loads(line)["run"])
+    except ValueError:
+        return None
+
+
+def test_files_of_the_laboratory_are_whole_or_as_they_were(disk: Disk, workbench: Workbench) -> None:
+    first = LabelledSet("dues", (LabelledQuestion("What does a yacht pay?", Expected.CORRECT),))
+    workbench.laboratory.save_set(first)
+    many = (LabelledQuestion(f"What does yacht {n} pay?", Expected.CORRECT) for n in range(2000))
+    larger = LabelledSet("dues", tuple(many))
+    disk.fill()
+    with pytest.raises(ScoresUnavailable, match=FULL):
+        workbench.laboratory.save_set(larger)
+    assert workbench.laboratory.load_set("dues").questions == first.questions
+    folder = disk.folder / "home" / "laboratory" / "sets"
+    assert [path.name for path in folder.iterdir()] == ["dues.jsonl"], "the piece that was written takes no room"
+    disk.free()
+    workbench.laboratory.save_set(larger)
+    assert workbench.laboratory.load_set("dues").questions == larger.questions
+
+
+def test_outcomes_that_do_not_fit_are_told_and_those_before_stay(disk: Disk, workbench: Workbench) -> None:
+    setup: Setup = workbench.setup(quoting(workbench))
+    book = workbench.laboratory.outcomes(setup)
+    trace = ask(workbench)
+    first = replace(FULL_OUTCOME, key="first")
+    book.add(first, trace)
+    disk.fill()
+    with pytest.raises(ScoresUnavailable, match=FULL):
+        book.add(replace(first, key="second"), replace(trace, question=os.urandom(400_000).hex()))
+    assert book.keys() == {first.key} and book.record(first.key) == trace
+    disk.free()
+    book.add(replace(first, key="second"), trace)
+    assert len(book.keys()) == 2
+
+
+def test_log_lines_that_cannot_be_written_cost_a_run_nothing(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = io.TextIOWrapper(open("/dev/full", "wb", buffering=0), "utf-8", write_through=True)  # noqa: SIM115
+    monkeypatch.setattr("sys.stderr", full)
+    show_logs("json")
+    try:
+        ask(workbench)
+        logging.getLogger("crag.cache").warning("something")
+    finally:
+        show_logs("off")

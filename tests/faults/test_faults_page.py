@@ -1,0 +1,36 @@
+"""docs/faults.md names a test for every line, and every test that it names is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINES = [line for line in (ROOT / "docs" / "faults.md").read_text("utf-8").splitlines() if line.startswith("| ")][1:]
+FILES = sorted((ROOT / "tests" / "faults").glob("test_*.py"))
+NAMED = re.compile(r"`((?:tests/[\w/]+\.py::)?test_\w+)`")
+
+
+def names_in(path: Path) -> set[str]:
+    return set(re.findall(r"^(?:async )?def (test_\w+)\(", path.read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line[2:40].strip("* "))
+def test_every_line_names_tests_that_are_there(line: str) -> None:
+    named = NAMED.findall(line.split("|")[-2])
+    assert named and len(line.split("|")) == 7, "five columns, a test in the last"
+    for name in named:
+        path, _, test = name.rpartition("::")
+        assert test in (names_in(ROOT / path) if path else set().union(*map(names_in, FILES))), name
+
+
+def test_every_test_of_a_fault_stands_in_a_line() -> None:
+    named = {name.rpartition("::")[2] for line in LINES for name in NAMED.findall(line)}
+    ours = {test for path in FILES if path.name != Path(__file__).name for test in names_in(path)}
+    assert ours - named == {
+        "test_a_lease_does_not_end_by_a_clock_that_is_a_little_off",
+        "test_a_search_that_fails_does_not_set_off_the_next_one_by_itself",
+        "test_the_index_can_be_filled_without_it",
+    }

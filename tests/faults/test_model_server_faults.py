@@ -1,0 +1,191 @@
+"""A model server that is away, dies, drips, talks nonsense: what was done stays, and each call is made once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.build import Choice, suit
+from crag_core.llms import ollama
+from crag_core.run import Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import Action, AnswerState
+from tests.faults.conftest import Open, Start
+from tests.faults.parts import QUESTION, WRITER, Wire, at, broken_at, judged
+from tests.judge import ANSWER, heard, judging
+from tests.pages.conftest import ask, choose, press, shown
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.searxng_server import SearXNGServer
+
+FOUND = [WebResult("Dues", "https://example.org/dues", "A yacht of nine metres pays 14 pounds for a night.")]
+WHOLE = {"judge": 3, "answer": 1}
+"""What a run that is CORRECT asks of a model, each once."""
+
+
+def kept(trace: Trace) -> tuple[int, int]:
+    """(passages, those with a score)."""
+    return len(trace.passages or ()), sum(grade.score is not None for grade in trace.grades or ())
+
+
+def test_away_at_the_start_breaks_off_at_the_grades_and_goes_on_when_it_is_back(
+    open_bench: Open, server: OllamaServer
+) -> None:
+    server.stop()
+    workbench = open_bench(ollama_host=server.url)
+    pipeline = workbench.pipeline(judged(workbench))
+    broken = pipeline.run(QUESTION)
+    workbench.history.save(broken)
+    assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
+    assert broken.failure is not None
+    assert broken.failure.summary.startswith(f"Ollama at {server.url} does not answer or went away.")
+    assert "Start it with: ollama serve" in str(broken.failure.summary) + broken.failure.hint
+    assert workbench.history.load(broken.id) == broken
+
+    server.start()
+    done = pipeline.resume(broken)
+    assert broken_at(done) == "" and done.answer is not None and done.answer.text == ANSWER
+    assert heard(server) == WHOLE
+
+
+def test_a_call_that_is_not_answered_is_made_once(open_bench: Open) -> None:
+    """Three passages, three calls: no client, and nothing of ours, tries again behind our back."""
+    with Wire(b"") as closing:
+        workbench = open_bench(ollama_host=closing.url)
+        pipeline = workbench.pipeline(judged(workbench))
+        looks = closing.accepted
+        broken = pipeline.run(QUESTION)
+        assert broken_at(broken) == "grade" and closing.accepted - looks == 3
+
+
+@pytest.mark.parametrize("name", ["grade", "extract", "rewrite", "answer"])
+def test_killed_at_any_step_keeps_the_steps_before_it_and_asks_nothing_twice(
+    open_bench: Open, server: OllamaServer, name: str
+) -> None:
+    server.engine = ScriptedModel(judging(0.5))
+    with SearXNGServer(FOUND) as web:
+        workbench = open_bench(ollama_host=server.url, web_providers="searxng", searxng_url=web.url)
+        pipeline = workbench.pipeline(judged(workbench, WebMode.AUTO))
+        broken = pipeline.run(QUESTION, at(name, server.stop))
+        before = heard(server)
+        assert broken_at(broken), "it cannot be answered without the model"
+        assert broken.passages and (name == "grade" or broken.decision is not None)
+        assert name == "grade" or kept(broken) == (3, 3)
+        workbench.history.save(broken)
+        server.start()
+        done = pipeline.resume(workbench.history.load(broken.id) or broken)
+        assert done.answer is not None and done.answer.text == ANSWER and broken_at(done) == ""
+        assert done.decision is not None and done.decision.action is Action.AMBIGUOUS
+        asked = heard(server)
+        assert (asked["judge"], asked["extract"], asked["answer"]) == (3, 3, 1)
+        assert asked["rewrite"] <= 1 and web.pages.count(1) == 1
+        assert all(asked[kind] == count for kind, count in before.items() if kind in ("judge", "extract"))
+
+
+def test_killed_in_mid_answer_keeps_its_first_words(open_bench: Open, server: OllamaServer) -> None:
+    workbench = open_bench(ollama_host=server.url)
+    pipeline = workbench.pipeline(judged(workbench))
+    cut = at("answer", lambda: setattr(server.faults, "die_after", 2))
+    broken = pipeline.run(QUESTION, cut)
+    assert broken.answer is not None and broken.answer.state is AnswerState.FAILED
+    assert broken.answer.text and ANSWER.startswith(broken.answer.text)
+    assert "does not answer or went away" in broken.answer.message
+    server.faults.clear()
+    done = pipeline.resume(broken)
+    assert done.answer is not None and done.answer.text == ANSWER
+    assert heard(server) == {"judge": 3, "answer": 2}, "the answer alone is written anew"
+
+
+def test_slower_than_the_limit_is_given_up_and_not_asked_again(open_bench: Open, server: OllamaServer) -> None:
+    server.faults.delay_s = 60.0
+    workbench = open_bench(ollama_host=server.url, model_timeout=1.0)
+    broken = workbench.pipeline(judged(workbench)).run(QUESTION)
+    assert broken.failure is not None and "took longer than 1 s" in broken.failure.summary
+    assert heard(server) == {"judge": 3} and kept(broken) == (3, 0)
+    assert server.wait_for_disconnects(3), "nobody waits for a reply that nobody wants"
+    assert server.engine.asks == []
+
+
+@pytest.mark.parametrize("name", ["grade", "answer"])
+def test_a_reply_that_drips_has_an_end(
+    open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each byte comes in time, the reply never: it may take ten times the limit, here twice."""
+    monkeypatch.setattr(ollama, "PATIENCE", 2)
+    monkeypatch.setattr(ollama, "LOOKING", 0.2)
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: 100000\r\n\r\n"
+    piece = b'{"model": "m", "message": {"role": "assistant", "content": "As the"}, "done": false}\n'
+    with Wire(head + piece * 500, pause_s=0.02) as dripping:
+        slow = open_bench(ollama_host=dripping.url, model_timeout=1.0)
+        workbench = open_bench(ollama_host=server.url)
+        pipeline = workbench.pipeline(judged(workbench))
+        if name == "grade":
+            broken = slow.pipeline(judged(slow)).run(QUESTION)
+        else:
+            broken = slow.pipeline(judged(slow)).resume(pipeline.correct(pipeline.begin(QUESTION)))
+        assert broken_at(broken) == name and dripping.bytes_sent < 100_000
+        assert broken.failure is not None and broken.failure.summary.strip()
+
+
+NONSENSE = {
+    "a page": b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>",
+    "half a JSON": b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"model":',
+    "no HTTP": b"220 smtp.example.org ESMTP\r\n",
+    "an error": b'HTTP/1.1 500 Oops\r\ncontent-length: 15\r\n\r\n{"error":"oops"}',
+    "status 204": b"HTTP/1.1 204 No Content\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("says", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_a_failure_in_words_and_never_a_grade(open_bench: Open, says: bytes) -> None:
+    with Wire(says) as babbling:
+        workbench = open_bench(ollama_host=babbling.url)
+        pipeline = workbench.pipeline(judged(workbench))
+        looks = babbling.accepted
+        broken = pipeline.run(QUESTION)
+        assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
+        assert broken.failure is not None and babbling.url in broken.failure.summary
+        assert babbling.accepted - looks == 3
+
+
+def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:
+    server.engine = ScriptedModel(lambda messages: "Yes, surely.")
+    workbench = open_bench(ollama_host=server.url)
+    trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+    assert kept(trace) == (3, 0) and heard(server)["judge"] == 6
+    assert trace.decision is not None and trace.answer is not None, "ungraded passages are no reason not to answer"
+
+
+def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
+    open_bench: Open, server: OllamaServer
+) -> None:
+    """The policy `paper` has web text judged too: the model dies between the search and that."""
+    server.engine = ScriptedModel(judging(0.5))
+    with SearXNGServer(FOUND) as web:
+        workbench = open_bench(ollama_host=server.url, web_providers="searxng", searxng_url=web.url)
+        policy = replace(suit(workbench.policies["paper"], "llm").with_thresholds(0.3, 0.7), web_seconds=None)
+        pipeline = workbench.pipeline(Choice(policy, "llm", WRITER, WebMode.AUTO))
+        broken = pipeline.run(QUESTION, at("grade web", server.stop))
+        server.start()
+        done = pipeline.resume(broken, Run())
+        assert done.web is not None and done.web.grades is not None and web.pages.count(1) == 1
+        assert [grade.score for grade in done.web.grades] == [0.5]
+
+
+def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, server: OllamaServer) -> None:
+    app = start("worst-chunk", OLLAMA_HOST=server.url)
+    choose(app, evaluator="llm")
+    assert app.selectbox(key="model").value == WRITER
+    server.faults.die_after = 1
+    ask(app, QUESTION)
+    told = shown(app)
+    assert not app.exception and "The run broke off at “grade”" in str(app.error[0].proto)
+    assert f"Ollama at http⁠://{server.url.partition('//')[2]} does not answer or went away." in told
+    assert "What was done is kept." in told and "3 passages from 3 documents" in told
+    server.faults.clear()
+    before = heard(server)["judge"]
+    press(app, "Continue from here")
+    assert not app.exception and ANSWER.partition(" [")[0] in shown(app)
+    assert heard(server) == {"judge": before + 3, "answer": 1} and before == 3

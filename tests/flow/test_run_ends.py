@@ -1,0 +1,145 @@
+"""Whoever listens hears of the beginning and of the end of every go at a run, once, whatever becomes of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from crag_core.errors import ModelUnavailable
+from crag_core.measured import Ending
+from crag_core.pipeline import Pipeline, approve
+from crag_core.run import RUN_ID, Go, Listener, Run, WebMode
+from crag_core.trace import Trace
+from crag_core.types import Step
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, passages
+
+AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
+
+
+class Ends(Listener):
+    """What was told of goes, and in which run it was heard."""
+
+    def __init__(self) -> None:
+        self.opened_with: list[Trace] = []
+        self.goes: list[Go] = []
+        self.heard_in: list[str] = []
+
+    def opened(self, trace: Trace) -> None:
+        self.opened_with.append(trace)
+
+    def finished(self, step: Step, trace: Trace) -> None:
+        self.heard_in.append(RUN_ID.get())
+
+    def ended(self, go: Go) -> None:
+        self.goes.append(go)
+        self.heard_in.append(RUN_ID.get())
+
+
+def bench_with(ends: Ends, **fields: object) -> Bench:
+    return Bench(observers=(ends,), **{"model": FakeModel()} | fields)  # type: ignore[arg-type]
+
+
+WAYS: dict[str, Callable[[Pipeline], Trace]] = {
+    "run": lambda pipeline: pipeline.run(QUESTION),
+    "resume": lambda pipeline: pipeline.resume(pipeline.begin(QUESTION)),
+    "correct": lambda pipeline: pipeline.correct(pipeline.begin(QUESTION)),
+    "grade": lambda pipeline: pipeline.grade(QUESTION),
+    "score strips": lambda pipeline: pipeline.score_strips(pipeline.begin(QUESTION, passages()), passages(1)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_every_way_to_go_is_told_at_its_beginning_and_once_at_its_end(way: Callable[[Pipeline], Trace]) -> None:
+    bench = bench_with(ends := Ends())
+    done = way(bench.pipeline)
+    (go,) = ends.goes
+    assert ends.opened_with == [go.since]
+    assert (go.trace, go.ending, go.bug, go.is_first) == (done, Ending.DONE, "", True)
+    assert set(ends.heard_in) == {done.id}
+    assert RUN_ID.get() == "", "it is over"
+
+
+def test_the_listener_of_the_run_hears_it_too() -> None:
+    Bench(best=0.9).pipeline.run(QUESTION, Run(ends := Ends()))
+    assert [go.ending for go in ends.goes] == [Ending.DONE]
+
+
+def test_a_streamed_answer_is_a_go_of_its_own() -> None:
+    bench = bench_with(ends := Ends())
+    *_, done = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
+    first, second = ends.goes
+    assert (first.is_first, second.is_first) == (True, False)
+    assert second.trace == done and second.ending is Ending.DONE
+
+
+def test_an_answer_that_nobody_takes_to_its_end_was_stopped() -> None:
+    bench = bench_with(ends := Ends())
+    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
+    assert isinstance(next(pieces), str)
+    assert RUN_ID.get() == "", "who takes the pieces is not in the run"
+    pieces.close()  # type: ignore[attr-defined]
+    assert [go.ending for go in ends.goes] == [Ending.DONE, Ending.STOPPED]
+
+
+def test_a_second_opinion_is_a_go_that_takes_up_a_record() -> None:
+    bench = bench_with(ends := Ends())
+    taken = bench.pipeline.run(QUESTION)
+    other = bench.under(evaluator=card("other"))
+    given = other.second_opinion(taken)
+    assert given.opinions
+    assert [(go.is_first, go.since == taken) for go in ends.goes] == [(True, False), (False, True)]
+
+
+def test_a_failed_run_and_the_go_that_mends_it() -> None:
+    bench = bench_with(ends := Ends(), model=FakeModel(answer=AWAY))
+    broken = bench.pipeline.run(QUESTION)
+    bench.model.replies["answer"] = "At nine [1]."  # type: ignore[union-attr]
+    bench.pipeline.resume(broken)
+    assert [(go.ending, go.is_first) for go in ends.goes] == [(Ending.FAILED, True), (Ending.DONE, False)]
+
+
+def test_a_stopped_run_is_told() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    bench_with(ends := Ends()).pipeline.run(QUESTION, Run(cancel=cancel))
+    assert [go.ending for go in ends.goes] == [Ending.STOPPED]
+
+
+def test_a_waiting_run_and_the_go_after_the_users_word() -> None:
+    bench = bench_with(ends := Ends(), best=0.1, web=WebMode.ASK)
+    bench.pipeline.resume(approve(bench.pipeline.run(QUESTION), WEB_QUERY))
+    assert [(go.ending, go.is_first) for go in ends.goes] == [(Ending.WAITING, True), (Ending.DONE, False)]
+
+
+def test_a_bug_is_told_with_what_was_recorded_before_it_and_goes_on_its_way() -> None:
+    def break_down() -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+    bench = bench_with(ends := Ends())
+    bench.evaluator.before = break_down
+    with pytest.raises(ZeroDivisionError):
+        bench.pipeline.run(QUESTION)
+    (go,) = ends.goes
+    assert (go.ending, go.bug) == (Ending.FAILED, "ZeroDivisionError")
+    assert [step.name for step in go.trace.steps] == ["retrieve"]
+    assert RUN_ID.get() == ""
+
+
+def test_ctrl_c_is_a_stop() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    bench = bench_with(ends := Ends())
+    bench.evaluator.before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        bench.pipeline.run(QUESTION)
+    assert [(go.ending, go.bug) for go in ends.goes] == [(Ending.STOPPED, "")]
+
+
+def test_both_lanes_are_in_the_run() -> None:
+    bench = bench_with(ends := Ends(), best=0.5)
+    done = bench.pipeline.run(QUESTION)
+    assert {"search", "score strips"} <= {step.name for step in done.steps}
+    assert set(ends.heard_in) == {done.id}

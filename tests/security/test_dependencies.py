@@ -1,0 +1,136 @@
+"""The supply chain: the audit of known vulnerabilities works, and no licence that binds a server's users."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests import audit_dependencies as audit
+
+ROOT = Path(__file__).parents[2]
+
+
+class Osv(BaseHTTPRequestHandler):
+    """Speaks as much of OSV's protocol as pip-audit asks for; `vulnerable` is the package that has a vulnerability."""
+
+    vulnerable = ""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found: dict[str, Any] = {}
+        if asked["package"]["name"] == self.vulnerable:
+            affected = {
+                "package": {"name": self.vulnerable, "ecosystem": "PyPI"},
+                "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "99.0"}]}],
+            }
+            one = {"id": "TEST-2025-1", "summary": "Made up.", "aliases": [], "affected": [affected]}
+            found = {"vulns": [one | {"published": "2025-01-01T00:00:00Z", "modified": "2025-01-01T00:00:00Z"}]}
+        body = json.dumps(found).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None: ...
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(Osv, "vulnerable", "")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Osv)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1/query"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.timeout(300)
+def test_a_vulnerable_package_fails_the_audit(
+    service: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Osv, "vulnerable", "jinja2")
+    assert audit.main(service) == 1
+    told = capsys.readouterr().out
+    assert re.search(r"VULNERABLE: jinja2 \S+: TEST-2025-1, mended in 99\.0", told)
+
+
+@pytest.mark.timeout(300)
+def test_an_environment_without_one_passes(service: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit.main(service) == 0
+    checked = re.search(r"(\d+) packages checked", capsys.readouterr().out)
+    assert checked is not None and int(checked[1]) > 50
+
+
+def test_a_service_that_cannot_be_reached_is_told_and_fails_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit.main("http://127.0.0.1:9/v1/query") == 0
+    assert "NOTHING WAS CHECKED" in capsys.readouterr().out
+
+
+def test_an_audit_without_a_result_is_a_failure(
+    service: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(audit.sys, "executable", "false")
+    assert audit.main(service) == 2
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_ci_runs_the_audit() -> None:
+    assert "make audit" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "tests/audit_dependencies.py" in (ROOT / "Makefile").read_text("utf-8")
+
+
+# --- licences -------------------------------------------------------------------------------------------------------
+
+BINDS_A_SERVER = re.compile(
+    r"\bAGPL|Affero|\bSSPL|Server Side Public|Business Source|\bBUSL|Commons Clause", re.IGNORECASE
+)
+
+
+def needed() -> set[str]:
+    """Every package that requirements.txt brings here, those that it brings included."""
+    lines = (line.partition("#")[0].strip() for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines())
+    todo = [Requirement(line) for line in lines if line]
+    found: set[str] = set()
+    while todo:
+        one = todo.pop()
+        name = one.name.lower().replace("_", "-")
+        extras = one.extras or {""}
+        if name in found or (one.marker and not one.marker.evaluate({"extra": ""})):
+            continue
+        try:
+            inner = requires(name) or []
+        except PackageNotFoundError:  # an extra of another system
+            continue
+        found.add(name)
+        for text in inner:
+            made = Requirement(text)
+            if made.marker is None or any(made.marker.evaluate({"extra": extra}) for extra in extras):
+                made.marker = None
+                todo.append(made)
+    return found
+
+
+def licence_of(name: str) -> str:
+    told = distribution(name).metadata
+    classified = [line for line in told.get_all("Classifier") or () if line.startswith("License")]
+    return " ".join([told.get("License-Expression") or "", (told.get("License") or "")[:300], *classified])
+
+
+def test_no_package_that_the_application_needs_binds_users_of_a_server() -> None:
+    names = needed()
+    assert {"streamlit", "torch", "lancedb", "httpx", "jinja2"} <= names and len(names) > 60
+    assert {name: told for name in names if BINDS_A_SERVER.search(told := licence_of(name))} == {}
+
+
+@pytest.mark.parametrize("told", ["AGPL-3.0-or-later", "GNU Affero General Public License v3", "SSPL-1.0"])
+def test_such_a_licence_would_be_found(told: str) -> None:
+    assert BINDS_A_SERVER.search(told) and not BINDS_A_SERVER.search("Apache-2.0 MIT BSD-3-Clause LGPL-2.1 GPL-3.0")

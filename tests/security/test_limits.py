@@ -1,0 +1,97 @@
+"""Limits that hold in Python, whatever a widget allows: the question, uploads, records."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.__main__ import main
+from crag_core.errors import BadRecord
+from crag_core.postprocessor import CRAGPostprocessor
+from crag_core.query import LONGEST_QUESTION
+from crag_core.query_engine import CRAGQueryEngine
+from crag_core.retrieval.bundles import Allowance, unpack
+from tests.fakes import Bench
+from tests.pages.conftest import ask, home, shown, start  # noqa: F401  # fixtures
+from ui import upload
+from ui.upload import check_files, read_record
+
+ROOT = Path(__file__).parents[2]
+LONG = "why " * 1000
+
+
+def test_no_run_begins_with_a_question_that_is_too_long() -> None:
+    bench = Bench()
+    for begin in (bench.pipeline.run, bench.pipeline.begin, CRAGQueryEngine(bench.pipeline).query):
+        with pytest.raises(BadRecord, match=r"at most 2,000 characters, found 4,000"):
+            begin(LONG)  # type: ignore[operator]
+    assert bench.retriever.asked == []
+    assert bench.pipeline.run("w" * LONGEST_QUESTION).decision is not None
+
+
+def test_nor_one_that_a_foreign_retriever_has_found_passages_for() -> None:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    nodes = [NodeWithScore(node=TextNode(text="Ferries leave at nine."), score=0.5)]
+    with pytest.raises(BadRecord, match="at most"):
+        CRAGPostprocessor(pipeline=Bench().pipeline).postprocess_nodes(nodes, query_str=LONG)
+
+
+def test_the_command_line_refuses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CRAG_HOME", str(tmp_path))
+    assert main(["ask", LONG]) != 0
+    assert "at most 2,000 characters" in capsys.readouterr().err
+
+
+@pytest.mark.embedding
+def test_the_page_cuts_what_a_client_sends_beyond_the_widget(start: Callable[..., AppTest]) -> None:  # noqa: F811
+    app = ask(start(), LONG)
+    assert len(app.session_state["trace"].question) <= 1000
+    assert "Traceback" not in shown(app)
+
+
+def test_a_record_with_such_a_question_is_refused() -> None:
+    plain = Bench().pipeline.run("When?").to_dict()
+    plain["question"] = LONG
+    with pytest.raises(BadRecord, match="4,000 characters"):
+        read_record(json.dumps(plain).encode())
+
+
+def test_a_record_beyond_its_size_is_refused_before_it_is_read() -> None:
+    with pytest.raises(BadRecord, match="expected at most 20"):
+        read_record(b"{" + b" " * (upload.LARGEST_MB * 2**20))
+
+
+def test_an_upload_has_a_number_and_a_size_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_files([("a.txt", b"x")] * 100)
+    with pytest.raises(BadRecord, match="20,001 files"):
+        check_files([("a.txt", b"x")] * 20_001)
+    monkeypatch.setattr(upload, "MOST_MB", 1)
+    with pytest.raises(BadRecord, match="2 MB"):
+        check_files([("a.txt", b"x" * 2**20), ("b.txt", b"x" * 2**20)])
+
+
+def test_the_server_takes_no_larger_upload_than_the_settings_say() -> None:
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    assert config["server"]["maxUploadSize"] <= 50
+
+
+def test_an_archive_has_limits_of_its_own() -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            archive.writestr(f"{number}.txt", "text")
+        archive.writestr("bomb.txt", "0" * 5_000_000)
+    found = list(unpack("a.zip", content.getvalue()))
+    assert sum(one.content is not None for one in found) == 5
+    assert any(one.refusal and "unpacks to more than" in str(one.refusal) for one in found)
+    assert Allowance().most_files <= 20_000 and Allowance().most_size <= 1024**3

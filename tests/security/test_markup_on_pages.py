@@ -1,0 +1,124 @@
+"""Markup from somebody else's record on every page: nothing of it stands unescaped where Streamlit reads Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.build import Workbench
+from crag_core.config import Config
+from tests.pages.conftest import home, start  # noqa: F401  # fixtures
+from tests.report.test_report_hostile import evil_run
+from tests.security.pages import PAGES
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+EVIL = (
+    "<script>window.pwned=1</script> [click](https://evil.example/a) ![p](http://evil.example/p) :red[boo] "
+    ":material/skull: $x^2$ https://evil.example **bold**"
+)
+RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<!\\)\$x\^|https?://evil|\*\*bold")
+"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash or a joiner into each."""
+CODE = re.compile(r"(?<!\\)`[^`\n]*`")
+"""Markdown in it is text; the browser test looks at it."""
+SHOWN_AS_THEY_ARE = {
+    "code",
+    "bidi_component",
+    "component_instance",
+    "arrow_data_frame",
+    "dataframe",
+    "plotly_chart",
+    "json",
+    "text",
+}
+"""Elements that show text and read no Markdown; the browser test looks into them."""
+
+
+def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
+    """(kind, what goes over the wire) of all elements that read Markdown, without what a user typed into a field."""
+
+    def walk(node: Any) -> Iterator[tuple[str, str]]:
+        kind, proto = str(getattr(node, "type", "")), getattr(node, "proto", None)
+        if proto is not None and kind not in SHOWN_AS_THEY_ARE:
+            yield kind, _without_typed(kind, proto)
+        for child in getattr(node, "children", {}).values():
+            yield from walk(child)
+
+    yield from walk(app._tree)
+
+
+def _without_typed(kind: str, proto: Any) -> str:
+    """Options of lists to choose from are text too; those of radio buttons and pills are Markdown."""
+    proto = type(proto).FromString(proto.SerializeToString())
+    if "id" in proto.DESCRIPTOR.fields_by_name:
+        proto.ClearField("id")  # a key, which nobody sees
+    typed = {"text_input": ("default", "value"), "text_area": ("default", "value")}
+    for name in (typed | dict.fromkeys(("selectbox", "multiselect"), ("options", "raw_values"))).get(kind, ()):
+        if name in proto.DESCRIPTOR.fields_by_name:
+            proto.ClearField(name)
+    return json.dumps(str(proto), ensure_ascii=False).encode().decode("unicode_escape", "replace").replace("\\\\", "\\")
+
+
+def unescaped(app: AppTest) -> list[tuple[str, str]]:
+    texts = ((kind, CODE.sub("", text)) for kind, text in markdown_of(app))
+    found = ((kind, text, RAW.search(text)) for kind, text in texts)
+    return [(kind, text[max(0, hit.start() - 150) : hit.end() + 60]) for kind, text, hit in found if hit]
+
+
+@pytest.fixture
+def evil_home(tmp_path: Path) -> Path:
+    """A home whose history holds a hostile run, and whose index holds a document with such a name."""
+    workbench = Workbench(Config(home=tmp_path))
+    workbench.store.ingest([(f"{EVIL.replace('/', '_')}.md", f"# {EVIL}\n\nHarbour dues: {EVIL}".encode())])
+    (tmp_path / "sample-indexed").touch()
+    run = replace(evil_run(EVIL), id="evil-1")
+    workbench.history.save(run)
+    workbench.history.save(replace(run, id="evil-2"))
+    return tmp_path
+
+
+def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_home: Path) -> None:  # noqa: F811
+    app = start(CRAG_HOME=str(evil_home))
+    app.query_params["run"] = ["evil-1"]
+    app.session_state["followed"] = False
+    app.run().run()
+    assert not app.exception
+    assert any("evil" in text for _, text in markdown_of(app))
+    assert unescaped(app) == []
+    for page in PAGES:
+        app.switch_page(page).run().run()
+        assert not app.exception, page
+        assert unescaped(app) == [], page
+
+
+def test_markup_that_is_not_escaped_would_be_found() -> None:
+    def script(text: str) -> None:
+        import streamlit as st
+
+        st.markdown(text)
+        st.button(f"Button {text}")
+
+    assert len(unescaped(AppTest.from_function(script, args=(EVIL,)).run())) == 2
+    from ui.text import plain
+
+    assert unescaped(AppTest.from_function(script, args=(plain(EVIL),)).run()) == []
+
+
+def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
+    import numpy as np
+
+    from ui.tune_charts import Point, heat_map
+
+    name = '<a href="http://evil.example">x</a> %{x} \u202eevil'
+    figure = heat_map(np.array([0.0, 1.0]), np.zeros((2, 2)), None, [Point(name, 0.3, 0.7, "circle", "#000")], "cost")
+    drawn = figure.data[-1]
+    for text in (drawn.name, drawn.hovertemplate.replace("<br>", "").replace("<extra></extra>", "")):
+        assert "<" not in text and "&#37;{x}" in text and "\u202e" not in text

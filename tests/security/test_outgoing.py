@@ -1,0 +1,254 @@
+"""Server-side request forgery and endless replies, at the moment of asking: what every client keeps to."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from crag_core import outgoing
+from crag_core.config import Config
+from crag_core.errors import CragError, ModelUnavailable
+from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.looking import look_at_all
+from crag_core.llms.model import LlamaIndexModel
+from crag_core.outgoing import NotAsked
+from crag_core.protocols import Cancel
+from crag_core.types import WebOutcome
+from crag_core.websearch.searxng import SearXNG
+from tests.security.servers import Asked, Said, answering
+
+MESSAGES = (("system", "Answer."), ("user", "How much?"))
+MODELS: dict[str, Callable[[str], LlamaIndexModel]] = {
+    "ollama": lambda url: ollama.model(url, "m", 5, 2),
+    "openai": lambda url: openai_compatible.model(f"{url}/v1", "m", "key", 5, 2),
+}
+LOOKS: dict[str, Callable[[str], Any]] = {
+    "ollama": lambda url: ollama.look(url),
+    "openai": lambda url: openai_compatible.look(f"{url}/v1", "key"),
+}
+
+
+def stream(model: LlamaIndexModel, cancel: Cancel) -> list[object]:
+    return list(model.stream(MESSAGES, cancel))
+
+
+CALLS: dict[str, Callable[[LlamaIndexModel, Cancel], object]] = {
+    "whole": lambda model, cancel: model.complete(MESSAGES, cancel),
+    "stream": stream,
+}
+every_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+every_look = pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are looked up here, as on a machine without a proxy."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Every name leads to this address; nothing is sent, since a connection would be refused by the tests' guard."""
+    monkeypatch.setattr(outgoing, "_look_up", lambda host: [address])
+
+
+# --- names that lead to a forbidden address -------------------------------------------------------------------------
+
+
+@every_call
+@every_model
+def test_no_model_is_asked_at_a_name_that_leads_to_metadata(
+    make: Callable[[str], LlamaIndexModel],
+    call: Callable[[LlamaIndexModel, Cancel], object],
+    no_proxy: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve(monkeypatch, "169.254.169.254")
+    with pytest.raises(ModelUnavailable, match=r"was not asked, since 169\.254\.169\.254"):
+        call(make("http://innocent.example:11434"), threading.Event())
+
+
+@every_look
+def test_no_list_of_models_is_asked_there_either(
+    look: Callable[[str], Any], no_proxy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve(monkeypatch, "::ffff:169.254.169.254")
+    state = look("http://innocent.example:11434")
+    assert not state.reachable and "was not asked" in state.message
+
+
+def test_no_search_is_sent_there_either(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve(monkeypatch, "fe80::1")
+    reply = SearXNG("http://innocent.example").search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and "was not asked" in reply.message
+
+
+def test_a_name_that_changes_its_address_after_the_look_up_is_found_by_the_connection() -> None:
+    class Stream:
+        def get_extra_info(self, name: str) -> object:
+            return ("169.254.169.254", 80) if name == "server_addr" else None
+
+    with pytest.raises(NotAsked, match="169"):
+        outgoing.check_peer(httpx.Response(200, extensions={"network_stream": Stream()}))
+
+
+def test_real_connections_tell_where_they_went() -> None:
+    """Else the check before would look at nothing."""
+    with answering(lambda path: Said()) as server, httpx.stream("GET", server.url) as response:
+        peer = response.extensions["network_stream"].get_extra_info("server_addr")
+        assert peer[0] == "127.0.0.1"
+
+
+def test_a_look_up_gives_every_address_and_none_for_a_name_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(2, 1, 6, "", ("10.0.0.1", 0)), (10, 1, 6, "", ("fe80::1%eth0", 0, 0, 2))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: found)
+    assert outgoing._look_up("h") == ["10.0.0.1", "fe80::1%eth0"]
+
+    def fail(*args: object, **options: object) -> None:
+        raise socket.gaierror("no such host")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    assert outgoing._look_up("h") == []
+
+
+# --- redirects ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def target() -> Iterator[Asked]:
+    """Where nobody may be led."""
+    with answering(lambda path: Said(pieces=lambda: [b"{}"])) as server:
+        yield server
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@every_call
+@every_model
+def test_no_model_call_follows_a_redirect(
+    make: Callable[[str], LlamaIndexModel],
+    call: Callable[[LlamaIndexModel, Cancel], object],
+    status: int,
+    target: Asked,
+) -> None:
+    with (
+        answering(lambda path: Said(status, {"location": f"{target.url}/latest/meta-data"})) as server,
+        pytest.raises(ModelUnavailable, match="not followed"),
+    ):
+        call(make(server.url), threading.Event())
+    assert len(server.paths) == 1 and target.paths == []
+
+
+@every_look
+def test_no_look_at_the_models_follows_a_redirect(look: Callable[[str], Any], target: Asked) -> None:
+    with answering(lambda path: Said(302, {"location": f"{target.url}/latest"})) as server:
+        state = look(server.url)
+    assert not state.reachable and "not followed" in state.message and target.paths == []
+
+
+def test_no_search_follows_a_redirect(target: Asked) -> None:
+    with answering(lambda path: Said(302, {"location": f"{target.url}/latest"})) as server:
+        reply = SearXNG(server.url).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and "not followed" in reply.message and target.paths == []
+
+
+# --- replies without end --------------------------------------------------------------------------------------------
+
+BLOCK = b" " * 100_000
+
+
+def endless() -> Iterator[bytes]:
+    return itertools.repeat(BLOCK)
+
+
+@every_look
+def test_a_list_of_models_without_end_is_given_up(look: Callable[[str], Any]) -> None:
+    with answering(lambda path: Said(pieces=endless)) as server:
+        state = look(server.url)
+    assert not state.reachable and "more than 5 MB" in state.message
+
+
+@every_call
+@every_model
+def test_a_reply_of_a_model_without_end_is_given_up(
+    make: Callable[[str], LlamaIndexModel], call: Callable[[LlamaIndexModel, Cancel], object]
+) -> None:
+    with (
+        answering(lambda path: Said(pieces=endless)) as server,
+        pytest.raises(ModelUnavailable, match="more than 20 MB"),
+    ):
+        call(make(server.url), threading.Event())
+
+
+@pytest.mark.parametrize("wire", ["ollama", "openai"])
+def test_a_stream_of_well_formed_pieces_without_end_is_given_up(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outgoing, "LARGEST_REPLY", 100_000)
+    said = {"model": "m", "message": {"role": "assistant", "content": "word "}, "done": False}
+    frame, kind = f"{json.dumps(said)}\n".encode(), {"content-type": "text/event-stream"}
+    if wire == "openai":
+        choice = {"index": 0, "delta": {"role": "assistant", "content": "word "}, "finish_reason": None}
+        body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        frame = f"data: {json.dumps(body)}\n\n".encode()
+    with (
+        answering(lambda path: Said(headers=kind, pieces=lambda: itertools.repeat(frame))) as server,
+        pytest.raises(ModelUnavailable, match=r"more than 0\.1 MB"),
+    ):
+        stream(MODELS[wire](server.url), threading.Event())
+
+
+@every_look
+def test_a_packed_list_is_not_unpacked(look: Callable[[str], Any]) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    with answering(lambda path: Said(headers={"content-encoding": "gzip"}, pieces=lambda: [bomb])) as server:
+        state = look(server.url)
+    assert not state.reachable and "packing" in state.message
+    assert server.headers[0]["accept-encoding"] == "identity"
+
+
+def drip() -> Iterator[bytes]:
+    pause = threading.Event()
+    while not pause.wait(0.02):
+        yield b" "
+
+
+@every_model
+def test_a_reply_that_drips_ends_after_its_time(
+    make: Callable[[str], LlamaIndexModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ollama, "PATIENCE", 0.04)  # times 5 s
+    monkeypatch.setattr(openai_compatible, "PATIENCE", 0.04)
+    for call in CALLS.values():
+        with answering(lambda path: Said(pieces=drip)) as server, pytest.raises(CragError):
+            call(make(server.url), threading.Event())
+
+
+@every_look
+def test_a_look_at_a_server_that_drips_ends(look: Callable[[str], Any]) -> None:
+    with answering(lambda path: Said(pieces=drip)) as server:
+        start = time.monotonic()
+        late = ollama.silent(server.url)
+        (state,) = look_at_all([lambda: look(server.url)], [late], patience=0.5)
+        assert state is late and time.monotonic() - start < 60
+
+
+def test_a_search_reply_has_bounds_of_its_own() -> None:
+    with answering(lambda path: Said(pieces=endless)) as server:
+        reply = SearXNG(server.url).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and "more than 2 MB" in reply.message
+
+
+def test_the_usual_address_is_still_asked() -> None:
+    tags = json.dumps({"models": [{"model": "llama3.2", "details": {"family": "llama"}}]}).encode()
+    with answering(lambda path: Said(pieces=lambda: [tags])) as server:
+        assert ollama.look(server.url).models == ("llama3.2",)
+        assert Config(ollama_host=server.url).ollama_urls == (server.url,)
