@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from crag_core import build
 from crag_core.build import Choice, Workbench, suit
@@ -44,8 +45,8 @@ class Held:
 
 
 def open_home(home: Path, **settings: Any) -> Workbench:
-    build.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
-    return Workbench(Config(home=home, **settings))
+    with patch.object(build, "HuggingFaceEmbedder", WordEmbedder):
+        return Workbench(Config(home=home, **settings))
 
 
 def ask(workbench: Workbench, text: str) -> Trace:

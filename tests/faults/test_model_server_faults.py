@@ -129,12 +129,15 @@ def test_a_reply_that_drips_has_an_end(
         assert broken.failure is not None and broken.failure.summary.strip()
 
 
+CLOSED = b"\r\nconnection: close\r\n"
+"""Else the next request may still go over the same connection, and be no new one to count."""
+
 NONSENSE = {
-    "a page": b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>",
-    "half a JSON": b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"model":',
+    "a page": b"HTTP/1.1 200 OK" + CLOSED + b"content-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>",
+    "half a JSON": b"HTTP/1.1 200 OK" + CLOSED + b'content-type: application/json\r\ncontent-length: 9\r\n\r\n{"model":',
     "no HTTP": b"220 smtp.example.org ESMTP\r\n",
-    "an error": b'HTTP/1.1 500 Oops\r\ncontent-length: 15\r\n\r\n{"error":"oops"}',
-    "status 204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "an error": b"HTTP/1.1 500 Oops" + CLOSED + b'content-length: 15\r\n\r\n{"error":"oops"}',
+    "status 204": b"HTTP/1.1 204 No Content" + CLOSED + b"\r\n",
 }
 
 

@@ -172,9 +172,11 @@ def test_a_reply_beyond_the_last_is_not_taken_for_the_next_file() -> None:
 
 def test_printing_breaks_nothing_and_only_the_log_hears_of_it(parser: Parser, caplog: pytest.LogCaptureFixture) -> None:
     assert parser.read(b"any", "a.chatter") == (Page("read, and stdin held 0 bytes"),)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.DEBUG, "crag_core"):
         assert "last line" not in refuse(parser, "a.crash")
     assert "the last line <b>of it</b>" in caplog.text
+    kept = [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG]
+    assert kept and not any("last line" in line for line in kept), "a library may quote the document"
 
 
 def test_the_harm_that_a_file_did_is_not_laid_to_the_next(parser: Parser) -> None:
