@@ -134,7 +134,9 @@ CLOSED = b"\r\nconnection: close\r\n"
 
 NONSENSE = {
     "a page": b"HTTP/1.1 200 OK" + CLOSED + b"content-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>",
-    "half a JSON": b"HTTP/1.1 200 OK" + CLOSED + b'content-type: application/json\r\ncontent-length: 9\r\n\r\n{"model":',
+    "half a JSON": b"HTTP/1.1 200 OK"
+    + CLOSED
+    + b'content-type: application/json\r\ncontent-length: 9\r\n\r\n{"model":',
     "no HTTP": b"220 smtp.example.org ESMTP\r\n",
     "an error": b"HTTP/1.1 500 Oops" + CLOSED + b'content-length: 15\r\n\r\n{"error":"oops"}',
     "status 204": b"HTTP/1.1 204 No Content" + CLOSED + b"\r\n",
