@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,12 @@ from crag_core.types import Action
 
 ROOT = Path(__file__).parent.parent
 TIMES = 9
+SOURDOUGH = {
+    "url": "https://example.org/bread",
+    "title": "Feeding a sourdough starter",
+    "text": "A sourdough starter kept at room temperature should be fed once a day; in the fridge, once a week.",
+}
+"""What the sample documents say nothing of."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ def grading() -> Iterator[Figure]:
 
 
 def paths() -> Iterator[Figure]:
-    """All sample questions, no grade from the cache, no language model, the web from a server on this machine."""
+    """All sample questions, no grade from the cache, no language model, web results of forty words."""
     with _indexed() as workbench:
         for name in ("heuristic", DEFAULT):
             traces = _corrected(workbench, name)
@@ -100,16 +107,18 @@ def calls() -> Iterator[Figure]:
     from tests.stand_ins.engines import ScriptedModel
     from tests.stand_ins.ollama_server import OllamaServer
 
-    with OllamaServer(ScriptedModel("Nine euros [1].")) as server, _indexed(ollama_host=server.url) as workbench:
+    # One reply for all: rewritten, it finds what the web says of sourdough.
+    model = ScriptedModel(lambda _: "Feed a sourdough starter once a day [1].")
+    with OllamaServer(model) as server, _indexed(ollama_host=server.url) as workbench:
         policy = find_policy(DEFAULT, workbench.config)
         card = default_evaluator(policy, "extractive")
-        for action, target, (lower, upper) in (
-            (Action.CORRECT, 1, (0.0, 0.0)),
-            (Action.AMBIGUOUS, 2, (0.0, 1.0)),
-            (Action.INCORRECT, 2, (1.0, 1.0)),
+        for action, target, question, chosen in (
+            (Action.CORRECT, 1, _questions()[0], policy.with_thresholds(0.0, 0.0)),
+            (Action.AMBIGUOUS, 2, _questions()[0], policy.with_thresholds(0.0, 1.0)),
+            (Action.INCORRECT, 2, "How often should I feed a sourdough starter?", policy),
         ):
-            choice = Choice(policy.with_thresholds(lower, upper), card, f"ollama/{server.models[0]}", WebMode.AUTO)
-            trace = workbench.pipeline(choice, observed=False).run(_questions()[0])
+            choice = Choice(chosen, card, f"ollama/{server.models[0]}", WebMode.AUTO)
+            trace = workbench.pipeline(choice, observed=False).run(question)
             taken = trace.decision.action if trace.decision else None
             if taken is not action:
                 raise RuntimeError(f"expected the route {action}, found {taken}: {trace.failure}")
@@ -129,6 +138,7 @@ def start() -> Iterator[Figure]:
     """A home that is set up already: from the command to the answer of the server, and to the first page drawn."""
     from tests.browser.conftest import open_browser, serve
 
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # as usual, what was compiled once is kept
     with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         (home / "sample-indexed").touch()
@@ -165,18 +175,33 @@ PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
 
 @contextmanager
 def _indexed(**settings: object) -> Iterator[Workbench]:
-    """The sample documents in a fresh home, with all models loaded."""
+    """The sample documents in a fresh home, and an offline web with results as long as those of search engines."""
+    documents = sorted((DATA / "sample").iterdir())
     with tempfile.TemporaryDirectory() as home:
-        plain = {"cache": "off", "history": "off", "audit": "off", "web": "off", "ollama_host": "127.0.0.1:9"}
+        web = "\n".join(json.dumps(page) for page in [SOURDOUGH, *_snippets(documents)])
+        (Path(home) / "web.jsonl").write_text(web, "utf-8")
+        plain = {"cache": "off", "history": "off", "audit": "off", "ollama_host": "127.0.0.1:9"}
+        plain |= {"web_providers": "snapshot", "web_snapshot": home}
         workbench = Workbench(Config(**{"home": Path(home), **plain, **settings}))  # type: ignore[arg-type]
-        workbench.store.ingest([(path.name, path) for path in sorted((DATA / "sample").iterdir())])
+        workbench.store.ingest([(path.name, path) for path in documents])
         yield workbench
+
+
+def _snippets(documents: list[Path]) -> Iterator[dict[str, str]]:
+    """Forty words each, from those documents that are plain text."""
+    for path in documents:
+        if path.suffix in {".md", ".txt"}:
+            words = path.read_text("utf-8").split()
+            for start in range(0, len(words), 40):
+                url = f"https://example.org/{path.name}?{start}"
+                yield {"url": url, "title": path.stem, "text": " ".join(words[start : start + 40])}
 
 
 def _corrected(workbench: Workbench, name: str) -> list[Trace]:
     policy = find_policy(name, workbench.config)
     evaluator = default_evaluator(policy, "extractive")
-    pipeline = workbench.pipeline(Choice(suit(policy, evaluator), evaluator), observed=False)
+    choice = Choice(suit(policy, evaluator), evaluator, web=WebMode.AUTO)
+    pipeline = workbench.pipeline(choice, observed=False)
     questions = _questions()
     pipeline.correct(pipeline.begin(questions[0]))  # loads the models
     return [pipeline.correct(pipeline.begin(question)) for question in questions]
