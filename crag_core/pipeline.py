@@ -131,7 +131,7 @@ class Pipeline:
                 if isinstance(piece, str):
                     yield piece
                     continue
-                record.trace, step = _recorded(trace, ANSWER, piece, self._clock() - start)
+                record.trace, step = _recorded(_changed(trace, piece), ANSWER, piece, self._clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
                     self._check(record, run)
@@ -282,12 +282,12 @@ class Pipeline:
             result = Result({}, error.message, state=StepState.STOPPED)
         except CragError as error:
             result = Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
-        seconds = self._clock() - start
         with record.lock:  # the other lane may have recorded something meanwhile
             if result is None:
                 record.trace = _without_break(record.trace, name)
                 return True
-            record.trace, step = _recorded(record.trace, name, result, seconds)
+            changed = _changed(record.trace, result)
+            record.trace, step = _recorded(changed, name, result, self._clock() - start)
             run.listener.finished(step, record.trace)
             self._tell(step, record.trace)
         return step.state not in _BROKEN
@@ -377,8 +377,15 @@ def _without_break(trace: Trace, name: str) -> Trace:
     return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
 
 
+def _changed(trace: Trace, result: Result) -> Trace:
+    """With the result's changes, and what is suspicious in new passages: looking for it is the step's time."""
+    # What stands behind an answer goes with it.
+    changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
+    return looked_over(replace(trace, **changes), trace)
+
+
 def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:
-    """The trace with the result's changes and a step at its end.
+    """The trace with a step at its end.
 
     The broken or waiting attempt that this step completes gives way to it, with its cost carried over; a stage that
     was skipped before is not told twice. Of second opinions each may be another evaluator's, so all stay.
@@ -392,6 +399,4 @@ def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[
     skipped = (StepState.SKIPPED, result.summary)
     if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
         steps = (*steps, step)
-    # What stands behind an answer goes with it.
-    changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
-    return looked_over(replace(trace, **changes, steps=steps), trace), step
+    return replace(trace, steps=steps), step

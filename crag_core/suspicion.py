@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from crag_core.suspicion_words import DELIMITERS, MARKERS, MEANINGS, PHRASES, SPACELESS, Sign, compiled
 from crag_core.trace import Trace
@@ -19,6 +19,7 @@ from crag_core.types import Origin, Passage, Suspicion
 
 MOST_LOOKED_AT = 200_000
 """Characters of a passage that are looked at; a file that is read whole can have millions."""
+_MOST_REMEMBERED = 10_000
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
 _TAGS = re.compile("[\U000e0000-\U000e007f]+")
@@ -73,12 +74,22 @@ def _of_passage(passage: Passage) -> Iterator[Suspicion]:
 
 def find(text: str) -> list[tuple[Sign, int, int]]:
     """(what it does, start, end) of every suspicious place, in order; of places that overlap the first stays."""
-    found = sorted(_places(text[:MOST_LOOKED_AT]), key=lambda place: (place[1], -place[2]))
+    return list(_remembered(text) if len(text) <= _MOST_REMEMBERED else _found(text[:MOST_LOOKED_AT]))
+
+
+def _found(text: str) -> list[tuple[Sign, int, int]]:
+    found = sorted(_places(text), key=lambda place: (place[1], -place[2]))
     kept: list[tuple[Sign, int, int]] = []
     for place in found:
         if not kept or place[1] >= kept[-1][2]:
             kept.append(place)
     return kept[:_MOST_OF_ONE]
+
+
+@lru_cache(maxsize=2_000)
+def _remembered(text: str) -> list[tuple[Sign, int, int]]:
+    """The same passages are retrieved again and again; looking at one takes about a millisecond."""
+    return _found(text)
 
 
 def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
