@@ -1,0 +1,49 @@
+"""The Metrics page in a real browser: every chart is drawn, another time and policy change all of it at once."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE
+from tests.browser.test_accessibility import check
+from tests.browser.test_history import history, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
+
+CHARTS = "[data-testid=stPlotlyChart] .main-svg"
+HEADINGS = ("Decisions", "Rates", "Time until the evidence stands", "Model calls and tokens", "Grades")
+
+
+def open_page(page: Page, url: str) -> None:  # noqa: F811
+    page.goto(f"{url}/metrics")
+    expect(page.get_by_role("heading", name="What the words mean")).to_be_visible(timeout=PATIENCE)
+    for name in HEADINGS:
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    expect(page.locator(CHARTS).first).to_be_visible()
+
+
+def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -> None:  # noqa: F811
+    open_page(page, url)
+    expect(page.get_by_text("7 runs:")).to_be_visible()
+    page.get_by_role("radio", name="All").click()
+    expect(page.get_by_text("30 runs:")).to_be_visible()
+    expect(page.locator("[data-testid=stPlotlyChart]")).to_have_count(len(HEADINGS))
+    page.get_by_text("In numbers, by day").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_role("combobox", name="Policy").last.click()
+    choices = page.get_by_role("option")
+    expect(choices.first).to_have_text("All policies")
+    choices.last.click()
+    expect(page.get_by_text("30 runs:")).to_have_count(0)
+    expect(page.get_by_text("runs:").first).to_be_visible()
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 800)])
+def test_nothing_grave_on_the_metrics_page(browser: Browser, url: str, theme: str, width: int) -> None:  # noqa: F811
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    open_page(page, url)
+    check(page, f"metrics, {theme}, {width} px")
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "nothing is cut off at the side"
+    context.close()
