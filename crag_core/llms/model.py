@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.errors import CragError
 from crag_core.llms.background import iterate, wait_for
+from crag_core.llms.shape import Reading, WrongShape, counts, is_of_model
 from crag_core.protocols import Cancel, Messages, Reply
 from crag_core.types import Usage
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 Explain = Callable[[Exception], CragError | None]
-"""Turns a client's exception into the project's error; None lets it through, for it is a bug."""
+"""Turns a client's exception, or a `WrongShape`, into the project's error; None lets it through, for it is a bug."""
 
 Structured = Callable[[dict[str, Any]], dict[str, Any]]
 """The call arguments that ask for a reply of the given JSON schema."""
@@ -81,32 +82,46 @@ class LlamaIndexModel(LoopModel):
 
     async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
         options = self._structured(schema) if schema else {}
+        chat = _chat(messages)
+        reading = Reading()
         try:
             async with asyncio.timeout(self._longest):
-                response = await self._llm.achat(_chat(messages), **options)
+                response = await self._llm.achat(chat, **options)
         except Exception as error:
-            return self._explained(error)
+            return self._explained(error, reading)
         return Reply(response.message.content or "", _usage(response))
 
     async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
         last: ChatResponse | None = None
+        is_reply = False
+        chat = _chat(messages)
+        reading = Reading()
         try:
             async with asyncio.timeout(self._longest):
-                stream = await self._llm.astream_chat(_chat(messages), **self._streaming)
+                stream = await self._llm.astream_chat(chat, **self._streaming)
             try:
                 async for last in stream:
+                    is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
                     if last.delta:
                         yield last.delta
             finally:
                 close = getattr(stream, "aclose", None)
                 if close:
                     await close()
+                await reading.end()
+            if not is_reply:
+                raise WrongShape("an end without a word")
         except Exception as error:
-            raise self._explained(error) from error
+            raise self._explained(error, reading) from error
         yield _usage(last)
 
-    def _explained(self, error: Exception) -> Exception:
-        return error if isinstance(error, CragError) else self._explain(error) or error
+    def _explained(self, error: Exception, reading: Reading) -> Exception:
+        if isinstance(error, CragError):
+            return error
+        if told := self._explain(error):
+            return told
+        wrong = reading.wrong_shape(error)
+        return (self._explain(wrong) if wrong else None) or error
 
 
 def is_of_request(status: int) -> bool:
@@ -123,8 +138,5 @@ def _chat(messages: Messages) -> list[ChatMessage]:
 
 
 def _usage(response: ChatResponse | None) -> Usage:
-    """One call, with the tokens that the server reported: Ollama's and OpenAI's spelling."""
-    raw = response.raw if response else None
-    counts = raw.get("usage") if isinstance(raw, dict) else getattr(raw, "usage", None)
-    counts = counts if isinstance(counts, dict) else getattr(counts, "__dict__", {})
-    return Usage(1, int(counts.get("prompt_tokens") or 0), int(counts.get("completion_tokens") or 0))
+    """One call, with the tokens that the server reported."""
+    return Usage(1, *counts(response.raw if response else None))

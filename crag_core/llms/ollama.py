@@ -11,6 +11,7 @@ from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama_import import import_ollama
 from crag_core.llms.served import Served, alone
+from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, ollama_urls, shown, without_login
 
 CONTEXT_WINDOW = 8192
@@ -18,6 +19,7 @@ ANSWER_TOKENS = 768
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
 """Seconds in which a server has to have told all its models."""
+_LONGEST = 300  # characters of what the server says of a failure
 PATIENCE = 10
 """A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
 
@@ -62,7 +64,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OLLAMA_HOST.")
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):
         return silent(host)
-    except (ResponseError, ValueError, TypeError):
+    except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return ServerState(False, (), f"What answers at {called} is not Ollama.", "Check OLLAMA_HOST.")
     chat_models = tuple(
         item.model for item in listed if item.model and "bert" not in ((item.details and item.details.family) or "")
@@ -92,6 +94,7 @@ def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
     from crag_core import outgoing
 
     bounds = _bounds(host, outgoing.LARGEST_REPLY, PATIENCE * timeout, is_async=True)
+    bounds["event_hooks"]["response"].append(note_reply)
     llm = Ollama(
         model=name,
         base_url=host,
@@ -125,17 +128,24 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
             f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
         )
     if isinstance(error, ResponseError):
-        told = f"Ollama at {called} failed: {error.error}."
+        told = f"Ollama at {called} failed: {error.error[:_LONGEST]}."
         refused = is_of_request(error.status_code)
         return ModelUnavailable(told, hint="See the log of ollama serve.", is_of_request=refused)
     if isinstance(error, httpx.TimeoutException):
         return ModelUnavailable(
             f"Ollama at {called} took longer than {timeout:.0f} s with {name!r}.", hint="Choose a smaller model."
         )
+    if isinstance(error, TimeoutError):
+        return ModelUnavailable(
+            f"The reply of Ollama at {called} took longer than {PATIENCE * timeout:g} s in all with {name!r}.",
+            hint="Choose a smaller model.",
+        )
     if isinstance(error, ConnectionError | OSError | httpx.HTTPError):
         return ModelUnavailable(f"Ollama at {called} does not answer or went away.", hint="Start it with: ollama serve")
-    if isinstance(error, json.JSONDecodeError):
+    found = error.found if isinstance(error, WrongShape) else "no JSON"
+    if isinstance(error, WrongShape | json.JSONDecodeError):
+        told = f"expected an object with a message, found {found}"
         return ModelUnavailable(
-            f"What answers at {called} does not speak Ollama's protocol.", hint="Check OLLAMA_HOST."
+            f"What answers at {called} does not speak Ollama's protocol: {told}.", hint="Check OLLAMA_HOST."
         )
     return None

@@ -9,6 +9,7 @@ from crag_core.llama_import import import_llama_index
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOOKING, PATIENCE
 from crag_core.llms.served import Served, alone
+from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, shown, without_login
 
 _KEY = "Set OPENAI_API_KEY; it is sent to the servers of OPENAI_BASE_URL only."
@@ -27,7 +28,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         with outgoing.client(outgoing.LARGEST_LIST, LOOKING, headers=headers, timeout=timeout, auth=login) as client:
             reply = client.get(f"{bare.rstrip('/')}/models")
         reply.raise_for_status()
-        names = tuple(str(item["id"]) for item in reply.json()["data"])
+        names = _names(reply.json())
     except outgoing.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
     except httpx.HTTPStatusError as error:
@@ -36,9 +37,18 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError):
         return ServerState(False, (), f"What answers at {called} does not list models.", "The URL usually ends in /v1.")
     return ServerState(True, names)
+
+
+def _names(listed: object) -> tuple[str, ...]:
+    """Of all models of a list; raises `ValueError` for what is none."""
+    data = listed.get("data") if isinstance(listed, dict) else None
+    names = [item.get("id") if isinstance(item, dict) else None for item in data] if isinstance(data, list) else [None]
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError("expected a list of models, found something else")
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def silent(url: str) -> ServerState:
@@ -60,6 +70,7 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
 
     bare, login = without_login(url)
     bounds = outgoing.async_hooks(outgoing.LARGEST_REPLY, PATIENCE * timeout)
+    bounds["event_hooks"]["response"].append(note_reply)
     llm = OpenAILike(
         model=name,
         api_base=bare,
@@ -75,7 +86,7 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
     return LlamaIndexModel(
         llm,
         name,
-        explain=lambda error: explain(error, url, name),
+        explain=lambda error: explain(error, url, name, timeout),
         structured=lambda schema: {
             "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         },
@@ -84,7 +95,7 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
     )
 
 
-def explain(error: Exception, url: str, name: str) -> CragError | None:
+def explain(error: Exception, url: str, name: str, timeout: float) -> CragError | None:
     import httpx
     import openai
 
@@ -104,7 +115,19 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     if isinstance(error, openai.APIStatusError):
         told = f"The server at {called} failed with status {error.status_code}."
         return ModelUnavailable(told, hint="See its log.", is_of_request=is_of_request(error.status_code))
-    if isinstance(error, openai.APIError | httpx.HTTPError | OSError | json.JSONDecodeError):
+    if isinstance(error, TimeoutError):
+        return ModelUnavailable(
+            f"The reply of the server at {called} took longer than {PATIENCE * timeout:g} s in all with {name!r}.",
+            hint="Choose a smaller model.",
+        )
+    found = error.found if isinstance(error, WrongShape) else "no JSON"
+    if isinstance(error, WrongShape | json.JSONDecodeError):
+        told = f"expected choices with a message, found {found}"
+        return ModelUnavailable(
+            f"What answers at {called} does not speak OpenAI's protocol: {told}.",
+            hint="Check OPENAI_BASE_URL; it usually ends in /v1.",
+        )
+    if isinstance(error, openai.APIError | httpx.HTTPError | OSError):
         return ModelUnavailable(
             f"The server at {called} does not answer or went away.", hint="Start it, or check the URL."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 from crag_core.errors import Stopped
@@ -12,6 +13,7 @@ from crag_core.waiting import wait_for
 from crag_core.websearch.results import SLOW_DOWN, Hit, failed, passages_of, reply_of
 
 _TOO_MANY = (202, 403, 418, 429)  # how DuckDuckGo says "slow down"
+LARGEST_PAGE = 2_000_000  # bytes, unpacked; a page of results has some ten thousand
 
 
 class DuckDuckGo:
@@ -48,19 +50,35 @@ class DuckDuckGo:
 def _ask(query: str, timeout: float) -> list[Any]:
     """The results of one request in DuckDuckGo's own order.
 
-    The engine is used directly: `DDGS.text` reorders results and reports a rate limit as "No results found".
+    The engine is used directly: `DDGS.text` reorders results and reports a rate limit as "No results found". So is its
+    client, which would follow redirects to any address and read a page without end.
     """
+    import primp
     from ddgs.engines.duckduckgo import Duckduckgo
-    from ddgs.exceptions import DDGSException, RatelimitException
+    from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
     from lxml.etree import LxmlError
 
     class Honest(Duckduckgo):
         def request(self, *args: Any, **kwargs: Any) -> str:
-            response = self.http_client.request(*args, **kwargs)
+            try:
+                options = {**kwargs, "follow_redirects": False, "stream": True}
+                with closing(self.http_client.client.request(*args, **options)) as response:
+                    return self._read(response)
+            except primp.TimeoutError as error:
+                raise TimeoutException(error) from error
+            except primp.PrimpError as error:
+                raise DDGSException(f"{type(error).__name__}: {error}") from error
+
+        def _read(self, response: Any) -> str:
             status = response.status_code
             if status != 200:
                 raise (RatelimitException if status in _TOO_MANY else DDGSException)(f"HTTP {status}")
-            return str(response.text)
+            page = bytearray()
+            for piece in response.iter_bytes():
+                page += piece
+                if len(page) > LARGEST_PAGE:
+                    raise DDGSException(f"its page has more than {LARGEST_PAGE // 1_000_000} MB, and is not read")
+            return page.decode("utf-8", "replace")
 
     try:
         return Honest(timeout=timeout).search(query) or []  # type: ignore[arg-type]  # a float will do

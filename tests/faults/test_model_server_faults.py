@@ -18,6 +18,8 @@ from tests.pages.conftest import ask, choose, press, shown
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.openai_server import MODEL as OPENAI_MODEL
+from tests.stand_ins.openai_server import OpenAIServer
 from tests.stand_ins.searxng_server import SearXNGServer
 
 FOUND = [WebResult("Dues", "https://example.org/dues", "A yacht of nine metres pays 14 pounds for a night.")]
@@ -108,9 +110,11 @@ def test_slower_than_the_limit_is_given_up_and_not_asked_again(open_bench: Open,
     assert server.engine.asks == []
 
 
-@pytest.mark.parametrize("name", ["grade", "answer"])
+@pytest.mark.parametrize(
+    ("name", "words"), [("grade", "took longer than 2 s in all"), ("answer", "went on answering for more than 2 s")]
+)
 def test_a_reply_that_drips_has_an_end(
-    open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch, name: str
+    open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch, name: str, words: str
 ) -> None:
     """Each byte comes in time, the reply never: it may take ten times the limit, here twice."""
     monkeypatch.setattr(ollama, "PATIENCE", 2)
@@ -126,13 +130,45 @@ def test_a_reply_that_drips_has_an_end(
         else:
             broken = slow.pipeline(judged(slow)).resume(pipeline.correct(pipeline.begin(QUESTION)))
         assert broken_at(broken) == name and dripping.bytes_sent < 100_000
-        assert broken.failure is not None and broken.failure.summary.strip()
+        assert broken.failure is not None and dripping.url in broken.failure.summary
+        assert words in broken.failure.summary and "went away" not in broken.failure.summary
 
 
 CLOSED = b"\r\nconnection: close\r\n"
 """Else the next request may still go over the same connection, and be no new one to count."""
 
+
+def saying(body: str, kind: str = "application/json") -> bytes:
+    head = f"\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+    return b"HTTP/1.1 200 OK" + CLOSED.rstrip() + head.encode() + body.encode()
+
+
+SHAPES = {
+    "a list": '["yes"]',
+    "null": "null",
+    "a number": "5",
+    "a word": '"yes"',
+    "an empty object": "{}",
+    "a message that is a number": '{"message": 5}',
+    "a message without content": '{"message": {"role": "assistant"}, "done": true}',
+    "content that is a list": '{"message": {"role": "assistant", "content": ["yes"]}}',
+    "a role that nobody has": '{"message": {"role": "judge", "content": "yes"}}',
+    "no choices": '{"choices": []}',
+    "choices that are a number": '{"choices": 5}',
+    "choices that are numbers": '{"choices": [5]}',
+    "a choice without a message": '{"choices": [{}]}',
+    "numbers for text": '{"choices": [{"message": {"role": "assistant", "content": 5}, "delta": {"content": 5}}]}',
+    "lists without end": "[" * 50_000,
+    "a number of 5000 digits": "1" * 5000,
+    "nothing": "",
+}
+"""JSON of another shape than a reply has, to clients of either protocol."""
+
 NONSENSE = {
+    **{name: saying(body) for name, body in SHAPES.items()},
+    "counts that are words": saying(
+        '{"message": {"role": "assistant", "content": "yes"}, "prompt_eval_count": "many", "eval_count": 1}'
+    ),
     "a page": b"HTTP/1.1 200 OK" + CLOSED + b"content-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>",
     "half a JSON": b"HTTP/1.1 200 OK"
     + CLOSED
@@ -153,6 +189,49 @@ def test_nonsense_is_a_failure_in_words_and_never_a_grade(open_bench: Open, says
         assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
         assert broken.failure is not None and babbling.url in broken.failure.summary
         assert babbling.accepted - looks == 3
+
+
+def openai_wires() -> dict[str, tuple[str, bytes]]:
+    """Each shape in place of a whole reply, of a stream, and as what a stream says."""
+    events = {name: f"data: {body}\n\ndata: [DONE]\n\n" for name, body in SHAPES.items()}
+    return {
+        **{f"grade: {name}": ("grade", saying(body)) for name, body in SHAPES.items()},
+        **{f"answer: {name}": ("answer", saying(body)) for name, body in SHAPES.items()},
+        **{f"answer in events: {name}": ("answer", saying(body, "text/event-stream")) for name, body in events.items()},
+    }
+
+
+@pytest.mark.parametrize(("name", "says"), openai_wires().values(), ids=openai_wires())
+def test_nonsense_in_openais_protocol_is_a_failure_in_words_and_never_an_answer(
+    open_bench: Open, name: str, says: bytes
+) -> None:
+    with OpenAIServer(ScriptedModel(judging())) as server, Wire(says) as babbling:
+        sound, workbench = open_bench(openai_url=server.api_base), open_bench(openai_url=f"{babbling.url}/v1")
+        choice = replace(judged(workbench), model=f"openai/{OPENAI_MODEL}")
+        begun = sound.pipeline(choice).correct(sound.pipeline(choice).begin(QUESTION)) if name == "answer" else None
+        looks = babbling.accepted
+        broken = workbench.pipeline(choice).resume(begun) if begun else workbench.pipeline(choice).run(QUESTION)
+        assert broken_at(broken) == name and kept(broken) == ((3, 3) if begun else (3, 0))
+        assert broken.failure is not None and babbling.url in broken.failure.summary
+        assert "does not speak OpenAI's protocol: expected choices with a message, found" in broken.failure.summary
+        assert broken.answer is None or (broken.answer.state is AnswerState.FAILED and not broken.answer.text)
+        assert babbling.accepted - looks == (1 if begun else 3)
+
+
+@pytest.mark.parametrize("says", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_in_place_of_an_answer_is_a_failure_in_words_and_no_answer(
+    open_bench: Open, server: OllamaServer, says: bytes
+) -> None:
+    with Wire(says) as babbling:
+        sound, workbench = open_bench(ollama_host=server.url), open_bench(ollama_host=babbling.url)
+        begun = sound.pipeline(judged(sound)).correct(sound.pipeline(judged(sound)).begin(QUESTION))
+        pipeline = workbench.pipeline(judged(workbench))
+        looks = babbling.accepted
+        broken = pipeline.resume(begun)
+        assert broken_at(broken) == "answer" and kept(broken) == (3, 3)
+        assert broken.failure is not None and babbling.url in broken.failure.summary
+        assert broken.answer is not None and broken.answer.state is AnswerState.FAILED
+        assert babbling.accepted - looks == 1
 
 
 def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:

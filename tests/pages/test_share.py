@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import hypothesis
 import pytest
 import streamlit
 from hypothesis import given
@@ -68,6 +69,7 @@ def test_whatever_a_link_can_say_comes_back_the_same(view: SharedView) -> None:
     assert round_trip(view) == view
 
 
+@hypothesis.settings(deadline=None)  # making a run up takes long, above all while other tests are at work
 @given(st.data())
 def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
     made = data.draw(facts())
@@ -202,6 +204,7 @@ def exported(run: Trace) -> bytes:
     return run.to_json().encode("utf-8", "backslashreplace")
 
 
+@hypothesis.settings(deadline=None)
 @given(facts())
 def test_an_exported_run_opens_again_as_it_was(made: Any) -> None:
     assert read_record(exported(made.record())) == made.record()

@@ -23,8 +23,10 @@ from crag_core.llms.model import LlamaIndexModel
 from crag_core.outgoing import NotAsked
 from crag_core.protocols import Cancel
 from crag_core.types import WebOutcome
+from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
 from tests.security.servers import Asked, Said, answering
+from tests.stand_ins.duckduckgo_server import search_url_at
 
 MESSAGES = (("system", "Answer."), ("user", "How much?"))
 MODELS: dict[str, Callable[[str], LlamaIndexModel]] = {
@@ -162,6 +164,18 @@ def test_no_search_follows_a_redirect(target: Asked) -> None:
     assert reply.outcome is WebOutcome.FAILED and "not followed" in reply.message and target.paths == []
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_nor_does_one_of_duckduckgo(status: int, target: Asked) -> None:
+    """The client of `ddgs` follows redirects by itself, to any address."""
+    with (
+        answering(lambda path: Said(status, {"location": f"{target.url}/latest"})) as server,
+        search_url_at(server),
+    ):
+        reply = DuckDuckGo(pauses=()).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and f"HTTP {status}" in reply.message
+    assert server.paths == ["/html/"] and target.paths == []
+
+
 # --- replies without end --------------------------------------------------------------------------------------------
 
 BLOCK = b" " * 100_000
@@ -245,6 +259,26 @@ def test_a_search_reply_has_bounds_of_its_own() -> None:
     with answering(lambda path: Said(pieces=endless)) as server:
         reply = SearXNG(server.url).search("ferry", 3, threading.Event())
     assert reply.outcome is WebOutcome.FAILED and "more than 2 MB" in reply.message
+
+
+def test_so_has_a_page_of_duckduckgo() -> None:
+    with answering(lambda path: Said(pieces=endless)) as server, search_url_at(server):
+        reply = DuckDuckGo(pauses=()).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and "more than 2 MB" in reply.message
+
+
+def test_a_packed_page_of_duckduckgo_is_not_unpacked_beyond_that() -> None:
+    bomb = gzip.compress(b" " * 300_000_000)
+    said = Said(headers={"content-encoding": "gzip", "content-type": "text/html"}, pieces=lambda: [bomb])
+    with answering(lambda path: said) as server, search_url_at(server):
+        reply = DuckDuckGo(pauses=()).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.FAILED and "more than 2 MB" in reply.message
+
+
+def test_a_page_of_duckduckgo_that_drips_ends() -> None:
+    with answering(lambda path: Said(pieces=drip)) as server, search_url_at(server):
+        reply = DuckDuckGo(timeout=0.5, pauses=()).search("ferry", 3, threading.Event())
+    assert reply.outcome is WebOutcome.TIMED_OUT and "did not answer within 0.5 s" in reply.message
 
 
 def test_the_usual_address_is_still_asked() -> None:

@@ -77,4 +77,14 @@ def test_the_server_keeps_its_own_protection_switched_on() -> None:
 
 
 def test_the_example_of_a_proxy_forbids_frames() -> None:
-    assert "frame-ancestors" in (ROOT / "docs" / "nginx.conf.example").read_text("utf-8")
+    """In the block of the pages, whatever the status: a block with a header of its own takes none from around it."""
+    example = (ROOT / "docs" / "nginx.conf.example").read_text("utf-8")
+    pages = example.partition("location / {")[2].partition("\n    }")[0]
+    assert "add_header Content-Security-Policy \"frame-ancestors 'self'\" always;" in pages
+    assert "add_header X-Frame-Options SAMEORIGIN always;" in pages
+
+
+def test_the_example_of_a_proxy_keeps_a_password_and_tells_of_sign_in() -> None:
+    example = (ROOT / "docs" / "nginx.conf.example").read_text("utf-8")
+    assert "no sign-in" not in example and "CRAG_SIGN_IN=on (docs/sign-in.md" in example
+    assert re.search(r"^ *auth_basic_user_file ", example, re.MULTILINE), "sign-in is off unless somebody sets it"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from html import escape
-from typing import Self
+from typing import Protocol, Self
 
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp
@@ -64,8 +64,13 @@ class DuckDuckGoServer(LocalServer):
         return HTMLResponse(result_page(results) if self.page is None else self.page, self.status)
 
 
+class Served(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
 @contextmanager
-def search_url_at(server: LocalServer) -> Iterator[None]:
+def search_url_at(server: Served) -> Iterator[None]:
     """Point the engine class of `ddgs` at a server, and back; engines that exist already follow, they read it there."""
     from ddgs.engines.duckduckgo import Duckduckgo
 

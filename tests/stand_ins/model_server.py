@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from .engines import Ask, Engine, Finish
 from .faults import Faults
@@ -35,7 +35,8 @@ class ModelServer(LocalServer):
 
     `pieces_sent` went out to clients in streams; the engine counts what it produced.
     `disconnects` counts clients that closed the connection before their reply was complete, streamed or not.
-    `active` is the number of replies being written now.
+    `active` is the number of replies being written now: one is none of them any more when its last byte goes out, since
+    whoever has read it may ask again before this server has put its things away.
     """
 
     chat_path: str
@@ -71,11 +72,18 @@ class Answer:
         self.ask = ask
         self.is_streamed = is_streamed
         self.is_begun = False
+        self._is_active = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        writing = asyncio.ensure_future(self._write(scope, receive, send))
-        leaving = asyncio.ensure_future(departure(receive))
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                self._end()
+            await send(message)
+
+        self._is_active = True
         self.server.active += 1
+        writing = asyncio.ensure_future(self._write(scope, receive, counted))
+        leaving = asyncio.ensure_future(departure(receive))
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if writing.done():
@@ -86,7 +94,11 @@ class Answer:
             writing.cancel()
             leaving.cancel()
             await asyncio.gather(writing, leaving, return_exceptions=True)
-            self.server.active -= 1
+            self._end()
+
+    def _end(self) -> None:
+        self.server.active -= self._is_active
+        self._is_active = False
 
     async def _write(self, scope: Scope, receive: Receive, send: Send) -> None:
         faults = self.server.faults
@@ -99,6 +111,7 @@ class Answer:
             async with aclosing(self.server.engine.write(self.ask)) as pieces:
                 async for piece in pieces:
                     if faults.die_after == len(texts):
+                        self._end()
                         return self.server.cut(scope)
                     if faults.broken_after == len(texts):
                         return await self._break(scope, receive, send)

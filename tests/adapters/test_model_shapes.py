@@ -1,0 +1,280 @@
+"""JSON of another shape than a reply has: told as a server's, with no connection left open; a bug of ours stays one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from crag_core import outgoing
+from crag_core.errors import ModelUnavailable
+from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.line import Line
+from crag_core.llms.model import LlamaIndexModel
+from crag_core.llms.pool import Pool
+from crag_core.llms.served import Served
+from crag_core.llms.shape import LARGEST_COUNT
+from crag_core.protocols import Reply
+from crag_core.types import Usage
+from tests.security.servers import Asked, Said, answering
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+
+CHAT = (("system", "Be brief."), ("user", "Who was Alan Turing?"))
+CLIENTS: dict[str, Callable[[str], LlamaIndexModel]] = {
+    "ollama": lambda url: ollama.client(url, MODEL, 5.0),
+    "openai": lambda url: openai_compatible.client(f"{url}/v1", MODEL, "", 5.0),
+}
+EXPECTED = {
+    "ollama": ("does not speak Ollama's protocol: expected an object with a message, found", "Check OLLAMA_HOST."),
+    "openai": ("does not speak OpenAI's protocol: expected choices with a message, found", "Check OPENAI_BASE_URL; "),
+}
+EVENTS = {"content-type": "text/event-stream"}
+every_wire = pytest.mark.parametrize("wire", CLIENTS)
+
+
+def ask(model: LlamaIndexModel | Served) -> Reply:
+    return model.complete(CHAT, threading.Event())
+
+
+def stream(model: LlamaIndexModel | Served) -> list[str | Usage]:
+    return list(model.stream(CHAT, threading.Event()))
+
+
+def piece(wire: str, text: str, **more: Any) -> bytes:
+    """One piece of a sound stream."""
+    message = {"role": "assistant", "content": text}
+    if wire == "ollama":
+        return json.dumps({"model": "m", "message": message, "done": False, **more}).encode() + b"\n"
+    return event({"id": "c", "choices": [{"index": 0, "delta": message, "finish_reason": None}], **more})
+
+
+def event(body: Any) -> bytes:
+    return b"data: " + json.dumps(body).encode() + b"\n\n"
+
+
+def line(wire: str, body: Any) -> bytes:
+    return json.dumps(body).encode() + b"\n" if wire == "ollama" else event(body)
+
+
+def whole(wire: str, text: str, **more: Any) -> bytes:
+    message = {"role": "assistant", "content": text}
+    if wire == "ollama":
+        return json.dumps({"model": "m", "message": message, "done": True, **more}).encode()
+    return json.dumps({"id": "c", "choices": [{"index": 0, "message": message}], **more}).encode()
+
+
+JSON = {"content-type": "application/json"}
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+
+@every_wire
+@pytest.mark.parametrize(
+    "body", [["yes"], None, 5, {"message": 5}, {"choices": 5}, {"choices": [None]}], ids=json.dumps
+)
+def test_in_mid_stream_it_comes_after_the_pieces_before_it(wire: str, body: Any) -> None:
+    sent = [piece(wire, "As "), piece(wire, "told."), line(wire, body), piece(wire, "Never read.")]
+    pieces: list[str | Usage] = []
+    words, hint = EXPECTED[wire]
+    with (
+        answering(lambda path: Said(headers=EVENTS, pieces=lambda: sent)) as server,
+        pytest.raises(ModelUnavailable) as failed,
+    ):
+        for one in CLIENTS[wire](server.url).stream(CHAT, threading.Event()):
+            pieces.append(one)
+    assert pieces == ["As ", "told."]
+    assert words in failed.value.message and server.url in failed.value.message and failed.value.hint.startswith(hint)
+
+
+@every_wire
+@pytest.mark.parametrize(
+    "body",
+    [{"message": {"role": "assistant"}}, {"message": {"role": "judge", "content": "yes"}}, [1]],
+    ids=json.dumps,
+)
+def test_no_connection_is_left_open_to_a_server_that_goes_on(wire: str, body: Any) -> None:
+    """The client fails at the first piece; who is not told to stop would go on writing."""
+    left = threading.Event()
+
+    def endless() -> Iterator[bytes]:
+        try:
+            yield line(wire, body)
+            while not left.wait(0.01):
+                yield piece(wire, "word ")
+        finally:
+            left.set()
+
+    with answering(lambda path: Said(headers=EVENTS, pieces=endless)) as server:
+        with pytest.raises(ModelUnavailable):
+            stream(CLIENTS[wire](server.url))
+        assert left.wait(5.0)
+
+
+@every_wire
+def test_the_words_name_the_field_and_repeat_nothing_of_the_server(wire: str) -> None:
+    body = {"message": {"role": "s3cret", "content": "s3cret"}, "choices": [{"message": {"role": "s3cret"}}]}
+    with (
+        answering(lambda path: Said(headers=JSON, pieces=lambda: [json.dumps(body).encode()])) as server,
+        pytest.raises(ModelUnavailable, match=r"found something else \(role: Input should be ") as failed,
+    ):
+        ask(CLIENTS[wire](server.url))
+    assert "s3cret" not in str(failed.value) and len(failed.value.message) < 400
+
+
+def test_what_a_server_says_of_its_failure_has_an_end() -> None:
+    said = json.dumps({"error": "no " * 100_000}).encode()
+    with (
+        answering(lambda path: Said(500, JSON, lambda: [said])) as server,
+        pytest.raises(ModelUnavailable, match="failed: no no") as failed,
+    ):
+        ask(CLIENTS["ollama"](server.url))
+    assert len(failed.value.message) < 500
+
+
+@pytest.mark.parametrize("body", [b"", b": nothing\n\n", b"data: [DONE]\n\n", event({"choices": []}), event({})])
+def test_a_stream_that_gives_nothing_is_no_empty_answer(body: bytes) -> None:
+    with (
+        answering(lambda path: Said(headers=EVENTS, pieces=lambda: [body])) as server,
+        pytest.raises(ModelUnavailable, match="does not speak OpenAI's protocol"),
+    ):
+        stream(CLIENTS["openai"](server.url))
+
+
+@pytest.mark.parametrize(
+    ("wire", "body"),
+    [
+        ("ollama", piece("ollama", "", done=True)),
+        ("openai", piece("openai", "") + event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})),
+        ("openai", event({"choices": [], "usage": {"prompt_tokens": 6, "completion_tokens": 0}})),
+    ],
+)
+def test_a_model_that_ends_without_a_word_has_replied(wire: str, body: bytes) -> None:
+    with answering(lambda path: Said(headers=EVENTS, pieces=lambda: [body])) as server:
+        (usage,) = stream(CLIENTS[wire](server.url))
+    assert isinstance(usage, Usage) and usage.calls == 1
+
+
+# --- counts ---------------------------------------------------------------------------------------------------------
+
+ODD = [-5, 10**30, LARGEST_COUNT + 1, "many", [1], {}, None, 1e400, float("nan")]
+
+
+@pytest.mark.parametrize("count", ODD, ids=repr)
+def test_a_count_that_is_none_costs_no_reply(count: Any) -> None:
+    more = {"usage": {"prompt_tokens": count, "completion_tokens": 3, "total_tokens": 3}}
+    body = whole("openai", "Hello", **more)
+    with answering(lambda path: Said(headers=JSON, pieces=lambda: [body])) as server:
+        assert ask(CLIENTS["openai"](server.url)) == Reply("Hello", Usage(1, 0, 3))
+    with answering(lambda path: Said(headers=EVENTS, pieces=lambda: [piece("openai", "Hello", **more)])) as server:
+        assert stream(CLIENTS["openai"](server.url)) == ["Hello", Usage(1, 0, 3)]
+
+
+@pytest.mark.parametrize("usage", [5, "many", [], None, True], ids=repr)
+def test_nor_does_a_usage_that_is_none(usage: Any) -> None:
+    with answering(lambda path: Said(headers=JSON, pieces=lambda: [whole("openai", "Hello", usage=usage)])) as server:
+        assert ask(CLIENTS["openai"](server.url)) == Reply("Hello", Usage(1))
+
+
+@pytest.mark.parametrize(("count", "told"), [(-5, 0), (10**30, 0), (None, 0), (7, 7)])
+def test_counts_of_ollama_are_never_below_zero_nor_beyond_reason(count: Any, told: int) -> None:
+    body = whole("ollama", "Hello", prompt_eval_count=7, eval_count=count)
+    with answering(lambda path: Said(headers=JSON, pieces=lambda: [body])) as server:
+        assert ask(CLIENTS["ollama"](server.url)).usage.completion_tokens == told
+
+
+# --- where it must not be caught --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sound() -> Iterator[Asked]:
+    with answering(lambda path: Said(headers=JSON, pieces=lambda: [whole("ollama", "Hello")])) as server:
+        yield server
+
+
+@pytest.mark.parametrize("call", [ask, stream])
+def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
+    call: Callable[[LlamaIndexModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place tells it from a client's: a function made in the module whose part it takes."""
+    monkeypatch.setattr(outgoing._Tally, "count", eval("lambda self, piece: [][1]", vars(outgoing)))
+    with pytest.raises(IndexError):
+        call(CLIENTS["ollama"](sound.url))
+    assert len(sound.paths) == 1
+
+
+@pytest.mark.parametrize("call", [ask, stream])
+@every_wire
+def test_a_bug_before_the_reply_is_let_through(
+    wire: str, call: Callable[[LlamaIndexModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no client can send fails inside the client, with the same errors as a reply of another shape."""
+    model = CLIENTS[wire](sound.url)
+    field, value = ("keep_alive", object()) if wire == "ollama" else ("temperature", object())
+    monkeypatch.setitem(vars(model._llm), field, value)
+    with pytest.raises((TypeError, ValueError)):
+        call(model)
+    assert sound.paths == []
+
+
+def test_a_server_that_talks_nonsense_is_left_out_and_another_one_asked() -> None:
+    with (
+        answering(lambda path: Said(headers=JSON, pieces=lambda: [b'["yes"]\n'])) as odd,
+        OllamaServer(ScriptedModel(lambda messages: "Hello")) as server,
+    ):
+        pool = Pool([odd.url, server.url], 1)
+        model = Served(MODEL, {url: CLIENTS["ollama"](url) for url in pool.servers}, Line(pool))
+        assert [ask(model).text for _ in range(3)] == ["Hello"] * 3
+        assert [one for one in stream(model) if isinstance(one, str)] and len(odd.paths) == 1
+        (first, second) = pool.standings(["odd", "sound"])
+    assert first.failures == 1 and "does not speak Ollama's protocol" in first.reason and second.served == 4
+
+
+# --- the list of models ---------------------------------------------------------------------------------------------
+
+LISTS = [
+    *(
+        '["yes"]',
+        "null",
+        "{}",
+        "5",
+        '"yes"',
+        "true",
+        '{"message": 5}',
+        '{"models": 5, "data": 5}',
+        "[" * 50_000,
+        "1" * 5000,
+    ),
+    *('{"models": null, "data": null}', '{"models": {}, "data": {}}', '{"models": "abc", "data": "abc"}'),
+    *('{"models": [5], "data": [5]}', '{"models": [null], "data": [null]}', '{"models": [["a"]], "data": [["a"]]}'),
+    *('{"models": [{"model": 5}], "data": [{"id": 5}]}', '{"models": [{"model": {}}], "data": [{"id": {}}]}'),
+    *(
+        '{"models": [{"model": "m", "details": 5}], "data": [{}]}',
+        '{"models": [{"model": "m", "digest": 5}], "data": [{"id": ""}]}',
+    ),
+    *('{"models": [{"model": "m", "details": {"family": 5}}], "data": [{"id": null}]}', "", "<html>"),
+]
+
+
+@pytest.mark.parametrize("body", LISTS, ids=lambda body: body[:60])
+def test_a_list_of_another_shape_is_told_and_never_a_bug(body: str) -> None:
+    with answering(lambda path: Said(headers=JSON, pieces=lambda: [body.encode()])) as server:
+        for state, hint in (
+            (ollama.look(server.url), "Check OLLAMA_HOST."),
+            (openai_compatible.look(f"{server.url}/v1"), "The URL usually ends in /v1."),
+        ):
+            assert (state.reachable, state.models, state.hint) == (False, (), hint) and server.url in state.message
+
+
+def test_nothing_else_is_asked_of_a_server_than_its_list_and_replies() -> None:
+    """What a model can hold is set here, so that no server is asked for it (`/api/show`)."""
+    with OllamaServer(ScriptedModel(lambda messages: "Hello")) as server:
+        ollama.look(server.url)
+        model = CLIENTS["ollama"](server.url)
+        ask(model)
+        stream(model)
+        assert {path for path, _ in server.requests} == {"/api/tags", "/api/chat"}
