@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
-from threading import Event, Timer
 from typing import TYPE_CHECKING, TypeVar
 
 from crag_core.cache.absence import AWAY_S, Absence
@@ -17,6 +15,7 @@ from crag_core.cache.values import decode, encode
 from crag_core.database_urls import check_address, driver_options, hide_password, name_of, with_driver
 from crag_core.errors import BadRecord
 from crag_core.protocols import Clock
+from crag_core.silence import limited
 from crag_core.types import Grade
 
 if TYPE_CHECKING:
@@ -124,7 +123,13 @@ class PostgresCache:
         return self._transact(work)
 
     def _transact(self, work: Callable[[Connection], Found]) -> Found:
-        with self._engine.connect() as connection, _limited(connection), connection.begin():
+        from sqlalchemy.exc import DBAPIError
+
+        with (
+            self._engine.connect() as connection,
+            limited(_number_of(connection), REPLY_S, DBAPIError),
+            connection.begin(),
+        ):
             return work(connection)
 
     def _back(self) -> None:
@@ -137,34 +142,11 @@ class PostgresCache:
         return f"The grade cache {self.name} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
 
 
-@contextmanager
-def _limited(connection: Connection) -> Iterator[None]:
-    """Cut the line to a server that does not reply in time, for the driver would wait without end."""
-    from sqlalchemy.exc import DBAPIError
-
+def _number_of(connection: Connection) -> int:
+    """Of its line, among the process's."""
     raw = connection.connection.driver_connection
     assert raw is not None
-    # A name of its own for the line: the number of the driver's may be another's by then.
-    line = socket.fromfd(raw.fileno(), socket.AF_INET, socket.SOCK_STREAM)
-    is_late = Event()
-
-    def cut() -> None:
-        is_late.set()
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-
-    timer = Timer(REPLY_S, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except DBAPIError:
-        if is_late.is_set():
-            raise TimeoutError(f"no reply within {REPLY_S:g} s") from None
-        raise
-    finally:
-        timer.cancel()
-        line.close()
+    return int(raw.fileno())
 
 
 def _is_lost(error: Exception) -> bool:

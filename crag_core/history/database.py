@@ -6,20 +6,25 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crag_core.database_urls import check_address, driver_options, hide_password, name_of, with_driver
 from crag_core.errors import BadRecord, HistoryUnavailable
+from crag_core.silence import limited
 
 if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import TupleRow
     from sqlalchemy import URL, Connection, Engine
 
     from crag_core.history.rows import Rows
 
 BUSY_S = 5.0
 CONNECT_S = 5
+REPLY_S = 15.0
+"""So long may a PostgreSQL take for one reply."""
 
 _AWAY = "move it away with the -wal and -shm beside it, and a new one is started."
 _HINTS = {
@@ -28,7 +33,9 @@ _HINTS = {
     sqlite3.SQLITE_CORRUPT: f"It is damaged: put a copy of it back, or {_AWAY}",
     sqlite3.SQLITE_NOTADB: f"It is not a database, or a damaged one: put a copy of it back, or {_AWAY}",
     sqlite3.SQLITE_FULL: "Free some disk space.",
+    sqlite3.SQLITE_IOERR: "Free some disk space, if there is none; else look after the disk.",
 }
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
 class Database:
@@ -128,10 +135,12 @@ class Database:
 def _engine(url: URL) -> Engine:
     from sqlalchemy import NullPool, create_engine, event
 
+    if url.drivername == "postgresql+psycopg":
+        return create_engine(url, pool_pre_ping=True, creator=partial(_connect, url))
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args=driver_options(url, CONNECT_S))
+        return create_engine(url, pool_pre_ping=True)
     # A connection for each transaction costs little, and none is left pointing to a file that was moved away.
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
+    engine = create_engine(url, poolclass=NullPool, creator=partial(_open, url))
 
     # The driver itself begins before the first change: too late to read and then write in one transaction, and not at
     # all for a change of tables.
@@ -141,6 +150,40 @@ def _engine(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _connect(url: URL) -> psycopg.Connection[TupleRow]:
+    """A connection whose every reply has its limit, also those that SQLAlchemy asks for by itself."""
+    import psycopg
+    from psycopg.rows import TupleRow
+
+    class Bounded(psycopg.Connection[TupleRow]):
+        def wait(self, *args: Any, **options: Any) -> Any:
+            try:
+                with limited(self.fileno(), REPLY_S, psycopg.Error):
+                    return super().wait(*args, **options)
+            except TimeoutError as error:  # as the driver tells of a lost line
+                raise psycopg.OperationalError(str(error)) from None
+
+    positional, options = url.get_dialect()().create_connect_args(url)
+    known: dict[str, Any] = {**options, **driver_options(url, CONNECT_S)}
+    return Bounded.connect(*positional, **known)
+
+
+def _open(url: URL) -> sqlite3.Connection:
+    """Readers and writers share memory in a file, for which a full disk has no room; who is alone needs none."""
+    positional, options = url.get_dialect()().create_connect_args(url)
+    open_one: partial[sqlite3.Connection] = partial(sqlite3.connect, *positional, **{**options, "timeout": BUSY_S})
+    database = open_one()
+    try:
+        database.execute("SELECT 1 FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        database.close()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NO_ROOM:
+            raise
+        database = open_one()
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return database
 
 
 def _create(file: Path) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import socket
+import time
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
 from crag_core.errors import HistoryUnavailable
@@ -66,6 +70,59 @@ def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
         with pytest.raises(HistoryUnavailable, match="cannot be written"):
             workbench.history.save(trace)
         assert silent.accepted <= 2 * CONNECTS_A_SAVE
+
+
+def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply_may_take(
+    open_bench: Open, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "REPLY_S", 0.5)
+    monkeypatch.setattr(database, "CONNECT_S", 2)
+    workbench = open_bench(history=postgres_url)
+    pipeline = workbench.pipeline(quoting(workbench))
+    first, second = pipeline.run(QUESTION), pipeline.run(QUESTION)
+    workbench.history.save(first)
+    with postgres.frozen():
+        for word, work in (("read", workbench.history.recent), ("written", lambda: workbench.history.save(second))):
+            begun = time.monotonic()
+            with pytest.raises(HistoryUnavailable, match=f"cannot be {word}"):
+                work()
+            assert time.monotonic() - begun < 30
+    workbench.history.save(second)
+    assert {kept.id for kept in workbench.history.recent()} == {first.id, second.id}
+    assert workbench.history.problem == ""
+
+
+@pytest.mark.parametrize(("word", "at_the"), [("INSERT", 1), ("COMMIT", 2)])  # the first sees to the tables
+def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
+    open_bench: Open,
+    postgres: PostgresServer,
+    postgres_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    word: str,
+    at_the: int,
+) -> None:
+    """Frozen when that statement is about to be sent, over the line that was in use."""
+    monkeypatch.setattr(database, "REPLY_S", 0.5)
+    workbench = open_bench(history=postgres_url)
+    trace = workbench.pipeline(quoting(workbench)).run(QUESTION)
+    workbench.history.count()
+    workbench.history.save(replace(trace, id="before"))
+    with ExitStack() as frozen:
+
+        def freeze(*told: object) -> None:
+            if word == "COMMIT" or word in str(told[2]):
+                seen.append(word)
+                if len(seen) == at_the:
+                    frozen.enter_context(postgres.frozen())
+
+        seen: list[str] = []
+        assert workbench.history._database is not None
+        name = "commit" if word == "COMMIT" else "before_cursor_execute"
+        event.listen(workbench.history._database._engine, name, freeze)
+        with pytest.raises(HistoryUnavailable, match=r"no reply within 0\.5 s"):
+            workbench.history.save(trace)
+    workbench.history.save(trace)
+    assert {kept.id for kept in workbench.history.recent()} == {"before", trace.id}
 
 
 def test_a_damaged_file_costs_no_answer(start: Start, home: Path) -> None:

@@ -1,15 +1,14 @@
-"""What a PostgreSQL or the line to it can complain of, in plain words, and an end to waiting for one that is silent."""
+"""What a PostgreSQL or the line to it can complain of, in plain words."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from threading import Event, Timer
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from crag_core import silence
 from crag_core.database_urls import Address, check_address, driver_options, hide_password, with_driver
 from crag_core.errors import BadRecord, StoreUnavailable
 
@@ -73,39 +72,5 @@ def explain_faults(place: str, address: Address) -> Iterator[None]:
         raise StoreUnavailable(f"The index in {place} cannot be {what} ({detail}).", hint=advice) from error
 
 
-@contextmanager
-def limited(connection: Connection, seconds: float) -> Iterator[None]:
-    """Cut the line to a server that does not reply in time, for the driver would wait without end."""
-    is_late = Event()
-
-    def cut() -> None:
-        is_late.set()
-        line.cut()
-
-    line = Line(connection)
-    timer = Timer(seconds, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except psycopg.Error:
-        if is_late.is_set():
-            raise TimeoutError(f"no reply within {seconds:g} s") from None
-        raise
-    finally:
-        timer.cancel()
-        line.close()
-
-
-class Line:
-    """A name of its own for the line of a connection: the number of the driver's may be another's by then."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._socket = socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM)
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._socket.close()
+def limited(connection: Connection, seconds: float) -> AbstractContextManager[None]:
+    return silence.limited(connection.fileno(), seconds, psycopg.Error)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from crag_core.retrieval.backends.postgres_faults import Line, limited
+from crag_core.retrieval.backends.postgres_faults import limited
 from crag_core.retrieval.backends.postgres_server import READ_S, Server
+from crag_core.silence import Line
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.postgres_faults import Connection
@@ -50,7 +51,7 @@ def make_index(server: Server, table: str, index: str) -> None:
 def _run(server: Server, connection: Connection, step: SQL | Composed) -> None:
     """However long it takes, as long as the server answers others meanwhile."""
     with ThreadPoolExecutor(1) as thread:
-        line = Line(connection)
+        line = Line(connection.fileno())
         work = thread.submit(lambda: connection.execute(step))
         try:
             while not wait([work], _LOOKED_AT_EVERY).done:
