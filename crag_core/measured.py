@@ -38,7 +38,8 @@ class Measured:
     nothing was corrected, or either side was never graded; False too where nothing was left.
 
     `graded` counts grades that hold a score, `ungraded` those that could not be made or read, `cached` those of both
-    that an earlier run had paid for.
+    that the cache had. With calls and tokens they are those of the run itself: what it took over from another one is
+    counted there. Times are those of the record, in which the steps that were taken over have theirs.
     """
 
     at: float
@@ -65,8 +66,8 @@ def measure(trace: Trace, at: float) -> Measured:
     """The run under its own policy, as it was taken."""
     is_assembled = trace.context is not None
     summary = summarize(trace)
-    usage = trace.usage
-    grades = (trace.grades or ()) + ((trace.web.grades if trace.web else None) or ())
+    usage = trace.own_usage
+    grades = _own_grades(trace)
     ungraded = sum(grade.score is None for grade in grades)
     return Measured(
         at=at,
@@ -95,6 +96,14 @@ def ending_of(trace: Trace) -> Ending:
     if broken:
         return Ending.STOPPED if broken.state is StepState.STOPPED else Ending.FAILED
     return Ending.WAITING if any(step.state is StepState.WAITING for step in trace.steps) else Ending.DONE
+
+
+def _own_grades(trace: Trace) -> tuple[Grade, ...]:
+    """Of corpus and web, each unless all grading there was another run's."""
+    others = {step.name for step in trace.steps if step.taken_over}
+    others -= {step.name for step in trace.steps if not step.taken_over}
+    web = (trace.web.grades if trace.web else None) or ()
+    return (() if GRADE in others else trace.grades or ()) + (() if "grade web" in others else web)
 
 
 def _improved(trace: Trace) -> bool | None:

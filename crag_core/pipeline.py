@@ -163,11 +163,15 @@ class Pipeline:
         ask = partial(grading.second_opinion, settings=self.settings)
         return self._go(((SECOND_OPINION, ask),), trace, run)
 
-    def adopt(self, trace: Trace) -> Trace:
-        """A new trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
+    def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
+        """A trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
 
-        The steps that made them are kept with them, and so are its edits. Grades of another evaluator are kept as an
-        opinion, and an opinion of this one decides. With another embedding model or number of passages nothing holds.
+        One that broke off, was stopped or waits goes on as the same run, under its id. From one that came to its end,
+        and `as_new` from every one, a run of its own is made, with steps that are told to be taken over.
+
+        The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
+        an opinion, and an opinion of this one decides. With another embedding model or number of passages nothing
+        holds, and a new run begins.
         """
         if _retrieval(trace.settings) != _retrieval(self.settings):
             return self.begin(trace.question)
@@ -179,10 +183,13 @@ class Pipeline:
         held |= {GRADE: is_same_judge, SECOND_OPINION: bool(judged.opinions)}
         held |= {"rewrite": web is not None, "search": web is not None}
         held |= {"grade web": web is not None and web.strips is not None}
+        is_same_run = trace.is_unfinished and not as_new
+        # What a broken step cost is carried over to the one that completes it.
+        kept = (step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED)
         adopted = replace(
             judged,
-            id=self._new_id(),
-            created=self._now(),
+            id=trace.id if is_same_run else self._new_id(),
+            created=trace.created if is_same_run else self._now(),
             settings=self.settings,
             strips=trace.strips if same_scorer else None,
             web=web,
@@ -192,8 +199,7 @@ class Pipeline:
             corrections=None,
             answer=None,
             support=None,
-            # What a broken step cost is carried over to the one that completes it.
-            steps=tuple(step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED),
+            steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
         )
         return replace(adopted, suspicions=of_passages_of(adopted))
 
@@ -387,14 +393,16 @@ def _changed(trace: Trace, result: Result) -> Trace:
 def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with a step at its end.
 
-    The broken or waiting attempt that this step completes gives way to it, with its cost carried over; a stage that
-    was skipped before is not told twice. Of second opinions each may be another evaluator's, so all stay.
+    The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
+    another run's; a stage that was skipped before is not told twice. Of second opinions each may be another
+    evaluator's, so all stay.
     """
     step = Step(name, result.summary, result.state, seconds, result.usage, result.hint, result.error)
     gives_way = () if name == SECOND_OPINION else (*_BROKEN, StepState.WAITING)
     before = [old for old in trace.steps if old.name == name and old.state in gives_way]
     for old in before:
-        step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
+        if not old.taken_over:
+            step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
     steps = tuple(old for old in trace.steps if old not in before)
     skipped = (StepState.SKIPPED, result.summary)
     if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):

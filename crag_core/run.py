@@ -40,8 +40,8 @@ class Go:
 
     @property
     def is_first(self) -> bool:
-        """From the question alone; False: it took up a record that held something, of this id or of another."""
-        return not self.since.steps
+        """Of its run; False: it went on with what had broken off, was stopped or waited, or added an opinion."""
+        return all(step.taken_over for step in self.since.steps)
 
 
 class Listener:

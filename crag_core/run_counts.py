@@ -37,8 +37,8 @@ class RunCounts:
         def seconds(name: str, meaning: str, *labels: str) -> Histogram:
             return Histogram(f"crag_{name}_seconds", meaning, labels, registry=registry, buckets=BUCKETS)
 
-        self._runs = counter("runs", "Questions, by how their first go ended", "ending")
-        self._carried_on = counter("runs_carried_on", "Goes that took up an earlier record, by ending", "ending")
+        self._runs = counter("runs", "Runs, by how their first go ended", "ending")
+        self._carried_on = counter("runs_carried_on", "Goes that went on with a run, by ending", "ending")
         self._bugs = counter("bugs", "Runs broken by an error that is none of the expected ones")
         self._run_seconds = seconds("run", "All steps of a go that came to its end")
         self._step_seconds = seconds("step", "One step in one go", "step")

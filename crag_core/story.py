@@ -130,7 +130,7 @@ def _answer(trace: Trace, routed: Reroute) -> Stage:
     by = "quoted word for word" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
     return {
         AnswerState.COMPLETE: stage("answer", StageState.TAKEN, by),
-        AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped by you", answer.message),
+        AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
         AnswerState.FAILED: stage("answer", StageState.FAILED, "broke off", answer.message),
         AnswerState.CANNOT_ANSWER: stage("answer", StageState.TAKEN, "not answered by this evidence", answer.message),
     }[answer.state]

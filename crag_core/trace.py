@@ -114,6 +114,11 @@ class Trace:
         return sum((step.usage for step in self.steps), Usage())
 
     @property
+    def own_usage(self) -> Usage:
+        """Without what the steps had cost that were taken over from another run."""
+        return sum((step.usage for step in self.steps if not step.taken_over), Usage())
+
+    @property
     def seconds(self) -> float:
         return self.seconds_of({step.name for step in self.steps})
 
@@ -141,6 +146,11 @@ class Trace:
     def grade_of(self, passage_id: str) -> Grade | None:
         web = (self.web.grades if self.web else None) or ()
         return next((grade for grade in (self.grades or ()) + web if grade.passage_id == passage_id), None)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """It broke off, was stopped, waits, or was never to come to an answer."""
+        return self.failure is not None or self.answer is None
 
     def to_dict(self) -> dict[str, Any]:
         return dict(records.to_plain(self))

@@ -454,6 +454,7 @@ class Step:
     """One entry of the record: what was done, how long it took (seconds) and what it cost.
 
     `error` is the type of the error that a step failed or was skipped for, as `crag_core.errors` names it.
+    `taken_over`: another run did it, and paid for it.
     """
 
     name: str
@@ -463,3 +464,4 @@ class Step:
     usage: Usage = field(default_factory=Usage)
     hint: str = ""
     error: str = ""
+    taken_over: bool = False

@@ -19,7 +19,7 @@ def ask(question: str) -> None:
     question = question.strip()[:LONGEST_QUESTION]
     if question:
         shown.leave_first()
-        begin(lambda pipeline: pipeline.begin(question))
+        begin(question)
 
 
 def suggest(question: str) -> None:

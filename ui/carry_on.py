@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.errors import CragError
-from crag_core.pipeline import Pipeline, approve, refuse
+from crag_core.pipeline import approve, refuse
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import StepState
@@ -18,12 +18,9 @@ from ui.shown import View
 from ui.text import plain
 
 
-def begin(make: Callable[[Pipeline], Trace]) -> None:
+def begin(question: str) -> None:
     """Start a run in the background; why it cannot start is shown at the next redraw."""
-    try:
-        state.start(make)
-    except CragError as error:
-        state.report(str(error))
+    _tell_why_not(lambda: state.ask(question))
 
 
 def generate(view: View) -> None:
@@ -34,16 +31,13 @@ def generate(view: View) -> None:
         state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         shown.keep_first()
-    begin(lambda pipeline: pipeline.adopt(known))
+    _go_on(known)
     st.rerun()
 
 
 def ask_opinion(evaluator: str) -> None:
     """For a callback: let another evaluator grade the passages of the run on the page too."""
-    try:
-        state.start_opinion(evaluator)
-    except CragError as error:
-        state.report(str(error))
+    _tell_why_not(lambda: state.start_opinion(evaluator))
     st.rerun()
 
 
@@ -61,10 +55,10 @@ def draw_approval(trace: Trace, routed: Reroute) -> None:
         query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
         with st.container(horizontal=True):
             if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
-                begin(lambda pipeline: pipeline.adopt(approve(trace, query)))
+                _go_on(approve(trace, query))
                 st.rerun()
             if st.button("Do not search", icon=":material/block:"):
-                begin(lambda pipeline: pipeline.adopt(refuse(trace)))
+                _go_on(refuse(trace))
                 st.rerun()
 
 
@@ -87,5 +81,16 @@ def draw_failure(trace: Trace) -> None:
             icon=":material/error:",
         )
     if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
-        begin(lambda pipeline: pipeline.adopt(trace))
+        _go_on(trace)
         st.rerun()
+
+
+def _go_on(found: Trace) -> None:
+    _tell_why_not(lambda: state.go_on(found))
+
+
+def _tell_why_not(start: Callable[[], None]) -> None:
+    try:
+        start()
+    except CragError as error:
+        state.report(str(error))

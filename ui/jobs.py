@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from crag_core.batch import Controls, OnScoring, Scoring
 from crag_core.documents import Ingested, OnProgress, Progress, Rebuilt
+from crag_core.ending import program_ended
 from crag_core.errors import CragError
 from crag_core.run import Listener, Run
 from crag_core.trace import Trace
@@ -27,8 +28,8 @@ class _Work:
     def is_running(self) -> bool:
         return self._thread.is_alive()
 
-    def wait(self) -> None:
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> None:
+        self._thread.join(seconds)
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
@@ -40,14 +41,22 @@ class _Work:
 class Job(_Work, Listener):
     """A run under way: what it does now, what it has recorded, the answer so far. `stop()` stops it for real.
 
-    `owner` is who asked, "" where nobody signs in; `ticket` is its place in line, None where it needs none.
+    `keep` is given the record at the end. `owner` is who asked, "" where nobody signs in; `ticket` is its place in
+    line, None where it needs none.
     """
 
     def __init__(
-        self, work: Callable[[Run], Trace], trace: Trace, owner: str = "", ticket: Ticket | None = None
+        self,
+        work: Callable[[Run], Trace],
+        trace: Trace,
+        owner: str = "",
+        ticket: Ticket | None = None,
+        keep: Callable[[Trace], object] = lambda trace: None,
     ) -> None:
         self.owner = owner
         self.ticket = ticket
+        self._keep = keep
+        self._is_program_ending = False
         self.trace = trace
         self.step = "starting"
         self.progress: tuple[int, int] | None = None
@@ -56,7 +65,9 @@ class Job(_Work, Listener):
         self.cancel = threading.Event()
 
         def run() -> None:
-            self.trace = work(Run(self, self.cancel))
+            done = work(Run(self, self.cancel))
+            self.trace = program_ended(done) if self._is_program_ending else done
+            keep(self.trace)
 
         super().__init__(run, "run")
 
@@ -66,6 +77,15 @@ class Job(_Work, Listener):
 
     def stop(self) -> None:
         self.cancel.set()
+
+    def end(self) -> None:
+        """Stop it because the program ends."""
+        self._is_program_ending = True
+        self.stop()
+
+    def give_up(self) -> None:
+        """Keep what there is of one that does not come to its end: the program waits no longer."""
+        self._keep(program_ended(self.trace, self.step))
 
     def started(self, name: str) -> None:
         self.step, self.progress = name, None
@@ -78,6 +98,19 @@ class Job(_Work, Listener):
 
     def wrote(self, piece: str) -> None:
         self.text += piece
+
+
+def end_all(jobs: Mapping[str, Job], seconds: float = 5.0) -> None:
+    """At the end of the program: stop the runs under way, and let each keep what was done, within so many seconds."""
+    under_way = [job for job in list(jobs.values()) if job.is_running]
+    for job in under_way:
+        job.end()
+    until = time.monotonic() + seconds
+    for job in under_way:
+        job.wait(max(until - time.monotonic(), 0.0))
+    for job in under_way:
+        if job.is_running:
+            job.give_up()
 
 
 class Comparing(_Work, Listener):

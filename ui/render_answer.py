@@ -88,7 +88,8 @@ def _draw_text(lines: Lines, key: str) -> None:
 
 def _draw_state(answer: Answer, action: Action) -> None:
     if answer.state is AnswerState.STOPPED:
-        st.caption(":material/stop_circle: Stopped by you; this is what was written until then, unchecked.")
+        why = plain(answer.message or "Stopped.")
+        st.caption(f":material/stop_circle: {why} This is what was written until then, unchecked.")
     elif answer.state is AnswerState.FAILED:
         st.caption(
             ":orange[:material/error: The answer broke off here; this is what was written until then, unchecked.]"

@@ -109,7 +109,9 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
             "question": st.column_config.TextColumn(width=240),
             "kept": st.column_config.DatetimeColumn("when", format="YYYY-MM-DD HH:mm", help="In your time zone"),
             "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "calls": st.column_config.NumberColumn(help="Of language models"),
+            "calls": st.column_config.NumberColumn(
+                help="Of language models; what was taken over from another run counts there"
+            ),
             "policy": st.column_config.TextColumn(width=100),
             "evaluator": st.column_config.TextColumn(width=120),
             "model": st.column_config.TextColumn(width=100),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import uuid
 from collections.abc import Callable, Collection
@@ -30,7 +31,7 @@ from crag_core.turnstile import Ticket
 from crag_core.types import Edits
 from ui import access, playing
 from ui.access import Right
-from ui.jobs import Indexing, Job, Rebuilding
+from ui.jobs import Indexing, Job, Rebuilding, end_all
 from ui.upload import check_files
 
 SAMPLE_MARKER = "sample-indexed"
@@ -133,7 +134,9 @@ def suggested_questions() -> list[str]:
 @st.cache_resource(show_spinner=False)
 def live_jobs() -> dict[str, Job]:
     """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
-    return {}
+    jobs: dict[str, Job] = {}
+    atexit.register(end_all, jobs)
+    return jobs
 
 
 # This session
@@ -272,16 +275,27 @@ def job() -> Job | None:
     return st.session_state.get("job")
 
 
-def start(begin: Callable[[Pipeline], Trace]) -> None:
-    """Carry a trace on in the background, under the sidebar's choice; one run a session at a time.
+def ask(question: str) -> None:
+    """Run a question in the background, under the sidebar's choice; one run a session at a time.
 
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
-    _start(begin, Pipeline.resume, choice())
+    _start(lambda pipeline: pipeline.begin(question), Pipeline.resume, choice())
+
+
+def go_on(found: Trace) -> None:
+    """Carry a record on, as `ask` does: an unfinished one of this visitor's as the same run."""
+    history = workbench().history
+    try:
+        kept = history.find(found.id) if history.is_on else None
+        is_own = kept is None or (not kept.is_imported and kept.asked_by == access.user())
+    except CragError:
+        is_own = False
+    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, choice())
 
 
 def start_opinion(evaluator: str) -> None:
-    """Let another evaluator grade the passages of the run on the page; raises as `start` does."""
+    """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
     taken = trace()
     if taken is not None:
         _start(lambda pipeline: taken, Pipeline.second_opinion, replace(choice(), evaluator=evaluator))
@@ -293,6 +307,8 @@ def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice
         return
     pipeline = workbench().pipeline(chosen, pause())
     begun, warming, history, owner = begin(pipeline), warm_up(), workbench().history, access.user()
+    if rejoin(begun.id):
+        return  # another page of this visitor's has just carried it on
     warming.start()
     ticket = in_line()
 
@@ -301,12 +317,13 @@ def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice
             # A question asked during the very first start waits for the documents that it is about.
             while warming.is_running and not run.cancel.wait(0.1):
                 pass
-            done = carry_on(pipeline, begun, run)
+            return carry_on(pipeline, begun, run)
+
+    def keep(done: Trace) -> None:
         with suppress(CragError):  # the health box tells; the run is there all the same
             history.save(done, owner)
-        return done
 
-    _attach(Job(work, begun, owner, ticket))
+    _attach(Job(work, begun, owner, ticket, keep))
 
 
 def in_line() -> Ticket:

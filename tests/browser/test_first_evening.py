@@ -94,7 +94,7 @@ def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None
         ask(page, "How high is the tower of the lighthouse?")
         expect(page.get_by_text("word word").first).to_be_visible()
         page.get_by_role("button", name="Stop", exact=False).last.click()
-        expect(page.get_by_text("Stopped by you; this is what was written until then, unchecked.")).to_be_visible()
+        expect(page.get_by_text("Stopped by you. This is what was written until then, unchecked.")).to_be_visible()
         assert server.wait_for_disconnects()
         written = server.pieces_sent
         assert written < 400

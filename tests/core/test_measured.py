@@ -47,6 +47,20 @@ def test_grades_of_the_web_and_from_the_cache_count() -> None:
     assert (run.graded, run.ungraded, run.cached, run.searched) == (1, 1, 1, True)
 
 
+def test_what_was_taken_over_is_counted_where_it_was_done() -> None:
+    steps = (
+        Step("grade", "", seconds=0.5, usage=Usage(2, 100, 20), taken_over=True),
+        Step("grade web", ""),
+        Step("answer", "", seconds=2.0, usage=Usage(1, 50, 10)),
+    )
+    web = replace(searched(NEWS), grades=(Grade("w1", 0.9),))
+    run = measure(taken(0.5, 0.4, web=web, steps=steps), at=0)
+    assert (run.graded, run.calls, run.prompt_tokens, run.completion_tokens) == (1, 1, 50, 10)
+    assert run.total_ms == 2500, "the time is that of the record"
+    again = (*steps, Step("grade", "another round"))
+    assert measure(taken(0.5, 0.4, web=web, steps=again), at=0).graded == 3
+
+
 def test_a_run_that_never_retrieved() -> None:
     steps = (Step("retrieve", "The store cannot be opened.", StepState.FAILED, 0.5),)
     run = measure(trace(policy("paper"), steps=steps), at=0)

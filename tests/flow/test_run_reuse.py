@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.pipeline import Pipeline, is_waiting
+from crag_core.pipeline import Pipeline, approve, is_waiting
 from crag_core.protocols import WebReply
 from crag_core.reroute import Missing, reroute
 from crag_core.run import WebMode
@@ -259,3 +259,36 @@ def away_once() -> Scoring:
         return 0.9
 
     return score
+
+
+# --- the same run, or one of its own --------------------------------------------------------------------------------
+
+
+def test_an_unfinished_run_goes_on_as_the_same_run() -> None:
+    bench = Bench(best=0.5, web=WebMode.ASK, model=FakeModel())
+    waiting = bench.pipeline.run(QUESTION)
+    done = carried_on(bench, approve(waiting, "ferry"), bench.pipeline)
+    assert (done.id, done.created) == (waiting.id, waiting.created)
+    assert done.own_usage == done.usage, "nobody else has paid for it"
+    assert not any(step.taken_over for step in done.steps)
+
+
+def test_a_finished_run_stays_as_it_is_and_another_route_tells_what_it_took_over() -> None:
+    bench = Bench(judge=card(calls_model=True), best=0.5, model=FakeModel())
+    first = bench.pipeline.run(QUESTION)
+    second = carried_on(bench, first, bench.under(policy=changed("paper").with_thresholds(0.1, 0.4)))
+    assert second.id != first.id
+    assert second.usage.calls > second.own_usage.calls == 1, "the answer"
+    assert {step.name for step in second.steps if step.taken_over} >= {"retrieve", "grade"}
+    third = carried_on(bench, second, bench.pipeline)
+    assert third.own_usage.calls == 1, "what was taken over twice is paid for once all the same"
+
+
+def test_what_somebody_else_began_is_taken_over_as_a_run_of_its_own() -> None:
+    bench = Bench(judge=card(calls_model=True), model=FakeModel(), scoring=away_once())
+    broken = bench.pipeline.run(QUESTION)
+    done = bench.pipeline.resume(bench.pipeline.adopt(broken, as_new=True))
+    assert done.id != broken.id
+    assert done.usage.calls == done.own_usage.calls == len(bench.found) + 1, "the broken step's cost stays where it was"
+    (grading,) = (step for step in done.steps if step.name == "grade")
+    assert not grading.taken_over

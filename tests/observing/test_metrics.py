@@ -73,19 +73,30 @@ def test_a_run_that_fails_and_is_resumed_counts_once_and_pays_for_each_call_once
     )
 
 
-def test_a_waiting_run_that_is_carried_on_under_a_new_id_is_one_question_and_one_decision() -> None:
-    """As the app does it: the user's word makes a new record of the old facts."""
+def test_a_waiting_run_that_is_carried_on_is_one_run_and_one_decision() -> None:
+    """As the app does it, which adopts the record, since its settings may have changed meanwhile."""
     metrics = Metrics()
     bench = bench_with(metrics, best=0.1, web=WebMode.ASK)
     waiting = bench.pipeline.run(QUESTION)
     done = bench.pipeline.resume(bench.pipeline.adopt(approve(waiting, WEB_QUERY)))
-    assert done.id != waiting.id
+    assert done.id == waiting.id
     found = read(metrics)
     assert endings(found) == {"waiting": 1} and endings(found, "crag_runs_carried_on_total") == {"done": 1}
     assert sum(value for _, value in found.all("crag_decisions_total")) == 1
     assert found["crag_model_calls_total", {"step": "rewrite"}] == 1
     assert found["crag_runs_searched_total"] == 1
     assert found["crag_grades_total"] == len(done.grades or ()) + len((done.web and done.web.grades) or ())
+
+
+def test_another_route_over_what_a_finished_run_had_found_is_a_run_that_pays_only_for_what_is_new() -> None:
+    metrics = Metrics()
+    bench = bench_with(metrics, model=FakeModel())
+    other = bench.pipeline.resume(bench.pipeline.adopt(bench.pipeline.run(QUESTION)))
+    found = read(metrics)
+    assert endings(found) == {"done": 2} and endings(found, "crag_runs_carried_on_total") == {}
+    assert sum(value for _, value in found.all("crag_decisions_total")) == 2
+    assert found["crag_grades_total"] == len(other.grades or ())
+    assert found["crag_model_calls_total", {"step": "answer"}] == 2
 
 
 def test_a_stopped_run_and_a_bug_are_counted_and_nothing_stays_under_way() -> None:

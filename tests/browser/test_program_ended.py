@@ -1,0 +1,72 @@
+"""The program is ended in mid-answer, as by `docker stop` or a new version: what was done is kept, and goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from crag_core.history import HistoryStore
+from crag_core.measured import Ending
+from tests.browser.conftest import serve
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+
+pytestmark = pytest.mark.embedding
+
+ANSWER = "Dues are paid at the harbour office [1]. " * 12
+QUESTION = "Where are dues paid?"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    from crag_core.build import Workbench
+    from crag_core.config import Config
+
+    (tmp_path / "sample-indexed").touch()
+    text = b"Dues are paid at the harbour office before eight in the evening."
+    Workbench(Config(home=tmp_path)).store.ingest([("dues.txt", text)])
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel(lambda messages: ANSWER, delay_s=0.2)) as running:
+        yield running
+
+
+def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
+    page: Page, home: Path, server: OllamaServer
+) -> None:
+    history = HistoryStore(home / "history.db")
+    chosen = {"OLLAMA_HOST": server.url, "CRAG_WEB": "off"}
+    with serve(home, **chosen) as url:
+        page.goto(url)
+        page.get_by_label("Question").fill(QUESTION)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        expect(page.get_by_text("Dues are paid at the harbour office [1]", exact=False).first).to_be_visible()
+        asked = page.url
+        assert history.count() == 0, "it is under way"
+        began = time.monotonic()
+    assert time.monotonic() - began < 10, "`docker stop` kills after ten seconds"
+    (kept,) = history.recent()
+    assert kept.ending is Ending.STOPPED and kept.question == QUESTION
+    found = history.load(kept.id)
+    assert found is not None and found.failure is not None and found.failure.summary == "The program was ended."
+    assert found.grades and found.decision is not None
+
+    server.engine.delay_s = 0.0
+    with serve(home, **chosen) as url:
+        page.goto(url + asked[asked.index("?") - 1 :])
+        expect(page.get_by_text("The program was ended.").first).to_be_visible()
+        page.get_by_role("button", name="Continue from here").click()
+        expect(page.get_by_text("The program was ended.")).to_have_count(0)
+        expect(page.get_by_role("button", name="Ask", exact=True)).to_be_enabled()
+        expect(page.get_by_text("Written by").first).to_be_visible()
+    (kept,) = history.recent()
+    assert kept.id == found.id and kept.ending is Ending.DONE, "one question, one run"
+    done = history.load(kept.id)
+    assert done is not None and done.grades == found.grades
