@@ -60,7 +60,7 @@ def url(history: HistoryStore, tmp_path: Path) -> Iterator[str]:
 
 
 def select(page: Page, place: int) -> None:
-    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame")).to_have_count(1)  # for a moment there are the old one and the new
     page.evaluate(SETTLED)
     box = page.get_by_test_id("stDataFrame").bounding_box()
     assert box is not None

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE
-from tests.browser.test_accessibility import check
+from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
 CHARTS = "[data-testid=stPlotlyChart] .main-svg"
@@ -28,8 +28,12 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     expect(page.get_by_text("30 runs:")).to_be_visible()
     expect(page.locator("[data-testid=stPlotlyChart]")).to_have_count(len(HEADINGS))
     page.get_by_text("In numbers, by day").click()
-    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
-    page.get_by_role("combobox", name="Policy").last.click()
+    expect(page.get_by_test_id("stDataFrame")).to_have_count(1)
+    policy = page.get_by_role("combobox", name="Policy").last
+    policy.scroll_into_view_if_needed()
+    page.evaluate(SETTLED)
+    page.wait_for_timeout(500)  # an open list closes when the page is scrolled, which changes no element
+    policy.click()
     choices = page.get_by_role("option")
     expect(choices.first).to_have_text("All policies")
     choices.last.click()

@@ -98,6 +98,10 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
 
 def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
     app = open_page(start, own, "pages/documents.py")
+    state.warm_up().wait()  # which looks for a rebuild that a kill has left
+    if (left := state.shared_rebuild().job) is not None:
+        left.wait()
+    app.run()
     next(one for one in app.number_input if one.label.startswith("Tokens in a passage")).set_value(100)
     click_as_bob(app, visitor, "Make all passages anew")
     assert state.shared_rebuild().job is None or state.shared_rebuild().job.rebuilt is None
