@@ -25,7 +25,7 @@ def begin(question: str) -> None:
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, state.choice())
+    offered = offer(view.trace, view.routed, state.choice(), now=state.settings_now())
     known = replace(view.trace, web=None) if offered.searches else view.trace
     if offered.searches:
         state.pause().forget()  # this click asks for the search, however short ago the last one was

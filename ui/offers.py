@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import Calls, budget, calls_needed
 from crag_core.build import Choice, known_card
+from crag_core.judges import same_judge
 from crag_core.reroute import Missing, Reroute
 from crag_core.run import WebMode
 from crag_core.support import WORDS
-from crag_core.trace import Trace
+from crag_core.trace import RunSettings, Trace
 from crag_core.types import Action, CorrectionKind, WebOutcome
 
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
@@ -30,9 +31,11 @@ class Offer:
     judges: bool = False
 
 
-def offer(trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS) -> Offer:
-    """`support` is who checks the sentences of the answer."""
-    needs = _needs(trace, routed, choice)
+def offer(
+    trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS, now: RunSettings | None = None
+) -> Offer:
+    """`support` is who checks the sentences of the answer; `now` what `choice` runs under, None: it cannot run."""
+    needs = _needs(trace, routed, choice, now)
     judge = known_card(choice.evaluator)
     passages = len(routed.course.evidence)
     return Offer(
@@ -55,7 +58,7 @@ def calls_by_action(choice: Choice) -> dict[Action, Calls]:
     )
 
 
-def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
+def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
     """What has to be supplied, each with the words for it."""
     made = trace.settings
     needs: dict[Missing, str] = {}
@@ -70,6 +73,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice) -> dict[Missing, str]:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
     elif card.calls_model and choice.model != made.writer:
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
+    elif now is not None and not same_judge(made, now):
+        needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.EXPANSION, Missing.RE_RETRIEVAL):
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])

@@ -88,7 +88,7 @@ def _draw_evidence() -> None:
     if view is None:
         return
     trace, policy, routed = view.trace, view.policy, view.routed
-    offered = offer(trace, routed, state.choice(), state.settings().support)
+    offered = offer(trace, routed, state.choice(), state.settings().support, state.settings_now())
     if not _asks_for_approval(view) and not view.taken.failure:
         draw_what_if(
             view.taken, trace, policy, view.was, routed, offered, on_undo=_undo, on_generate=lambda: generate(view)

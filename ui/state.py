@@ -26,7 +26,7 @@ from crag_core.policy import Policy
 from crag_core.protocols import DocumentStore, SearchPause
 from crag_core.run import Run, WebMode
 from crag_core.support import WORDS
-from crag_core.trace import Trace
+from crag_core.trace import RunSettings, Trace
 from crag_core.turnstile import Ticket
 from crag_core.types import Edits
 from ui import access, playing
@@ -273,6 +273,14 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
 
 def job() -> Job | None:
     return st.session_state.get("job")
+
+
+def settings_now() -> RunSettings | None:
+    """What a run of the sidebar's choice is made under; None where it cannot work."""
+    try:
+        return workbench().pipeline(choice()).settings
+    except CragError:
+        return None
 
 
 def ask(question: str) -> None:

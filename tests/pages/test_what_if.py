@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core import prompts
+from crag_core.build import Choice, known_card
 from crag_core.policy import Policy
 from crag_core.reroute import reroute
 from crag_core.trace import Trace, context_key
 from crag_core.types import Answer, AnswerState, Edits, Step, Usage
 from tests.core.builders import passage, policy, searched, trace, web_page
 from tests.pages.drawn import SENTENCES, a_run, drawn, elements, said
-from ui.offers import Offer
+from ui.offers import Offer, offer
 from ui.render_what_if import changes, draw_two_answers, draw_what_if
 
 NOTHING = Offer((), 0, False)
@@ -204,3 +206,30 @@ def test_second_run_without_an_answer_is_drawn_too() -> None:
     run, chosen = a_taken_run()
     app = drawn(two, first=answered(run, chosen), second=replace(run, id="run-2"))
     assert "With the same settings." in said(app) and "no model call, 0.0 s" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "changes", "reason", "more"),
+    [
+        ("cross-encoder", {}, "", 0),
+        ("cross-encoder", {"writer_version": "new"}, "", 0),
+        ("cross-encoder", {"evaluator": "2"}, "grades by trained evaluator in another version", 0),
+        ("llm", {}, "", 0),
+        ("llm", {"writer_version": "new"}, "grades by language model in another version", 6),
+        ("llm", {"writer_version": ""}, "", 0),
+    ],
+)
+def test_another_version_of_who_grades_is_offered_with_its_cost(
+    evaluator: str, changes: dict[str, str], reason: str, more: int
+) -> None:
+    run, chosen = a_run()
+    judge = replace(known_card(evaluator), version="1")
+    made = replace(run.settings, evaluator=judge, writer="ollama/m", writer_version="old", prompts=prompts.VERSION)
+    run = replace(run, settings=made)
+    now = replace(made, evaluator=replace(judge, version=changes.get("evaluator", "1")))
+    now = replace(now, writer_version=changes.get("writer_version", "old"))
+    choice = Choice(chosen, evaluator, "ollama/m", top_k=made.top_k)
+    routed = reroute(run, chosen)
+    before, after = offer(run, routed, choice), offer(run, routed, choice, now=now)
+    assert after.reasons == ((reason,) if reason else ()) + before.reasons
+    assert after.calls == before.calls + more
