@@ -161,9 +161,10 @@ def start() -> Iterator[Figure]:
 
 
 def tests() -> Iterator[Figure]:
-    """The unit tests of the pure core and of the order of steps: no model, no server, no network."""
+    """The tests of the pure core and of the order of steps that load no model, in two processes as `make test`."""
     folders = ["tests/core", "tests/flow", "tests/tuning", "tests/measuring"]
-    taken = _seconds([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *folders])
+    how = ["-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal", "-m", "not embedding and not model"]
+    taken = _seconds([sys.executable, "-m", "pytest", *how, *folders])
     yield Figure("unit tests offline", taken, 60, "s", " ".join(folders))
 
 
