@@ -1,7 +1,7 @@
 """Every figure of speed that the design asks for, with its target, on this machine.
 
 Run: python benchmarks/latency.py [--only deciding,grading,paths,calls,slider,start,tests] (needs requirements-dev.txt
-and a Chromium for slider and start; about four minutes)
+and a Chromium for slider and start; about five minutes)
 
 A machine that is busy with something else, or slower than two cores, misses targets: nothing here is a test.
 """
