@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui import linked, router, shown, state
+from ui import linked, router, shown, state, under_way
 from ui.carry_on import begin
 from ui.render_budget import draw_budget
 from ui.render_demos import draw_demos
@@ -71,7 +71,7 @@ def draw_welcome() -> None:
 
 
 router.enter("pages/ask.py")
-job = state.job()
+job = under_way.job()
 view = shown.view() if job is None else None
 is_welcome = view is None and job is None
 if is_welcome:

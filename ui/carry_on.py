@@ -12,7 +12,7 @@ from crag_core.pipeline import approve, refuse
 from crag_core.reroute import Reroute
 from crag_core.trace import Trace
 from crag_core.types import StepState
-from ui import shown, state
+from ui import shown, state, under_way
 from ui.offers import offer
 from ui.shown import View
 from ui.text import plain
@@ -20,7 +20,7 @@ from ui.text import plain
 
 def begin(question: str) -> None:
     """Start a run in the background; why it cannot start is shown at the next redraw."""
-    _tell_why_not(lambda: state.ask(question))
+    _tell_why_not(lambda: under_way.ask(question))
 
 
 def generate(view: View) -> None:
@@ -37,7 +37,7 @@ def generate(view: View) -> None:
 
 def ask_opinion(evaluator: str) -> None:
     """For a callback: let another evaluator grade the passages of the run on the page too."""
-    _tell_why_not(lambda: state.start_opinion(evaluator))
+    _tell_why_not(lambda: under_way.start_opinion(evaluator))
     st.rerun()
 
 
@@ -86,7 +86,7 @@ def draw_failure(trace: Trace) -> None:
 
 
 def _go_on(found: Trace) -> None:
-    _tell_why_not(lambda: state.go_on(found))
+    _tell_why_not(lambda: under_way.go_on(found))
 
 
 def _tell_why_not(start: Callable[[], None]) -> None:

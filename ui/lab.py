@@ -22,7 +22,7 @@ from crag_core.tuning.objective import Objective
 from crag_core.tuning.rates import Prices
 from crag_core.tuning.recommend import Recommendation, recommend
 from crag_core.tuning.scored import Case, cases
-from ui import access, shown, state
+from ui import access, shown, state, under_way
 from ui.access import Right
 from ui.jobs import Grading
 
@@ -174,7 +174,7 @@ def start_grading() -> None:
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return
-    workbench, warming, turns = state.workbench(), state.warm_up(), state.turns()
+    workbench, warming, turns = state.workbench(), state.warm_up(), under_way.turns()
     pipeline = workbench.pipeline(_choice(), observed=False)
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:

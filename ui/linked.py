@@ -11,7 +11,7 @@ from crag_core.build import EVALUATORS, known_card
 from crag_core.edits import measured
 from crag_core.errors import CragError
 from crag_core.trace import Trace
-from ui import access, shown, state
+from ui import access, shown, state, under_way
 from ui.demos import demo_of
 from ui.links import DROPPED, PINNED, SharedView, Titles, edits_of, link_parameters, parse_link
 from ui.render_share import draw_import, draw_share
@@ -30,7 +30,7 @@ def follow() -> None:
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
         st.query_params.pop(edit, None)
-    if asked.run_id is None or state.rejoin(asked.run_id):
+    if asked.run_id is None or under_way.rejoin(asked.run_id):
         return
     try:
         found = _find(asked.run_id)

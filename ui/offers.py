@@ -31,9 +31,7 @@ class Offer:
     judges: bool = False
 
 
-def offer(
-    trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS, now: RunSettings | None = None
-) -> Offer:
+def offer(trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS, now: RunSettings | None = None) -> Offer:
     """`support` is who checks the sentences of the answer; `now` what `choice` runs under, None: it cannot run."""
     needs = _needs(trace, routed, choice, now)
     judge = known_card(choice.evaluator)

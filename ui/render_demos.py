@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import shown, state
+from ui import shown, state, under_way
 from ui.demos import Demo, demos
 from ui.text import plain
 
@@ -29,4 +29,4 @@ def _play(demo: Demo) -> None:
     shown.leave_first()
     state.use_settings_of(demo.trace)
     st.session_state["ask_question"] = demo.trace.question
-    state.play(demo.trace)
+    under_way.play(demo.trace)

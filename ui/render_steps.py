@@ -25,6 +25,8 @@ def step_line(step: Step) -> str:
     if step.usage.calls:
         tokens = step.usage.prompt_tokens + step.usage.completion_tokens
         cost.append(f"{step.usage.calls} model {'call' if step.usage.calls == 1 else 'calls'}, {tokens} tokens")
+    if step.taken_over:
+        cost.append("taken over from an earlier run")
     return f"{_ICONS[step.state]} **{plain(step.name)}** {plain(step.summary)} :gray[:small[{' · '.join(cost)}]]"
 
 

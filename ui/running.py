@@ -7,7 +7,7 @@ import time
 import streamlit as st
 
 from crag_core.reroute import reroute
-from ui import access, shown, state
+from ui import access, shown, state, under_way
 from ui.access import Right
 from ui.jobs import Comparing, Filling, Job
 from ui.render_path import draw_path
@@ -20,13 +20,13 @@ _LOOK_EVERY = 0.3  # seconds
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_running() -> None:
     """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
-    job = state.job()
+    job = under_way.job()
     if job is None:
         st.rerun()  # it was put away by a script that was broken off before it could draw the page anew
     if not job.is_running:
         if job.trace.passages is not None:
             shown.remember(job.trace)
-        state.finish(job)
+        under_way.finish(job)
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f":shimmer[{plain(_doing(job))}]")

@@ -1,12 +1,9 @@
-"""The only place for session state, caches and query parameters."""
+"""Session state, caches and query parameters; single pages, and what is under way, have places of their own."""
 
 from __future__ import annotations
 
-import atexit
 import json
-import uuid
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
@@ -15,30 +12,25 @@ from typing import Any
 import streamlit as st
 
 from crag_core.answer import EXTRACTIVE
-from crag_core.batch import TakeTurn
 from crag_core.build import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.config import Config
 from crag_core.documents import Ingested, OnProgress, Rebuilt, Recipe
 from crag_core.errors import BadRecord, CragError
 from crag_core.logs import show_logs
-from crag_core.pipeline import Pipeline
 from crag_core.policy import Policy
 from crag_core.protocols import DocumentStore, SearchPause
-from crag_core.run import Run, WebMode
+from crag_core.run import WebMode
 from crag_core.support import WORDS
 from crag_core.trace import RunSettings, Trace
-from crag_core.turnstile import Ticket
 from crag_core.types import Edits
-from ui import access, playing
+from ui import access
 from ui.access import Right
-from ui.jobs import Indexing, Job, Rebuilding, end_all
+from ui.jobs import Indexing, Rebuilding
 from ui.upload import check_files
 
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
-
-CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 
 # Shared by all sessions
 
@@ -129,14 +121,6 @@ def judges() -> list[str]:
 def suggested_questions() -> list[str]:
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
     return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
-
-
-@st.cache_resource(show_spinner=False)
-def live_jobs() -> dict[str, Job]:
-    """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
-    jobs: dict[str, Job] = {}
-    atexit.register(end_all, jobs)
-    return jobs
 
 
 # This session
@@ -271,129 +255,12 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
             st.session_state[key] = value
 
 
-def job() -> Job | None:
-    return st.session_state.get("job")
-
-
 def settings_now() -> RunSettings | None:
     """What a run of the sidebar's choice is made under; None where it cannot work."""
     try:
         return workbench().pipeline(choice()).settings
     except CragError:
         return None
-
-
-def ask(question: str) -> None:
-    """Run a question in the background, under the sidebar's choice; one run a session at a time.
-
-    Raises `CragError` when the choice cannot work, for instance a judge without a model.
-    """
-    _start(lambda pipeline: pipeline.begin(question), Pipeline.resume, choice())
-
-
-def go_on(found: Trace) -> None:
-    """Carry a record on, as `ask` does: an unfinished one of this visitor's as the same run."""
-    history = workbench().history
-    try:
-        kept = history.find(found.id) if history.is_on else None
-        is_own = kept is None or (not kept.is_imported and kept.asked_by == access.user())
-    except CragError:
-        is_own = False
-    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, choice())
-
-
-def start_opinion(evaluator: str) -> None:
-    """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
-    taken = trace()
-    if taken is not None:
-        _start(lambda pipeline: taken, Pipeline.second_opinion, replace(choice(), evaluator=evaluator))
-
-
-def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice) -> None:
-    running = job()
-    if running and running.is_running:
-        return
-    pipeline = workbench().pipeline(chosen, pause())
-    begun, warming, history, owner = begin(pipeline), warm_up(), workbench().history, access.user()
-    if rejoin(begun.id):
-        return  # another page of this visitor's has just carried it on
-    warming.start()
-    ticket = in_line()
-
-    def work(run: Run) -> Trace:
-        with ticket.turn(run.cancel):
-            # A question asked during the very first start waits for the documents that it is about.
-            while warming.is_running and not run.cancel.wait(0.1):
-                pass
-            return carry_on(pipeline, begun, run)
-
-    def keep(done: Trace) -> None:
-        with suppress(CragError):  # the health box tells; the run is there all the same
-            history.save(done, owner)
-
-    _attach(Job(work, begun, owner, ticket, keep))
-
-
-def in_line() -> Ticket:
-    """A place in the line of all runs of this process, for one of this session; raises `Busy` where it is full."""
-    return shared_workbench().turnstile.join(_asker())
-
-
-def turns() -> TakeTurn:
-    """For work of this session on many questions: each waits in line with those of others, and nobody for them all."""
-    turnstile, who = shared_workbench().turnstile, _asker()
-    return lambda cancel: turnstile.join(who, is_patient=True).turn(cancel)
-
-
-def _asker() -> str:
-    """Who shares turns with nobody: a person where people sign in, else a session."""
-    return access.user() or str(st.session_state.setdefault("asker", uuid.uuid4().hex))
-
-
-def play(recorded: Trace) -> None:
-    """Show a recorded run as it happened."""
-    running = job()
-    if not (running and running.is_running):
-        begun = playing.so_far(recorded, 0)
-        _attach(Job(lambda run: playing.play(recorded, run), begun, access.user()))
-
-
-def _attach(started: Job) -> None:
-    st.session_state["job"] = started
-    st.query_params["run"] = started.trace.id
-    jobs = live_jobs()
-    jobs[started.trace.id] = started
-    for run_id in [run_id for run_id, one in jobs.items() if not one.is_running]:
-        jobs.pop(run_id, None)
-
-
-def rejoin(run_id: str) -> bool:
-    """Follow a run that this or another session has started and that still goes on, as after a reload of the page.
-
-    Where people sign in, only that of the same person, who could stop it from here: others are told to come back.
-    """
-    running = live_jobs().get(run_id)
-    if running is None or not running.is_running:
-        return False
-    if running.owner != access.user():
-        report("This run still goes on, for somebody else. Open the link again when it is finished.")
-        return True
-    st.session_state["job"] = running
-    return True
-
-
-def finish(done: Job) -> None:
-    """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen.
-
-    The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
-    """
-    if done.trace.id == (shown.id if (shown := trace()) else None):
-        st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
-    else:
-        show(done.trace)
-    st.session_state["job"] = None
-    if done.bug:
-        raise done.bug
 
 
 def report(problem: str) -> None:

@@ -21,7 +21,7 @@ from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
 from crag_core.tuning.labelled import LabelledQuestion, LabelledSet
 from crag_core.warming import WarmUp
-from ui import access, lab, state
+from ui import access, lab, state, under_way
 from ui.access import Right
 from ui.jobs import Comparing, Grading
 
@@ -144,7 +144,7 @@ def start_question(question: str) -> None:
 
     warming.start()
     st.session_state["versus_asked"] = chosen
-    ticket = state.in_line()
+    ticket = under_way.in_line()
     st.session_state["versus_job"] = Comparing(work, len(chosen), ticket)
 
 
@@ -204,7 +204,7 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
         return
     chosen, workbench, warming = configurations(), state.workbench(), state.warm_up()
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
-    created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), state.turns()
+    created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), under_way.turns()
 
     def work(controls: Controls, tell: OnScoring) -> Scoring:
         while warming.is_running and not controls.cancel.wait(0.1):

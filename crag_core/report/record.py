@@ -30,6 +30,7 @@ def _row(step: Step) -> StepRow:
     usage = step.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     calls = f"{usage.calls} ({tokens} tokens)" if usage.calls else "–"
+    calls += ", taken over from an earlier run" if step.taken_over else ""
     return StepRow(step.name, step.state, step.summary, step.hint, duration(step.seconds), calls)
 
 

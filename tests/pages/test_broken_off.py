@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.core import builders
-from ui import state
+from ui import state, under_way
 from ui.jobs import Job
 
 
@@ -36,12 +36,14 @@ def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeyp
     job = Job(lambda run: trace, trace)
     job.wait()
     session = Touchy(n, job=job)
-    monkeypatch.setattr(state, "st", SimpleNamespace(session_state=session, query_params={}))
+    fake = SimpleNamespace(session_state=session, query_params={})
+    for module in (state, under_way):
+        monkeypatch.setattr(module, "st", fake)
     broken = 0
     for _ in range(2):
-        if (left := state.job()) is not None:
+        if (left := under_way.job()) is not None:
             try:
-                state.finish(left)
+                under_way.finish(left)
             except BrokenOff:
                 broken += 1
     assert session["job"] is None and session["trace"] is trace

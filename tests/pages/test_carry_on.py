@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.history import HistoryStore
 from crag_core.measured import Ending
 from crag_core.trace import Trace
-from tests.pages.conftest import ask, press
+from tests.pages.conftest import ask, press, settle, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -64,3 +64,12 @@ def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> No
     app = ask(start(CRAG_WEB="ask", CRAG_HISTORY="off"), CHESS)
     first = app.session_state["trace"]
     assert refused(app).id == first.id
+
+
+def test_another_route_tells_what_it_took_over(start: Start) -> None:
+    app = ask(start(), "How many pounds does a yacht of ten metres pay a night?")
+    assert "taken over from an earlier run" not in shown(app)
+    app.slider(key="thresholds").set_value((0.98, 0.99)).run()
+    app.button(key="ask_carry_out").click()
+    settle(app.run())
+    assert "taken over from an earlier run" in shown(app)

@@ -15,7 +15,7 @@ from crag_core.build import Workbench
 from crag_core.config import Config
 from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
 from tests.pages.conftest import ask, press, shown
-from ui import access, sign_in, state
+from ui import access, sign_in, state, under_way
 
 Start = Callable[..., AppTest]
 
@@ -191,14 +191,14 @@ def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, 
         owner: str
         is_running: bool = True
 
-    state.live_jobs()[found.id] = UnderWay(BOB)  # type: ignore[assignment]
+    under_way.live_jobs()[found.id] = UnderWay(BOB)  # type: ignore[assignment]
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()
     assert "This run still goes on, for somebody else." in shown(later)
     assert "job" not in later.session_state and "trace" not in later.session_state
 
-    state.live_jobs().clear()
+    under_way.live_jobs().clear()
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()

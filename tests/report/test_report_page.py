@@ -484,6 +484,14 @@ def test_a_stopped_run_of_the_pipeline_can_be_reported() -> None:
 # --- the run itself -------------------------------------------------------------------------------------------------
 
 
+def test_a_step_that_was_taken_over_says_so() -> None:
+    run = asked(best=0.5)
+    other = replace(run, steps=tuple(replace(step, taken_over=True) for step in run.steps))
+    told = "taken over from an earlier run"
+    assert told not in page_of(run).told("#record")
+    assert page_of(other).told("#record").count(told) == len(run.steps)
+
+
 def test_steps_corrections_and_settings_are_all_told() -> None:
     run = asked(best=0.5)
     told = page_of(run).told("#record")
