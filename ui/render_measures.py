@@ -128,15 +128,16 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv", icon=":material/table:", key="versus_csv"
-        )
-        st.download_button(
-            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
-            icon=":material/data_object:", key="versus_json",
+            "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv",
+            icon=":material/table:", on_click="ignore", key="versus_csv",
         )  # fmt: skip
         st.download_button(
-            "Report (HTML)", compared.page(labelled, found), f"{name}.html", "text/html", icon=":material/description:",
-            key="versus_html",
+            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
+            icon=":material/data_object:", on_click="ignore", key="versus_json",
+        )  # fmt: skip
+        st.download_button(
+            "Report (HTML)", compared.page(labelled, found), f"{name}.html", "text/html",
+            icon=":material/description:", on_click="ignore", key="versus_html",
         )  # fmt: skip
 
 

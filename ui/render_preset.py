@@ -50,10 +50,13 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             "Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"
         ):
             _keep(preset)
-        st.download_button("TOML", preset.to_toml(), f"{preset.name}.toml", icon=":material/download:", key="tune_toml")
+        st.download_button(
+            "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
+            on_click="ignore", key="tune_toml",
+        )  # fmt: skip
         st.download_button(
             "Report", partial(render_thresholds, preset, lab.board(seen), found, objective, lab.prices()),
-            f"{preset.name}.html", "text/html", icon=":material/description:", key="tune_report",
+            f"{preset.name}.html", "text/html", icon=":material/description:", on_click="ignore", key="tune_report",
             help="One page for somebody who has to agree to these thresholds. Opens in any browser, without network.",
         )  # fmt: skip
     st.caption("On the Ask page it is among the presets of the sidebar; on the command line `--preset`, in Python:")

@@ -252,11 +252,12 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
 def _draw_files(labelled: LabelledSet) -> None:
     with st.container(horizontal=True, width="content"):
         st.download_button(
-            "JSONL", lambda: write_questions(labelled.questions), f"{labelled.name}.jsonl", icon=":material/download:"
-        )
+            "JSONL", lambda: write_questions(labelled.questions), f"{labelled.name}.jsonl",
+            icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
         st.download_button(
             "CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig"), f"{labelled.name}.csv",
-            icon=":material/download:",
+            icon=":material/download:", on_click="ignore",
         )  # fmt: skip
 
 

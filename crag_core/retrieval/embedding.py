@@ -24,6 +24,8 @@ _BATCH = 16
 _REMEMBERED = 256
 _FRAME = 2  # special tokens before and after every text
 _UNKNOWN = 512  # tokens that nearly every model reads
+# Transformers imports its parts when they are first asked for; two threads that do so at once see half-made modules.
+_LOADING = Lock()
 
 
 class HuggingFaceEmbedder:
@@ -91,25 +93,34 @@ class HuggingFaceEmbedder:
         """The model's own word pieces, without the special ones that frame a text."""
         with self._tokenizer_lock:
             if self._tokenizer is None:
-                self._tokenizer = self._load_tokenizer()
+                with _LOADING:
+                    self._tokenizer = self._make_tokenizer()
             return list(self._tokenizer.tokenize(text))
 
     def _load(self) -> HuggingFaceEmbedding:
         """The model, ready for use from this thread: each thread has its own number of OpenMP threads."""
+        if self._model is None:
+            with _LOADING:
+                self._model = self._make_model()
+        self._limit_threads()
+        return self._model
+
+    def _limit_threads(self) -> None:
         import torch
 
         torch.set_num_threads(self._threads)
-        if self._model is not None:
-            return self._model
+
+    def _make_model(self) -> HuggingFaceEmbedding:
         source = self._find_source()
         try:
+            self._limit_threads()
             import_llama_index()
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 
             # It would be drawn into the server's log.
             disable_progress_bar()  # type: ignore[no-untyped-call]
-            self._model = HuggingFaceEmbedding(
+            return HuggingFaceEmbedding(
                 model_name=source,
                 normalize=True,
                 device=self._device,
@@ -119,9 +130,8 @@ class HuggingFaceEmbedder:
         # The libraries underneath raise nearly anything for a model that is absent or broken.
         except Exception as error:
             raise self._explain(error) from error
-        return self._model
 
-    def _load_tokenizer(self) -> Any:
+    def _make_tokenizer(self) -> Any:
         source = self._find_source()
         try:
             from transformers import AutoTokenizer

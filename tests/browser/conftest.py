@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 from fpdf import FPDF
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Download, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -134,6 +134,14 @@ def upload(page: Page, url: str, *files: Path) -> None:
 def ask(page: Page, question: str) -> None:
     page.get_by_label("Your question").fill(question)
     page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
+
+
+def download(page: Page, name: str) -> Download:
+    """What the button offers. Streamlit forgets a file when the redraw ends that offers it anew."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    with page.expect_download() as offered:
+        page.get_by_role("button", name=name).click()
+    return offered.value
 
 
 def _answers(url: str) -> bool:

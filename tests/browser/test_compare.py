@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import PATIENCE, upload
+from tests.browser.conftest import PATIENCE, download, upload
 from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
@@ -107,11 +107,10 @@ def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empt
     expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
     expect(page.get_by_text("On 49 questions, with 95 % intervals.")).to_be_visible()
     rows = table.locator("tbody tr:has(th[scope=row])").count()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Figures (CSV)").click()
-    found = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+    figures = download(page, "Figures (CSV)")
+    found = list(csv.DictReader(io.StringIO(Path(figures.path()).read_text("utf-8"))))
     assert len(found) == 2 * rows and {row["configuration"] for row in found} == {"Plain RAG", "Two signals"}
-    assert download.value.suggested_filename == "Sample-questions.csv"
+    assert figures.suggested_filename == "Sample-questions.csv"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

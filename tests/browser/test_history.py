@@ -17,7 +17,7 @@ from crag_core.build import DATA
 from crag_core.history import HistoryStore
 from crag_core.reroute import reroute
 from crag_core.trace import Trace
-from tests.browser.conftest import serve
+from tests.browser.conftest import download, serve
 from tests.browser.test_accessibility import SETTLED, check
 
 DAY, MIDDLE = 86400.0, 17
@@ -69,10 +69,9 @@ def select(page: Page, place: int) -> None:
 
 def saved(page: Page, name: str) -> bytes:
     page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name=name).click()
+    file = Path(download(page, name).path())
     page.keyboard.press("Escape")
-    return Path(download.value.path()).read_bytes()
+    return file.read_bytes()
 
 
 def test_find_open_compare_delete_export_and_import(

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, serve
+from tests.browser.conftest import ask, download, serve
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -188,10 +188,8 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
 
     # The report of the run, opened as a file.
     page.get_by_role("button", name="Share").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Report (HTML)").click()
     report = tmp_path / "report.html"
-    download.value.save_as(report)
+    download(page, "Report (HTML)").save_as(report)
     other = page.context.new_page()
     file_watch = Watch(app)
     file_watch.over(other)

@@ -17,7 +17,7 @@ from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
 
-from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve, upload
+from tests.browser.conftest import PATIENCE, ROOT, ask, download, find_port, serve, upload
 from tests.browser.signing_in import (
     ACCOUNTS,
     ANN,
@@ -139,9 +139,7 @@ def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lightho
     page.get_by_role("link", name="Ask").click()
     ask(page, QUESTION)
     page.get_by_role("button", name="Share").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Record (JSON)").click()
-    url = download.value.url
+    url = download(page, "Record (JSON)").url
     assert re.search(r"/media/[0-9a-f]{32}\.json", url)
     with urlopen(url, timeout=5) as reply:  # no cookie
         assert b"lighthouse" in reply.read()

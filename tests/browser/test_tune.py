@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, ask, upload
+from tests.browser.conftest import PATIENCE, ask, download, upload
 from tests.browser.test_accessibility import SETTLED, check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
@@ -61,9 +61,7 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Keep this preset").click()
     expect(page.get_by_text("Preset “harbour”")).to_be_visible()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Report").click()
-    assert "harbour" in Path(download.value.path()).read_text("utf-8")
+    assert "harbour" in Path(download(page, "Report").path()).read_text("utf-8")
     page.get_by_role("link", name="Ask").click()
     ask(page, "How high is the tower?")
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()

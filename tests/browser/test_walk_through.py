@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import ask, upload
+from tests.browser.conftest import ask, download, upload
 
 QUESTION = "How high is the tower of the lighthouse?"
 
@@ -67,10 +67,8 @@ def test_reload_comes_back_to_the_run_and_its_file_opens_again(
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()
     assert page.locator("h2").first.inner_text() == verdict
     page.get_by_role("button", name="Share").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Record (JSON)").click()
     record = tmp_path / "run.json"
-    download.value.save_as(record)
+    download(page, "Record (JSON)").save_as(record)
     page.goto(empty_app)
     page.get_by_role("button", name="Open a record").click()
     page.locator("input[type=file]").set_input_files(record)
