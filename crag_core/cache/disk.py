@@ -6,10 +6,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from crag_core import sqlite_files
 from crag_core.cache.health import Health
 from crag_core.cache.values import decode, encode
 from crag_core.protocols import Clock
@@ -23,7 +24,6 @@ SKEW_S = 60.0
 
 # `number` grows with every write, so that it tells the oldest.
 _LAYOUT = """
-PRAGMA journal_mode = WAL;
 CREATE TABLE grades (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, value BLOB NOT NULL, kept_at REAL NOT NULL
 );
@@ -119,27 +119,15 @@ class DiskCache:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """A connection for one call: it costs little, and none is left pointing to a file that was moved."""
-        if not _is_there(self._path):
-            self._create()
+        if not sqlite_files.is_there(self._path):
+            sqlite_files.make(self._path, _LAYOUT, BUSY_S)
         with closing(sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None)) as database:
             database.execute("PRAGMA synchronous = NORMAL")
             yield database  # closing undoes what was not committed
 
-    def _create(self) -> None:
-        """Build it under another name: who meets a file in the middle of its turn to WAL is told that it is locked."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock():
-            if _is_there(self._path):
-                return
-            building = Path(f"{self._path}.new")
-            building.unlink(missing_ok=True)  # left by a kill
-            with closing(sqlite3.connect(building)) as database:
-                database.executescript(_LAYOUT)
-            os.replace(building, self._path)
-
     def _replace_damaged(self, seen: int | None) -> None:
         """Move the file aside, unless another process was quicker."""
-        with self._lock():
+        with sqlite_files.lock(self._path, BUSY_S):
             if _inode(self._path) != seen:
                 return
             aside = f"{self._path}.broken-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
@@ -151,19 +139,6 @@ class DiskCache:
             "damaged",
             f"The grade cache was damaged; it was moved to {aside} and started anew. Delete it when you like.",
         )
-
-    def _lock(self) -> AbstractContextManager[object]:
-        from filelock import FileLock
-
-        return FileLock(f"{self._path}.lock", timeout=BUSY_S)
-
-
-def _is_there(path: Path) -> bool:
-    """False too for an empty file, which is what SQLite makes of a missing one."""
-    try:
-        return path.stat().st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _inode(path: Path) -> int | None:

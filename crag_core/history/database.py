@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crag_core import sqlite_files
 from crag_core.database_urls import check_address, driver_options, hide_password, name_of, with_driver
 from crag_core.errors import BadRecord, HistoryUnavailable
 from crag_core.silence import limited
@@ -25,6 +25,9 @@ BUSY_S = 5.0
 CONNECT_S = 5
 REPLY_S = 15.0
 """So long may a PostgreSQL take for one reply."""
+
+_LAYOUT = "PRAGMA user_version = 1;"
+"""Changes nothing, but has the file written; the tables come with the first transaction."""
 
 _AWAY = "move it away with the -wal and -shm beside it, and a new one is started."
 _HINTS = {
@@ -58,7 +61,7 @@ class Database:
 
         version = 0
         with self._explaining("read"):
-            if self._file is None or _is_there(self._file):
+            if self._file is None or sqlite_files.is_there(self._file):
                 with self._engine.connect() as connection:
                     version = tables.version(connection)
                     if version == len(tables.STEPS):
@@ -77,8 +80,8 @@ class Database:
         from crag_core.history.rows import Rows
 
         with self._explaining("written"):
-            if self._file is not None and not _is_there(self._file):
-                _create(self._file)
+            if self._file is not None and not sqlite_files.is_there(self._file):
+                sqlite_files.make(self._file, _LAYOUT, BUSY_S)
             elif self._file is None:
                 self._make_tables()
             with self._engine.connect().execution_options(crag_writes=True) as connection, connection.begin():
@@ -184,30 +187,6 @@ def _open(url: URL) -> sqlite3.Connection:
         database = open_one()
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
     return database
-
-
-def _create(file: Path) -> None:
-    """Under another name: who meets a file in the middle of its turn to WAL is told that it is locked."""
-    from filelock import FileLock
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock", timeout=BUSY_S):
-        if _is_there(file):
-            return
-        building = Path(f"{file}.new")
-        building.unlink(missing_ok=True)  # left by a kill
-        with closing(sqlite3.connect(building)) as database:
-            # WAL lets others read while one writes. The second pragma changes nothing, but has the first one written.
-            database.executescript("PRAGMA journal_mode = WAL; PRAGMA user_version = 1;")
-        os.replace(building, file)
-
-
-def _is_there(file: Path) -> bool:
-    """False too for an empty file, which is what SQLite makes of a missing one."""
-    try:
-        return file.stat().st_size > 0
-    except FileNotFoundError:
-        return False
 
 
 def _read_url(text: str) -> URL:

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from crag_core import sqlite_files
 from crag_core.errors import BadRecord, ScoresUnavailable
 from crag_core.records import from_plain, to_plain
 from crag_core.trace import Trace
@@ -94,7 +95,7 @@ class RunBook(Generic[Facts]):
 
     def clear(self, keys: Collection[str] | None = None) -> None:
         """Forget what was run under these conditions: the questions with these keys; None: all."""
-        if not self._path.exists():
+        if not sqlite_files.is_there(self._path):
             return
         own = (self._fingerprint,)
         with _open(self._path, writes=True) as database, database:
@@ -108,7 +109,7 @@ class RunBook(Generic[Facts]):
             database.execute(f"DELETE FROM conditions WHERE fingerprint = ? AND NOT EXISTS ({left})", own)
 
     def _rows(self, question: str, *values: str) -> list[tuple[Any, ...]]:
-        if not self._path.exists():
+        if not sqlite_files.is_there(self._path):
             return []
         with _open(self._path) as database:
             return database.execute(question, values).fetchall()
@@ -126,7 +127,7 @@ def kept_conditions(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
 
     Raises `ScoresUnavailable`.
     """
-    if not path.exists():
+    if not sqlite_files.is_there(path):
         return {}
     with _open(path) as database:
         told = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
@@ -140,23 +141,20 @@ def kept_conditions(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
 @contextmanager
 def _open(path: Path, writes: bool = False) -> Iterator[sqlite3.Connection]:
     try:
-        if writes:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        if writes and not sqlite_files.is_there(path):
+            sqlite_files.make(path, _LAYOUT, BUSY_S)
         with closing(_connect(path, writes)) as database:
             yield database
     except (sqlite3.Error, OSError) as error:
         raise ScoresUnavailable(
             f"What was run cannot be {'kept' if writes else 'read'} in {os.fspath(path)} ({error}).",
-            hint="Free some disk space; if there is enough, look whether the disk is sound."
-            if _has_no_room(error)
-            else "Check the disk; a damaged file can be deleted, then the sets are run again.",
+            hint=_hint(error),
         ) from error
 
 
 def _connect(path: Path, writes: bool) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=BUSY_S)
     try:
-        database.execute("PRAGMA journal_mode = WAL")
         database.executescript(_LAYOUT)
     except sqlite3.Error as error:
         database.close()
@@ -168,6 +166,19 @@ def _connect(path: Path, writes: bool) -> sqlite3.Connection:
     return database
 
 
+def _hint(error: Exception) -> str:
+    if _has_no_room(error):
+        return "Free some disk space; if there is enough, look whether the disk is sound."
+    if isinstance(error, TimeoutError) or _code(error) == sqlite3.SQLITE_BUSY:
+        return "Another process keeps it locked: try again in a moment, or stop that process."
+    return "Check the disk; a damaged file can be deleted, then the sets are run again."
+
+
 def _has_no_room(error: Exception) -> bool:
     """Or the disk is broken, which SQLite tells by the same code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    return _code(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def _code(error: Exception) -> int:
+    """Of SQLite; 0 for another's error."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

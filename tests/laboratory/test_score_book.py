@@ -6,18 +6,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crag_core.errors import BadRecord, ScoresUnavailable
-from crag_core.laboratory import ScoreBook
+from crag_core.laboratory import ScoreBook, books
 from crag_core.scoring import score
 from crag_core.tuning.conditions import Conditions
 from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import scored_from
+from crag_core.tuning.scored import ScoredQuestion, scored_from
 from tests.fakes import Bench
 
 CONDITIONS = Conditions("judge", "1", "", "", "none", 6, "corpus")
@@ -81,6 +84,37 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     with pytest.raises(ScoresUnavailable):
         ScoreBook(tmp_path / "file" / "scores.db", CONDITIONS).add(scored_from(trace, asked(1)), trace)
+
+
+def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
+    trace = Bench().pipeline.grade("Question 1?")
+    scored = [replace(scored_from(trace, asked(1)), key=f"{number}") for number in range(4)]
+    for number in range(40):
+        book = ScoreBook(tmp_path / f"{number}" / "scores.db", CONDITIONS)
+        together = threading.Barrier(len(scored))
+
+        def add(one: ScoredQuestion, book: ScoreBook = book, together: threading.Barrier = together) -> None:
+            together.wait(10)
+            book.add(one, trace)
+
+        with ThreadPoolExecutor(len(scored)) as threads:
+            list(threads.map(add, scored))
+        assert book.keys() == {one.key for one in scored}
+
+
+def test_a_file_that_another_process_keeps_locked_is_told_as_that(
+    book: ScoreBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = Bench().pipeline.grade("Question 1?")
+    book.add(scored_from(trace, asked(1)), trace)
+    monkeypatch.setattr(books, "BUSY_S", 0.05)
+    with closing(sqlite3.connect(book._path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ScoresUnavailable, match=r"locked") as told:
+            book.add(scored_from(trace, asked(2)), trace)
+    assert told.value.hint.startswith("Another process keeps it locked")
+    book.add(scored_from(trace, asked(2)), trace)
+    assert len(book.keys()) == 2
 
 
 WORKER = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def own(home: Path, tmp_path: Path) -> Path:
+    """A copy of the indexed home: what is kept here is nobody else's."""
+    folder = tmp_path / "own"
+    shutil.copytree(home, folder)
+    return folder
+
+
+@pytest.fixture
 def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     """Starts the app on the shared index; `policy` "": the default one. Others are environment variables."""
 
@@ -55,6 +64,7 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
     st.cache_resource.clear()
     yield start_app
     st.cache_resource.clear()
+    assert not (home / "laboratory").exists(), "this test keeps grades in the home that all share: let it use `own`"
 
 
 def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -58,14 +57,6 @@ QUESTIONS = (
     LabelledQuestion("How do I bake rye bread?", Expected.INCORRECT),
 )
 HOSTILE = "<img src=x onerror=alert(1)> **bold** [link](https://evil.example) :red[boo] </td></table><script>"
-
-
-@pytest.fixture
-def own(home: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed home: what is kept here is nobody else's."""
-    folder = tmp_path / "own"
-    shutil.copytree(home, folder)
-    return folder
 
 
 def compare(start: Start, own: Path | None = None, **environment: str) -> AppTest:

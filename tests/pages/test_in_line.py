@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -128,8 +129,8 @@ def test_calls_of_others_at_the_model_are_told(start: Start) -> None:
         assert app.session_state["trace"].answer is not None
 
 
-def test_labelled_set_takes_one_turn_a_question(start: Start, others: Callable[[int], list[Ticket]]) -> None:
-    app = start("pages/tune.py", CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
+def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others: Callable[[int], list[Ticket]]) -> None:
+    app = start("pages/tune.py", CRAG_HOME=str(own), CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
     tickets = others(2)
     next(button for button in app.button if button.label.startswith("Use ")).click().run()
     grade = next(button for button in app.button if button.label.startswith("Grade"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,13 +42,11 @@ def visitor(monkeypatch: pytest.MonkeyPatch) -> Visitor:
 
 
 @pytest.fixture
-def own(home: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed home: what is changed here is nobody else's."""
-    folder = tmp_path / "own"
-    shutil.copytree(home, folder)
+def own(own: Path) -> Path:
+    """With a kept set in it."""
     questions = tuple(LabelledQuestion(f"What is {number}?", Expected.INCORRECT) for number in range(3))
-    Workbench(Config(home=folder)).laboratory.save_set(LabelledSet("mine", questions))
-    return folder
+    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", questions))
+    return own
 
 
 def open_page(start: Start, own: Path, page: str = "") -> AppTest:

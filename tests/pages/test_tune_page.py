@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,14 +35,6 @@ QUESTIONS = tuple(
     [LabelledQuestion(one, Expected.CORRECT) for one in ANSWERED]
     + [LabelledQuestion(one, Expected.INCORRECT) for one in OTHERS]
 )
-
-
-@pytest.fixture
-def own(home: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed home: what is kept here is nobody else's."""
-    folder = tmp_path / "own"
-    shutil.copytree(home, folder)
-    return folder
 
 
 def tune(start: Start, own: Path, *, labelled: bool = True, **environment: str) -> AppTest:
