@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 PATIENCE = 60_000  # milliseconds; a busy machine is no failure
+LOOKS = [("light", 1440), ("dark", 800)]
+"""Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
 
 expect.set_options(timeout=PATIENCE)
 

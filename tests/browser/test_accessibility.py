@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, ask, upload
+from tests.browser.conftest import LOOKS, PATIENCE, ask, upload
 
 GRAVE = ("serious", "critical")
 SETTLED = """() => new Promise((done) => {
@@ -34,8 +34,7 @@ def check(page: Page, where: str) -> None:
     assert not told, "\n".join(told)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 800])
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_ask_page(
     browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
 ) -> None:

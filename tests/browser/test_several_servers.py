@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 QUESTION = "How high is the tower of the lighthouse?"
 OTHER_QUESTION = "What is a keeper of the lighthouse paid?"
 SAMPLES = len(list((DATA / "sample").iterdir()))
+FILES = 10
 
 
 @dataclass(frozen=True)
@@ -229,25 +230,25 @@ def test_files_that_a_killed_process_was_indexing_are_brought_in_by_the_next(
     common: Common, processes: list[Process], door: FrontDoor, visitors: list[Page], tmp_path: Path
 ) -> None:
     first, second = visitors
-    files = [tmp_path / f"log-{number:02}.txt" for number in range(20)]
+    files = [tmp_path / f"log-{number:02}.txt" for number in range(FILES)]
     for file in files:
         file.write_bytes(write_prose(file.stem))
     for page in visitors:
         open_documents(page, door.url)
     first.locator("input[type=file]").set_input_files(files)
-    first.get_by_role("button", name="Index 20 files").click()
-    expect(first.get_by_text(re.compile(r"Indexing .* \([2-9] of 20\)"))).to_be_visible()
+    first.get_by_role("button", name=f"Index {FILES} files").click()
+    expect(first.get_by_text(re.compile(rf"Indexing .* \([2-9] of {FILES}\)"))).to_be_visible()
     processes[0].kill()
     left = [row for row in common.documents() if not row.is_whole]
-    assert left and len(common.documents()) == 20
+    assert left and len(common.documents()) == FILES
     second.reload()
-    expect(counted(second, 20 - len(left))).to_be_visible()  # the others wait there
+    expect(counted(second, FILES - len(left))).to_be_visible()  # the others wait there
     with started(common, tmp_path / "home-2") as late:
         second.goto(f"{late.url}/documents")
         told = f"Indexing was interrupted the last time. Finished now, {len(left)} document"
-        expect(second.get_by_text(told)).to_be_visible()
-        expect(counted(second, 20)).to_be_visible()
-    rows = wait_for_whole(common, second, 20)
+        expect(second.get_by_text(told)).to_be_visible(timeout=3 * PATIENCE)
+        expect(counted(second, FILES)).to_be_visible()
+    rows = wait_for_whole(common, second, FILES)
     assert common.passages() == {row.id: row.passages for row in rows}
 
 
