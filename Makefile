@@ -15,7 +15,7 @@ run: $(VENV)/.ready
 
 test: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

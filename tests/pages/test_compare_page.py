@@ -470,7 +470,7 @@ def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Pa
     assert not app.exception
     made = html_of(app)
     assert "<img" not in made and "<script" not in made and "<b>evil" not in made
-    assert "&lt;img src=x onerror=alert(1)&gt;" in made and "&lt;b&gt;evil&lt;/b&gt;" in made
+    assert "&lt;img src=x onerror=alert(1)&gt;" in made and "&lt;b&gt;evil&lt;/b&gt;" in made, shown(app)
     raw = "\n".join(str(one.value) for one in (*app.header, *app.markdown, *app.caption, *app.subheader))
     assert "<img" not in raw.replace("\\<img", "") and "**bold**" not in raw and "](https" not in raw
     assert ":red[boo]" not in raw
