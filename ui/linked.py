@@ -13,7 +13,19 @@ from crag_core.errors import CragError
 from crag_core.trace import Trace
 from ui import access, shown, state, under_way
 from ui.demos import demo_of
-from ui.links import DROPPED, PINNED, SharedView, Titles, edits_of, link_parameters, parse_link
+from ui.links import (
+    DROPPED,
+    EVALUATOR,
+    PINNED,
+    POLICY,
+    STRIPS,
+    THRESHOLDS,
+    SharedView,
+    Titles,
+    edits_of,
+    link_parameters,
+    parse_link,
+)
 from ui.render_share import draw_import, draw_share
 
 
@@ -30,6 +42,9 @@ def follow() -> None:
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
         st.query_params.pop(edit, None)
+    for name in (POLICY, EVALUATOR, THRESHOLDS, STRIPS):
+        if (value := getattr(asked, name)) is not None:
+            st.session_state[name] = value
     if asked.run_id is None or under_way.rejoin(asked.run_id):
         return
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.build import EVALUATORS
 from crag_core.errors import CragError
 from crag_core.policy import Policy
 from crag_core.tuning.preset import TunedPreset
@@ -12,8 +13,21 @@ from ui.text import plain
 
 
 def kept_for(policy: str) -> tuple[TunedPreset, ...]:
-    """Those that were chosen for a policy; a file that cannot be read is left out, the Tune page tells of it."""
-    return tuple(preset for preset in _kept(str(state.settings().home)) if preset.policy == policy)
+    """Those that were chosen for a policy and can be used; the Tune page tells of those that cannot."""
+    return tuple(
+        preset for preset in _kept(str(state.settings().home)) if preset.policy == policy and not fault(preset)
+    )
+
+
+def fault(preset: TunedPreset) -> str:
+    """Why a preset cannot be used here, "" where it can."""
+    for kind, name, known in (
+        ("policy", preset.policy, state.policies()),
+        ("evaluator", preset.conditions.evaluator, EVALUATORS),
+    ):
+        if name not in known:
+            return f"its {kind} {name!r} is not known here"
+    return ""
 
 
 def use(preset: TunedPreset) -> None:

@@ -96,6 +96,8 @@ def _told(name: str) -> str:
         preset = state.workbench().laboratory.load_preset(name)
     except CragError as error:
         return f":orange[:material/warning: {plain(str(error))}]"
+    if fault := presets.fault(preset):
+        return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
     warning = preset.warning(lab.conditions()) if preset.conditions.evaluator == lab.conditions().evaluator else ""
     told = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
     told += f": {plain(preset.reason)}"

@@ -19,6 +19,7 @@ _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"
 
 def draw() -> None:
     models = state.look_for_models(state.settings())
+    state.start_choices(models)
     with st.sidebar:
         sign_in.draw_who()
         _draw_policy(models)
@@ -53,7 +54,7 @@ def _draw_policy(models: Models) -> None:
         on_change=state.start_thresholds,
         help="Who grades each passage against the question. Another evaluator grades at the next run.",
     )
-    if known[evaluator].calls_model and st.session_state.get("model", EXTRACTIVE) == EXTRACTIVE:
+    if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
     elif not policies[name].reads_grades:
         st.caption("This policy decides by measures of the whole set; the grades are shown beside them.")
@@ -162,11 +163,9 @@ def _draw_collection() -> None:
 
 
 def _draw_writer(models: Models) -> None:
-    wanted = state.settings().model
     st.selectbox(
         "Answers written by",
         list(models.choices),
-        index=models.choices.index(wanted) if wanted in models.choices else 0,
         format_func=lambda choice: "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1),
         key="model",
         persist_state="session",
@@ -176,7 +175,6 @@ def _draw_writer(models: Models) -> None:
         "Web search",
         list(_WEB_MODES),
         format_func=lambda mode: _WEB_MODES[WebMode(mode)],
-        default=WebMode(state.settings().web),
         required=True,
         key="web",
         persist_state="session",

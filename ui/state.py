@@ -134,6 +134,23 @@ def belong_to(who: str) -> None:
     st.session_state["belongs_to"] = who
 
 
+def start_choices(models: Models) -> None:
+    """Before anything is drawn: what the widgets of the sidebar hold in a session that has set nothing they can hold.
+
+    Without it whoever reads a choice before its widget is drawn finds nothing. A value in the address wins when its
+    widget is drawn.
+    """
+    chosen, wanted = st.session_state, settings()
+    for key, known in (("policy", tuple(policies())), ("evaluator", EVALUATORS)):
+        if chosen.get(key) not in known:
+            chosen[key] = known[0]
+    start = suited(chosen["policy"], chosen["evaluator"])
+    chosen.setdefault("thresholds", (start.lower, start.upper))
+    chosen.setdefault("strips", start.strips.cutoff)
+    chosen.setdefault("model", wanted.model if wanted.model in models.choices else models.choices[0])
+    chosen.setdefault("web", WebMode(wanted.web))
+
+
 def workbench() -> Workbench:
     return shared_workbench().using(settings())
 

@@ -17,8 +17,9 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LONGEST = 300  # characters of a question, or of a name; the record has all
 _LONGEST_SEARCHED = 20_000
 _MOST = 2**31 - 1  # what a column of integers holds everywhere
+_LAST_DAY = 253_370_764_800.0  # 9999-01-01, in seconds since 1970
 _SAME = (
-    *("id", "created", "question", "policy", "evaluator", "kept_at", "asked_by", "fingerprint", "writer"),
+    *("id", "created", "question", "policy", "evaluator", "asked_by", "fingerprint", "writer"),
     *("writer_version", "evaluator_version", "embedding", "score", "calls"),
 )
 _NO_FIGURES: dict[str, Any] = {
@@ -85,6 +86,7 @@ def kept_run(row: Mapping[str, Any]) -> KeptRun:
     """From the columns of a run, without what was said of it."""
     return KeptRun(
         **{name: row[name] for name in _SAME},
+        kept_at=_kept_at(row),
         action=_action(row),
         ending=_ending(row),
         is_imported=row["imported"],
@@ -95,7 +97,7 @@ def kept_run(row: Mapping[str, Any]) -> KeptRun:
 
 
 def measured_of(row: Mapping[str, Any]) -> Measured:
-    made = {"at": row["kept_at"], "action": _action(row), "ending": _ending(row)}
+    made: dict[str, Any] = {"at": _kept_at(row), "action": _action(row), "ending": _ending(row)}
     return Measured(**{field.name: row[field.name] for field in fields(Measured) if field.name not in made}, **made)
 
 
@@ -110,6 +112,11 @@ def _figures(trace: Trace) -> dict[str, Any]:
         return _NO_FIGURES
     whole = (name for name, value in figures.items() if type(value) is int)
     return figures | {name: max(min(figures[name], _MOST), -_MOST) for name in whole}
+
+
+def _kept_at(row: Mapping[str, Any]) -> float:
+    """A time that a calendar has: a clock can be wrong, and a row damaged."""
+    return float(min(max(row["kept_at"], 0.0), _LAST_DAY))
 
 
 def _action(row: Mapping[str, Any]) -> Action | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,19 @@ def own(home: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables."""
+    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables.
 
-    def start_app(page: str = "", policy: str = "paper", **environment: str) -> AppTest:
+    `first`: the page is the first of its session.
+    """
+
+    def start_app(
+        page: str = "",
+        policy: str = "paper",
+        *,
+        first: bool = False,
+        address: Mapping[str, Any] | None = None,
+        **environment: str,
+    ) -> AppTest:
         defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
         defaults |= {"CRAG_CACHE": "off"}  # else one test's judge would grade for the next
         for name, value in {**defaults, **environment}.items():
@@ -57,6 +67,10 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
         app = AppTest.from_file(APP, default_timeout=60)
         if policy:
             app.session_state["policy"] = policy
+        for name, value in (address or {}).items():
+            app.query_params[name] = value
+        if first:
+            return app.switch_page(page).run()
         app.run()
         return app.switch_page(page).run().run() if page else app
 
