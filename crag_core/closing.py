@@ -56,6 +56,7 @@ class Background:
         self._lock = Lock()
         self._closing = Lock()
         self._is_ending = False
+        self._is_used = False
 
     def at_end(
         self,
@@ -74,6 +75,9 @@ class Background:
             is_late = self._is_ending
             if not is_late:
                 self._entries[entry] = None
+            if not self._is_used:  # a program of somebody else's uses this package, and returns from its main thread
+                self._is_used = True
+                atexit.register(self.close)
         if is_late:
             stop()
         return lambda: self._forget(entry)
@@ -113,8 +117,6 @@ class Background:
 BACKGROUND = Background()
 at_end = BACKGROUND.at_end
 is_ending = BACKGROUND.is_ending
-# For a program of somebody else's that uses this package and returns from its main thread.
-atexit.register(BACKGROUND.close)
 
 
 def end(code: int) -> NoReturn:
@@ -142,6 +144,8 @@ def end_on_signals() -> None:
 
     def wait() -> None:
         number = said.get()
+        if sys.stderr.isatty():
+            print("\nStopping; what is under way is kept. Ctrl-C again ends it at once.", file=sys.stderr, flush=True)
         _close()
         _die(number)
 

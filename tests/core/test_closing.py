@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -90,10 +91,10 @@ closing.run(command)
 """
 
 
-def start(program: str) -> subprocess.Popen[str]:
+def start(program: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
     listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # see test_parsing
     process = subprocess.Popen(
-        [sys.executable, "-c", listens + program], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", listens + program], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=stderr
     )
     assert process.stdout is not None and process.stdout.readline() == "up\n"
     return process
@@ -124,6 +125,17 @@ def test_a_second_signal_ends_it_at_once() -> None:
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == -signal.SIGTERM and time.monotonic() - began < 4
+
+
+def test_a_terminal_is_told_that_it_stops() -> None:
+    terminal, theirs = pty.openpty()
+    with start(SERVES.format(stop="int", daemon=True), stderr=theirs) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == -signal.SIGINT
+    said = os.read(terminal, 1000)
+    assert b"Ctrl-C again ends it at once" in said and b"Traceback" not in said
+    for one in (terminal, theirs):
+        os.close(one)
 
 
 def test_what_never_stops_is_not_waited_for() -> None:
