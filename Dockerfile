@@ -42,7 +42,7 @@ USER 10001:10001
 VOLUME /var/lib/crag
 EXPOSE 8501 9464
 
-# Streamlit stops on it, indexing under way is finished at the next start, and each document is whole or absent.
+# It ends within ten seconds, indexing under way is finished at the next start, and each document is whole or absent.
 STOPSIGNAL SIGTERM
 
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \

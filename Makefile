@@ -11,7 +11,7 @@ MADE = build/evaluator
 .PHONY: run test lint audit evaluator clean
 
 run: $(VENV)/.ready
-	$(BIN)/python -m streamlit run app.py
+	$(BIN)/python -m ui
 
 test: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh

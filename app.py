@@ -1,8 +1,13 @@
 """CRAG Explorer: the router and the sidebar that all pages share. Start it with `make run`."""
+# ruff: noqa: E402
 
 from pathlib import Path
 
 import streamlit as st
+
+from ui import ending
+
+ending.take_signals()  # before the other imports: what they load must not be taken down in the middle
 
 from crag_core.errors import CragError
 from ui import linked, router, shown, sidebar, sign_in, state

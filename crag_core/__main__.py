@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":  # until the imports below are done, Ctrl-C would show where in them it came
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from crag_core import backup_commands, compare_commands, config, metrics_commands, settings_commands, tuning_commands
+from crag_core import (
+    backup_commands,
+    closing,
+    compare_commands,
+    config,
+    metrics_commands,
+    settings_commands,
+    tuning_commands,
+)
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import JUDGING, budget
 from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
@@ -295,4 +308,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    closing.run(main)

@@ -6,13 +6,13 @@ OpenTelemetry is imported until spans are asked for.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crag_core.closing import at_end
 from crag_core.model_servers import shown
 from crag_core.run import Listener
 
@@ -98,9 +98,6 @@ def _close_at_exit(provider: TracerProvider) -> None:
         provider.shutdown()
         closed.set()
 
-    def at_exit() -> None:
-        closing.set()
-        closed.wait(_LAST_CHANCE_S)
-
     threading.Thread(target=close, name="spans-closing", daemon=True).start()
-    atexit.register(at_exit)
+    # After the runs that it tells of.
+    at_end(closing.set, lambda seconds: closed.wait(min(seconds, _LAST_CHANCE_S)), is_last=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from crag_core.batch import Controls, OnScoring, Scoring
+from crag_core.closing import at_end
 from crag_core.documents import Ingested, OnProgress, Progress, Rebuilt
 from crag_core.ending import program_ended
 from crag_core.errors import CragError
@@ -17,12 +18,14 @@ from crag_core.types import Step
 
 
 class _Work:
-    """Something done in a thread of its own, begun at once; `bug` holds what of ours went wrong in it."""
+    """Something done in a thread of its own, once it is begun; `bug` holds what of ours went wrong in it.
+
+    When the program ends it is stopped, and waited for.
+    """
 
     def __init__(self, work: Callable[[], None], name: str) -> None:
         self.bug: Exception | None = None
         self._thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
-        self._thread.start()
 
     @property
     def is_running(self) -> bool:
@@ -31,11 +34,29 @@ class _Work:
     def wait(self, seconds: float | None = None) -> None:
         self._thread.join(seconds)
 
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Stop it because the program ends."""
+        self.stop()
+
+    def finish(self, seconds: float) -> None:
+        """Wait so long for its end, because the program ends."""
+        if self._thread.ident is not None:
+            self.wait(seconds)
+
+    def _begin(self) -> None:
+        self._leave = at_end(self.end, self.finish)
+        self._thread.start()
+
     def _run(self, work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:  # a bug of ours must reach the page, not die with the thread
             self.bug = error
+        finally:
+            self._leave()
 
 
 class Job(_Work, Listener):
@@ -70,6 +91,7 @@ class Job(_Work, Listener):
             keep(self.trace)
 
         super().__init__(run, "run")
+        self._begin()
 
     @property
     def is_stopping(self) -> bool:
@@ -79,13 +101,14 @@ class Job(_Work, Listener):
         self.cancel.set()
 
     def end(self) -> None:
-        """Stop it because the program ends."""
         self._is_program_ending = True
         self.stop()
 
-    def give_up(self) -> None:
-        """Keep what there is of one that does not come to its end: the program waits no longer."""
-        self._keep(program_ended(self.trace, self.step))
+    def finish(self, seconds: float) -> None:
+        """Of one that does not come to its end by then, keep what there is."""
+        super().finish(seconds)
+        if self.is_running:
+            self._keep(program_ended(self.trace, self.step))
 
     def started(self, name: str) -> None:
         self.step, self.progress = name, None
@@ -98,19 +121,6 @@ class Job(_Work, Listener):
 
     def wrote(self, piece: str) -> None:
         self.text += piece
-
-
-def end_all(jobs: Mapping[str, Job], seconds: float = 5.0) -> None:
-    """At the end of the program: stop the runs under way, and let each keep what was done, within so many seconds."""
-    under_way = [job for job in list(jobs.values()) if job.is_running]
-    for job in under_way:
-        job.end()
-    until = time.monotonic() + seconds
-    for job in under_way:
-        job.wait(max(until - time.monotonic(), 0.0))
-    for job in under_way:
-        if job.is_running:
-            job.give_up()
 
 
 class Comparing(_Work, Listener):
@@ -129,6 +139,7 @@ class Comparing(_Work, Listener):
             self.traces = work(Run(self, self.cancel))
 
         super().__init__(run, "comparing")
+        self._begin()
 
     @property
     def is_stopping(self) -> bool:
@@ -145,17 +156,23 @@ class Comparing(_Work, Listener):
         self._last = trace.id
 
 
-class Filling:
+class Filling(_Work):
     """Work on the index that reports its progress, once `start` is called (again does nothing)."""
 
     def __init__(self, name: str) -> None:
+        super().__init__(self._work_on, name)
         self.progress: Progress | None = None
         self.error: CragError | None = None
-        self.bug: Exception | None = None
-        self.is_running = True
+        self.is_loading = False
+        """A model: that cannot be stopped, and nothing is kept of it, so the end of the program waits for nothing."""
         self._cancel = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._starting = threading.Lock()
+        self._is_over = False
+
+    @property
+    def is_running(self) -> bool:
+        """From the beginning, before it is started too."""
+        return not self._is_over
 
     @property
     def is_stopping(self) -> bool:
@@ -164,26 +181,27 @@ class Filling:
     def start(self) -> None:
         with self._starting:
             if self._thread.ident is None:
-                self._thread.start()
+                self._begin()
 
     def stop(self) -> None:
         self._cancel.set()
 
-    def wait(self) -> None:
-        self._thread.join()
+    def finish(self, seconds: float) -> None:
+        if not self.is_loading:
+            super().finish(seconds)
 
     def _do(self) -> None:
         raise NotImplementedError
 
-    def _run(self) -> None:
+    def _work_on(self) -> None:
         try:
             self._do()
         except CragError as error:
             self.error = error
-        except Exception as error:  # a bug of ours must reach the page, not die with the thread
+        except Exception as error:
             self.bug = error
         finally:
-            self.is_running = False
+            self._is_over = True
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
@@ -233,6 +251,7 @@ class Grading(_Work):
                 self.error = error
 
         super().__init__(run, "grading")
+        self._begin()
 
     @property
     def is_paused(self) -> bool:

@@ -62,7 +62,9 @@ def warm_up() -> Indexing:
     marker = workbench.config.home / SAMPLE_MARKER
 
     def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
+        started.is_loading = True
         workbench.find_embedder(workbench.embedder.name).load()
+        started.is_loading = False
         started.interrupted = workbench.store.finish_interrupted(report, cancel)
         outcomes: tuple[Ingested, ...] = ()
         # A new home beside a store that others use: what they have removed must not come back.
@@ -70,7 +72,7 @@ def warm_up() -> Indexing:
         if not marker.exists() and (is_own or workbench.store.is_untouched()):
             files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
             outcomes = workbench.store.ingest(files, report, cancel=cancel)
-            if is_own:
+            if is_own and not cancel.is_set():
                 marker.touch()
         shared_rebuild().go_on(workbench.store)
         return outcomes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +17,7 @@ from crag_core.run import Run
 from crag_core.trace import Trace
 from crag_core.turnstile import Ticket
 from ui import access, playing, state
-from ui.jobs import Job, end_all
+from ui.jobs import Job
 
 CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 
@@ -26,9 +25,7 @@ CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 @st.cache_resource(show_spinner=False)
 def live_jobs() -> dict[str, Job]:
     """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
-    jobs: dict[str, Job] = {}
-    atexit.register(end_all, jobs)
-    return jobs
+    return {}
 
 
 def job() -> Job | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from crag_core.closing import is_ending
 from crag_core.documents import Document, Ingested, IngestOutcome, OnProgress, Progress, State
 from crag_core.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable
 from crag_core.protocols import Cancel
@@ -194,7 +195,9 @@ class Indexer:
         return tuple(self._outcomes[position] for position in sorted(self._outcomes))
 
     def _end_early(self, rows: dict[int, Document]) -> None:
-        """Write what is ready, and forget the rest."""
+        """Write what is ready, and forget the rest; where the program ends, the next start finishes all of it."""
+        if is_ending():
+            return
         try:
             with suppress(GenerationChanged):
                 self._put()

@@ -9,6 +9,7 @@ from threading import BoundedSemaphore, Event, Lock
 from typing import TypeVar
 from weakref import finalize
 
+from crag_core.closing import at_end
 from crag_core.errors import DocumentMissing, DocumentRefused, Stopped
 from crag_core.protocols import Cancel
 from crag_core.retrieval.parse_process import ParseProcess, ProcessLost, Task
@@ -39,8 +40,9 @@ class ParsePool:
         self._lock = Lock()
         self._processes: list[ParseProcess] = []
         self._closed = Event()
-        # When the interpreter ends too.
         self._finalizer = finalize(self, _end_all, self._processes, self._lock, self._closed)
+        # A parser that lets no other thread of its run would not notice that we are gone.
+        finalize(self, at_end(self._finalizer))
 
     def ask(self, task: Task, unpack: Callable[[Reply, bytes], Value], cancel: Cancel | None = None) -> Value:
         """What `unpack` makes of the reply; it may raise `BadFrame`, `DocumentRefused` and `DocumentMissing`.

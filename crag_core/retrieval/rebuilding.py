@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from crag_core.closing import is_ending
 from crag_core.documents import Document, Generation, OnProgress, Progress, Rebuilt, Recipe
 from crag_core.errors import DocumentMissing, DocumentRefused, StoreUnavailable
 from crag_core.retrieval.approximating import Approximation
@@ -109,5 +110,7 @@ class Rebuilder:
         return row, nodes
 
     def _abandon(self, building: Generation) -> None:
+        if is_ending():  # the next start goes on with it
+            return
         with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
             self._shelf.abandon(building)

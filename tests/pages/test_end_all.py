@@ -6,22 +6,34 @@ import threading
 import time
 from dataclasses import replace
 
+import pytest
+
+from crag_core.closing import Background
 from crag_core.run import Run
 from crag_core.trace import Trace
 from crag_core.turnstile import Turnstile
 from crag_core.types import Step, StepState
 from tests.core import builders
-from ui.jobs import Job, end_all
+from ui import jobs
+from ui.jobs import Comparing, Grading, Indexing, Job
 
 BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 passages"),), answer=None)
 STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)
+
+
+@pytest.fixture
+def background(monkeypatch: pytest.MonkeyPatch) -> Background:
+    """Of this test alone."""
+    own = Background()
+    monkeypatch.setattr(jobs, "at_end", own.at_end)
+    return own
 
 
 def stopped(run: Run) -> Trace:
     return replace(BEGUN, steps=(*BEGUN.steps, STOPPED)) if run.cancel.is_set() else BEGUN
 
 
-def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept() -> None:
+def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept(background: Background) -> None:
     kept: dict[str, Trace] = {}
     wakes = threading.Event()
     line = Turnstile(at_once=1, room=1)
@@ -42,16 +54,43 @@ def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept() -> Non
         return BEGUN
 
     works = {"hears": hears, "in line": in_line, "deaf": deaf, "done": lambda run: BEGUN}
-    jobs = {
+    started = {
         name: Job(work, BEGUN, keep=lambda trace, name=name: kept.__setitem__(name, trace))
         for name, work in works.items()
     }
-    jobs["done"].wait()
+    started["done"].wait()
     began = time.monotonic()
-    end_all(jobs, seconds=0.5)
+    background.close(seconds=0.5)
     assert time.monotonic() - began < 5
     told = {name: trace.failure and (trace.failure.name, trace.failure.summary) for name, trace in kept.items()}
     ended = "The program was ended."
     assert told == {"hears": ("grade", ended), "in line": ("grade", ended), "deaf": ("search", ended), "done": None}
     wakes.set()
     inside.leave()
+
+
+def test_whatever_works_in_the_background_is_stopped_and_waited_for(background: Background) -> None:
+    ended: list[str] = []
+
+    def until(cancel: threading.Event, name: str) -> tuple[()]:
+        cancel.wait()
+        time.sleep(0.2)
+        ended.append(name)
+        return ()
+
+    Comparing(lambda run: until(run.cancel, "comparing"), 2)
+    Grading(lambda controls, tell: until(controls.cancel, "grading"))  # type: ignore[arg-type, return-value]
+    Indexing(lambda report, cancel: until(cancel, "indexing")).start()
+    background.close(seconds=20)
+    assert sorted(ended) == ["comparing", "grading", "indexing"]
+
+
+def test_nobody_waits_for_a_model_that_is_being_loaded(background: Background) -> None:
+    wakes = threading.Event()
+    loading = Indexing(lambda report, cancel: (wakes.wait(), ())[1])
+    loading.is_loading = True
+    loading.start()
+    began = time.monotonic()
+    background.close(seconds=20)
+    assert time.monotonic() - began < 10 and loading.is_running and loading.is_stopping
+    wakes.set()

@@ -181,6 +181,18 @@ def test_stopping_leaves_the_current_document_and_those_after_it_out(store: Pass
     assert [one.outcome for one in store.ingest(files)] == [ALREADY, REFUSED, INDEXED, INDEXED]
 
 
+def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel, files = threading.Event(), [("harbour.txt", HARBOUR), ("z.txt", b"Z.")]
+    with monkeypatch.context() as ending:
+        ending.setattr("crag_core.retrieval.indexing.is_ending", cancel.is_set)
+        store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
+    assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
+    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]
+
+
 def test_what_a_fault_leaves_out_is_forgotten_and_what_was_ready_goes_in(store: PassageStore) -> None:
     def fail(progress: Progress) -> None:
         if progress.name == "tides.txt" and progress.embedded:

@@ -128,6 +128,19 @@ def test_it_stops_when_it_is_told_to(filled: PassageStore) -> None:
     assert filled.generation.embedding == "words-64"
 
 
+def test_the_end_of_the_program_leaves_it_to_the_next_start(
+    filled: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel = threading.Event()
+    with monkeypatch.context() as ending, pytest.raises(Stopped):
+        ending.setattr("crag_core.retrieval.rebuilding.is_ending", cancel.is_set)
+        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
+    assert filled.generation.embedding == "words-64" and filled._shelf.generations.building() is not None
+    for module in ("rebuilding", "generations"):
+        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    assert filled.finish_rebuild() is not None and filled.generation.embedding == "words-32"
+
+
 def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path: Path) -> None:
     other = open_store(tmp_path)
     more = [("ropes.txt", write_prose("ropes")), ("gulls.txt", write_prose("gulls of another kind")), FILES[2]]

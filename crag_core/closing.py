@@ -1,0 +1,227 @@
+"""What goes on in the background of this process, and how the process ends: it is told to stop, waited for, and left.
+
+Whoever starts a thread or a process that keeps something, or that would outlive us, tells `at_end`. Threads that do
+neither (that wait for a server, that serve figures) need not: nothing is torn down under them. For a process that
+returns from its main thread takes Python down while native threads (PyTorch's, LanceDB's, ONNX Runtime's) still call
+into it, and that aborts: one time in a hundred after the work, one in four while models load. So ours never returns
+there: once all is closed it is ended at once, by the signal that asked for it or by `os._exit`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import NoReturn
+
+STOPPING_S = 5.0
+"""How long what is under way has to come to its end."""
+KEEPING_S = 2.0
+"""And then to keep what there is of it; those that are last have as long for everything."""
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK") if hasattr(signal, name)
+)
+
+_LOG = logging.getLogger("crag")
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    stop: Callable[[], object]
+    finish: Callable[[float], object]
+    is_last: bool
+
+    def close(self, until: float) -> None:
+        for step in (self.stop, lambda: self.finish(max(until - time.monotonic(), 0.0))):
+            try:
+                step()
+            except Exception:  # a bug of one must not keep the others from being closed
+                _LOG.exception("something in the background could not be ended")
+
+
+class Background:
+    """The list of what goes on. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._entries: dict[_Entry, None] = {}
+        self._lock = Lock()
+        self._closing = Lock()
+        self._is_ending = False
+        self._is_used = False
+
+    def at_end(
+        self,
+        stop: Callable[[], object],
+        finish: Callable[[float], object] = lambda seconds: None,
+        *,
+        is_last: bool = False,
+    ) -> Callable[[], None]:
+        """When the process ends `stop` is called, then `finish` with how many seconds it may take: to wait, to keep.
+
+        `is_last`: after all others, since they still use it. Returns what takes it off the list, for when it is over.
+        What comes when the end has begun is stopped at once, and nobody waits for it.
+        """
+        entry = _Entry(stop, finish, is_last)
+        with self._lock:
+            is_late = self._is_ending
+            if not is_late:
+                self._entries[entry] = None
+            if not self._is_used:  # a program of somebody else's uses this package, and returns from its main thread
+                self._is_used = True
+                atexit.register(self.close)
+        if is_late:
+            stop()
+        return lambda: self._forget(entry)
+
+    def is_ending(self) -> bool:
+        """Then what is stopped is stopped for that, and not because somebody wants it undone."""
+        return self._is_ending
+
+    def close(self, seconds: float = STOPPING_S, more: float = KEEPING_S) -> None:
+        """Stop everything and wait, all at the same time; who comes second waits for the first."""
+        with self._closing:
+            with self._lock:
+                self._is_ending = True
+            self._close(is_last=False, until=time.monotonic() + seconds, more=more)
+            self._close(is_last=True, until=time.monotonic() + more, more=0.0)
+
+    def _close(self, is_last: bool, until: float, more: float) -> None:
+        with self._lock:
+            entries = [entry for entry in self._entries if entry.is_last == is_last]
+        threads = [Thread(target=entry.close, args=(until,), name="closing", daemon=True) for entry in entries]
+        for thread, entry in zip(threads, entries, strict=True):
+            try:
+                thread.start()
+            except RuntimeError:  # Python itself ends, and starts no thread any more
+                entry.close(until)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(until + more - time.monotonic(), 0.0))
+        for entry in entries:
+            self._forget(entry)
+
+    def _forget(self, entry: _Entry) -> None:
+        with self._lock:
+            self._entries.pop(entry, None)
+
+
+BACKGROUND = Background()
+at_end = BACKGROUND.at_end
+is_ending = BACKGROUND.is_ending
+
+
+def end(code: int) -> NoReturn:
+    """End this process once all is closed; output that cannot be written is told, one that nobody reads is not.
+
+    From the main thread, when its work is done: Ctrl-C ends it at once from here on.
+    """
+    _let_the_next_kill()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except (OSError, ValueError) as error:
+        code = code or 1
+        print(f"error: the output cannot be written: {error}.", file=sys.stderr)
+    _close()
+    os._exit(code)
+
+
+def end_on_signals() -> None:
+    """From now on Ctrl-C and SIGTERM end the process once all is closed, as if by the signal itself; a second one ends
+    it at once. From the main thread, which goes on meanwhile.
+    """
+    said: SimpleQueue[int] = SimpleQueue()  # unlike any lock, it can be used where the main thread is interrupted
+
+    def wait() -> None:
+        number = said.get()
+        if sys.stderr.isatty():
+            print("\nStopping; what is under way is kept. Ctrl-C again ends it at once.", file=sys.stderr, flush=True)
+        _close()
+        _die(number)
+
+    def hear(number: int, frame: object) -> None:
+        _let_the_next_kill()
+        said.put(number)
+
+    Thread(target=wait, name="ending", daemon=True).start()
+    _listen(hear)
+
+
+def run(command: Callable[[], int]) -> NoReturn:
+    """A command, from the main thread, and the end of the process with its exit code.
+
+    Ctrl-C interrupts it, and is waited for as anything else is. Then the code is 130, also where foreign code, such as
+    a module that was being loaded, makes another error of the interruption.
+    """
+    said: SimpleQueue[int] = SimpleQueue()
+    interrupted: list[int] = []
+
+    def wait() -> None:
+        number = said.get()
+        if number == signal.SIGINT:
+            time.sleep(STOPPING_S)
+            _close()
+            os._exit(130)
+        _close()
+        _die(number)
+
+    def hear(number: int, frame: object) -> None:
+        _let_the_next_kill()
+        said.put(number)
+        if number == signal.SIGINT:
+            interrupted.append(number)
+            raise KeyboardInterrupt
+
+    Thread(target=wait, name="ending", daemon=True).start()
+    try:
+        _listen(hear)
+        code = command()
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except BaseException:
+        code = 1
+        if not interrupted:
+            traceback.print_exc()
+    end(130 if interrupted and code else code)
+
+
+def _listen(hear: Callable[[int, object], None]) -> None:
+    for each in SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:  # nohup
+            signal.signal(each, hear)
+
+
+def _let_the_next_kill() -> None:
+    for each in SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _close() -> None:
+    """All that is on the list and the log, within a time."""
+
+    def close() -> None:
+        BACKGROUND.close()
+        logging.shutdown()
+
+    closing = Thread(target=close, name="closing", daemon=True)
+    closing.start()
+    closing.join(STOPPING_S + 2 * KEEPING_S)
+
+
+def _die(number: int) -> NoReturn:
+    """As if nobody had listened, so that a shell and systemd know why; the first process of a container cannot."""
+    if os.name == "posix":
+        with suppress(OSError):
+            os.kill(os.getpid(), number)
+    os._exit(128 + number)

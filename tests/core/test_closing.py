@@ -1,0 +1,205 @@
+"""The end of the process: what goes on is stopped and waited for within bounds, and nothing is torn down under it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from crag_core.closing import Background
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_all_are_stopped_at_once_and_those_that_others_use_come_last() -> None:
+    background, said = Background(), []
+    together = threading.Barrier(2)
+
+    def stop(name: str) -> None:
+        together.wait(20)
+        said.append(f"stop {name}")
+
+    background.at_end(lambda: said.append("stop last"), lambda seconds: said.append("finish last"), is_last=True)
+    background.at_end(lambda: stop("one"), lambda seconds: said.append("finish one"))
+    background.at_end(lambda: stop("two"), lambda seconds: said.append("finish two"))
+    background.close(seconds=20)
+    assert set(said[:4]) == {"stop one", "stop two", "finish one", "finish two"}
+    assert said[4:] == ["stop last", "finish last"]
+    background.close()
+    assert len(said) == 6, "a second end finds nothing to do"
+
+
+def test_what_hangs_and_what_fails_keeps_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    background, wakes, finished = Background(), threading.Event(), []
+
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    background.at_end(wakes.wait)
+    background.at_end(fail, finished.append)
+    background.at_end(lambda: None, finished.append)
+    background.at_end(fail, is_last=True)
+    began = time.monotonic()
+    background.close(seconds=0.3, more=0.2)
+    assert 0.4 < time.monotonic() - began < 10
+    assert len(finished) == 2 and all(0 <= seconds <= 0.3 for seconds in finished)
+    assert len(caplog.records) == 2
+    wakes.set()
+
+
+def test_what_is_over_is_forgotten_and_what_comes_late_is_stopped() -> None:
+    background, said = Background(), []
+    leave = background.at_end(lambda: said.append("over"))
+    leave()
+    leave()
+    assert not background.is_ending()
+    background.close()
+    assert background.is_ending() and said == []
+    background.at_end(lambda: said.append("late"))
+    assert said == ["late"]
+
+
+# --- processes of their own
+
+SERVES = """
+import threading
+from crag_core import closing
+closing.end_on_signals()
+closing.at_end({stop})
+threading.Thread(target=threading.Event().wait, daemon={daemon}).start()
+print("up", flush=True)
+threading.Event().wait()
+"""
+COMMAND = """
+import sys, threading, time
+from crag_core import closing
+closing.at_end(lambda: print("closed", flush=True))
+def command():
+    print("up", flush=True)
+    try:
+        {work}
+    except KeyboardInterrupt as interruption:
+        {then}
+closing.run(command)
+"""
+
+
+def start(program: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # see test_parsing
+    process = subprocess.Popen(
+        [sys.executable, "-c", listens + program], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=stderr
+    )
+    assert process.stdout is not None and process.stdout.readline() == "up\n"
+    return process
+
+
+def rest(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Not by `communicate`, which would miss what was read together with the first line."""
+    assert process.stdout is not None and process.stderr is not None
+    said = process.stdout.read(), process.stderr.read()
+    process.wait(30)
+    return said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_process_ends_by_the_signal_itself_once_all_is_closed(number: signal.Signals) -> None:
+    with start(SERVES.format(stop="lambda: print('closed', flush=True)", daemon=False)) as process:
+        process.send_signal(number)
+        assert rest(process) == ("closed\n", "")
+        assert process.returncode == -number
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    stop = "lambda: [print('stopping', flush=True), threading.Event().wait()]"
+    with start(SERVES.format(stop=stop, daemon=True)) as process:
+        assert process.stdout is not None
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "stopping\n"
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == -signal.SIGTERM and time.monotonic() - began < 4
+
+
+def test_a_terminal_is_told_that_it_stops() -> None:
+    terminal, theirs = pty.openpty()
+    with start(SERVES.format(stop="int", daemon=True), stderr=theirs) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == -signal.SIGINT
+    said = os.read(terminal, 1000)
+    assert b"Ctrl-C again ends it at once" in said and b"Traceback" not in said
+    for one in (terminal, theirs):
+        os.close(one)
+
+
+def test_what_never_stops_is_not_waited_for() -> None:
+    with start(SERVES.format(stop="threading.Event().wait", daemon=False)) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("work", "then", "code"),
+    [
+        ("return 3", "pass", 3),
+        ("sys.exit(2)", "pass", 2),
+        ("threading.Thread(target=threading.Event().wait).start(); return 0", "pass", 0),
+    ],
+)
+def test_a_command_that_is_done_ends_with_its_code_whatever_still_runs(work: str, then: str, code: int) -> None:
+    with start(COMMAND.format(work=work, then=then)) as process:
+        assert rest(process) == ("closed\n", "") and process.returncode == code
+
+
+@pytest.mark.parametrize(
+    ("work", "then"),
+    [
+        ("time.sleep(60)", "raise"),
+        ("time.sleep(60)", "return 130"),
+        ("time.sleep(60)", "raise ImportError('half a module') from interruption"),
+        ("time.sleep(60)", "time.sleep(60)"),  # a library that swallows it
+    ],
+)
+def test_a_command_that_is_interrupted_ends_with_130_and_without_a_traceback(work: str, then: str) -> None:
+    with start(COMMAND.format(work=work, then=then)) as process:
+        process.send_signal(signal.SIGINT)
+        assert rest(process) == ("closed\n", "") and process.returncode == 130
+
+
+def test_a_bug_of_a_command_is_shown() -> None:
+    with start(COMMAND.format(work="raise ValueError('a bug')", then="pass")) as process:
+        said = rest(process)
+        assert process.returncode == 1 and said[0] == "closed\n" and "ValueError: a bug" in said[1]
+
+
+def test_output_that_cannot_be_written_is_an_error() -> None:
+    program = "from crag_core import closing\ndef command():\n    print('x'); return 0\nclosing.run(command)"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
+    assert done.returncode == 1 and done.stderr.startswith("error: the output cannot be written")
+
+
+def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve-metrics", "--port", "9"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert any("crag_core.errors" in line for line in process.stderr), "it imports"
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read() and process.wait(30) in (-signal.SIGINT, 130)

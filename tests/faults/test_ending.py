@@ -1,0 +1,77 @@
+"""Ctrl-C and SIGTERM in the middle of the first start: it ends at once, aborts nothing, and the next start goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from crag_core.build import Workbench
+from crag_core.config import Config
+from tests.browser.conftest import find_port
+from tests.browser.visitor import Visitor
+from tests.conftest import REPOSITORY
+from tests.stand_ins.local_server import wait_until
+
+pytestmark = pytest.mark.embedding
+
+SAMPLES = len([*(REPOSITORY / "data" / "sample").iterdir()])
+LOADS = "Loading the embedding model"
+INDEXES = f"of {SAMPLES})"
+
+
+def end_at(home: Path, shown: str, number: signal.Signals) -> tuple[int, str, float]:
+    """Start it, look at its page until that is shown, send the signal: exit code, what it said, seconds."""
+    port = find_port()
+    command = [sys.executable, "-m", "ui", "--server.port", str(port), "--server.headless", "true"]
+    environment = os.environ | {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": ""}
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment | {"CRAG_WEB": "off"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:  # fmt: skip
+        try:
+            assert wait_until(lambda: accepts(port), 60) and process.stdout is not None
+            asyncio.run(look(f"http://localhost:{port}", lambda text: shown in text))
+            children = psutil.Process(process.pid).children(recursive=True)
+            began = time.monotonic()
+            process.send_signal(number)
+            said = process.stdout.read()
+            code, seconds = process.wait(60), time.monotonic() - began
+            assert psutil.wait_procs(children, timeout=10)[1] == [], "no process is left"
+            return code, said, seconds
+        finally:
+            process.kill()
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("localhost", port)) == 0
+
+
+async def look(url: str, is_there: Callable[[str], bool]) -> None:
+    visitor = Visitor(url, "V")
+    await visitor.open()
+    await visitor.until(lambda: any(is_there(bar.text) for bar in visitor.elements("progress")))
+    await visitor.close()
+
+
+def test_ended_while_it_loads_and_while_it_indexes_and_finished_by_the_next_start(tmp_path: Path) -> None:
+    for shown, number in ((LOADS, signal.SIGINT), (INDEXES, signal.SIGTERM)):
+        code, said, seconds = end_at(tmp_path, shown, number)
+        assert code == -number, said
+        assert "terminate called" not in said and "Traceback" not in said
+        assert seconds < 20, "ten are promised; a busy machine is no failure"
+        assert not (tmp_path / "sample-indexed").exists(), "the first start is not over"
+    store = Workbench(Config(home=tmp_path)).store
+    assert len(store.listing()) == SAMPLES, "all are kept, and none is forgotten"
+    store.finish_interrupted()
+    assert len(store.documents()) == SAMPLES
