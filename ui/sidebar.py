@@ -10,8 +10,7 @@ from crag_core.evaluators import cards
 from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
 from crag_core.tuning.preset import TunedPreset
-from ui import presets, shown, sign_in, state
-from ui.health import draw_health
+from ui import health, presets, shown, sign_in, state
 from ui.text import plain
 
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
@@ -25,8 +24,9 @@ def draw() -> None:
         shown.mark_drawn(shown.THRESHOLDS)
         _draw_thresholds()
         _draw_collection()
-        _draw_writer(models)
-        draw_health(models)
+        health.draw_live(_draw_writer, models)
+        _draw_web_mode()
+        health.draw_health(models)
 
 
 def _draw_policy(models: Models) -> None:
@@ -144,34 +144,51 @@ def _draw_legend(policy: Policy) -> None:
 
 
 def _draw_collection() -> None:
-    """Only where there is something to choose."""
+    """Only where there is something to choose, or was: one that is emptied, or cannot be read, stays chosen."""
     names = state.collections()
-    if len(names) < 2:
+    chosen = st.session_state.get("collection") or ""
+    if len(names) < 2 and not chosen:
         st.session_state.pop("collection", None)
         return
-    if st.session_state.get("collection", "") not in ("", *names):  # it was emptied or renamed
-        del st.session_state["collection"]
+    labels = {"": "All collections"} | {name: plain(name) for name in names}
+    labels |= {} if chosen in labels else {chosen: f"{plain(chosen)} (not there now)"}
+    _keep("collection", chosen, labels[chosen])
     st.selectbox(
         "Search in",
-        ["", *names],
-        format_func=lambda name: plain(name) if name else "All collections",
+        list(labels),
+        format_func=lambda name: labels.get(name, str(name)),
         key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
     )
 
 
-def _draw_writer(models: Models) -> None:
+def _keep(key: str, chosen: str, label: str) -> None:
+    """Leave a select box as it is. The browser knows an option by its words: where they change, it is chosen anew."""
+    if key not in st.session_state or st.session_state.get(f"{key}_label") != label:
+        st.session_state[key] = chosen
+    st.session_state[f"{key}_label"] = label
+
+
+def _draw_writer(models: Models, drawn_at: float) -> None:
+    """A model that is away stays chosen, and so does that of the settings, until somebody chooses another."""
+    now = health.models_now(models, drawn_at)
     wanted = state.settings().model
+    chosen = st.session_state.get("model") or wanted or now.choices[0]
+    labels = {choice: state.called(choice, now) for choice in (*now.choices, *([wanted] if wanted else []), chosen)}
+    _keep("model", chosen, labels[chosen])
     st.selectbox(
         "Answers written by",
-        list(models.choices),
-        index=models.choices.index(wanted) if wanted in models.choices else 0,
-        format_func=lambda choice: "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1),
+        list(labels),
+        format_func=lambda choice: labels.get(choice, str(choice)),
         key="model",
         persist_state="session",
+        on_change=st.rerun,
         help="A model of your own server, or plain quotations of the best sentences.",
     )
+
+
+def _draw_web_mode() -> None:
     st.segmented_control(
         "Web search",
         list(_WEB_MODES),

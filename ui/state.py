@@ -111,6 +111,30 @@ def look_for_models(settings: Config) -> Models:
     return shared_workbench().using(settings).models()
 
 
+@st.cache_resource(ttl=3, show_spinner=False, max_entries=50)
+def look_again(settings: Config) -> Models:
+    """For a page that waits for a server to come back: as `look_for_models`, and not as it was ten seconds ago."""
+    look_for_models.clear(settings)
+    return look_for_models(settings)
+
+
+def is_away(choice: str, models: Models) -> bool:
+    """Whether a model was chosen that its server does not offer now."""
+    return choice != EXTRACTIVE and choice not in models.choices
+
+
+def called(choice: str, models: Models) -> str:
+    """A writer as the page calls it, with what is wrong with it now."""
+    if choice == EXTRACTIVE:
+        return "Quotations, no model"
+    name = choice.replace("/", ": ", 1)
+    if not is_away(choice, models):
+        return name
+    server = models.ollama if choice.startswith("ollama/") else models.openai
+    is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
+    return f"{name} ({'not offered by its server' if is_there else 'not reachable'})"
+
+
 def judges() -> list[str]:
     """Who may check the sentences of answers here: words, the models that are there now, and the one that is set."""
     there = [choice for choice in look_for_models(settings()).choices if choice != EXTRACTIVE]
@@ -250,6 +274,12 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
         "strips": made.policy.strips.cutoff,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
+    named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}
+    gone = [f"the {kind} {name!r}" for kind, name in named.items() if wanted[kind] is None and kind not in but]
+    if gone:
+        report(
+            f"This run was made with {' and '.join(gone)}, not to be had here now: see it under the sidebar's choice."
+        )
     for key, value in wanted.items():
         if value is not None and key not in but:
             st.session_state[key] = value
@@ -264,8 +294,9 @@ def settings_now() -> RunSettings | None:
 
 
 def report(problem: str) -> None:
-    """Something to tell the user at the next redraw."""
-    st.session_state["problem"] = problem
+    """Something to tell the user at the next redraw, with what is to be told already."""
+    before = st.session_state.get("problem") or ""
+    st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
 
 
 def take_report() -> str | None:
