@@ -15,7 +15,7 @@ from ui.text import counted, plain
 
 
 def judge_name(choice: str) -> str:
-    return "Comparing words, no model" if choice == WORDS else state.called(choice, models)
+    return "Comparing words, no model" if choice == WORDS else state.called(choice)
 
 
 def draw_servers(now: Config) -> dict[str, str]:
@@ -56,6 +56,8 @@ with st.form("settings_form"):
         "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
     )  # fmt: skip
+    if away := "" if support == WORDS else state.why_away(support, models):
+        st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(
         "Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout),

@@ -64,7 +64,7 @@ def models_now(models: Models, drawn_at: float) -> Models:
 
 def _is_any_away(models: Models) -> bool:
     kinds = [kind for kind in (models.ollama, models.openai) if kind]
-    is_chosen_away = state.is_away(st.session_state.get("model", EXTRACTIVE), models)
+    is_chosen_away = bool(state.why_away(st.session_state.get("model", EXTRACTIVE), models))
     return is_chosen_away or not all(one.reachable for kind in kinds for one in (kind, *kind.servers))
 
 
@@ -116,11 +116,11 @@ def _servers(models: Models) -> tuple[Health, ...]:
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
     chosen = st.session_state.get("model", EXTRACTIVE)
-    if state.is_away(chosen, models):
+    if why := state.why_away(chosen, models):
         kind = models.ollama if chosen.startswith("ollama/") else models.openai
         told, hint = (kind.message, kind.hint) if kind else ("OPENAI_BASE_URL is not set.", "")
         there = f", {writers} others available" if writers else ""
-        return Health("Model", False, f"{state.called(chosen, models)} stays chosen{there}. {told}".strip(), hint)
+        return Health("Model", False, f"{state.called(chosen)} ({why}) stays chosen{there}. {told}".strip(), hint)
     kinds = [kind for kind in (models.ollama, models.openai) if kind]
     away = next((kind for kind in kinds if kind.servers and kind.message), None)
     if writers and away:

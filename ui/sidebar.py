@@ -150,42 +150,38 @@ def _draw_collection() -> None:
     if len(names) < 2 and not chosen:
         st.session_state.pop("collection", None)
         return
-    labels = {"": "All collections"} | {name: plain(name) for name in names}
-    labels |= {} if chosen in labels else {chosen: f"{plain(chosen)} (not there now)"}
-    _keep("collection", chosen, labels[chosen])
     st.selectbox(
         "Search in",
-        list(labels),
-        format_func=lambda name: labels.get(name, str(name)),
+        list(dict.fromkeys(("", *names, chosen))),
+        format_func=lambda name: plain(name) if name else "All collections",
         key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
     )
-
-
-def _keep(key: str, chosen: str, label: str) -> None:
-    """Leave a select box as it is. The browser knows an option by its words: where they change, it is chosen anew."""
-    if key not in st.session_state or st.session_state.get(f"{key}_label") != label:
-        st.session_state[key] = chosen
-    st.session_state[f"{key}_label"] = label
+    if chosen and chosen not in names:
+        st.caption(f":orange[:material/warning: {plain(chosen)} (not there now)]")
 
 
 def _draw_writer(models: Models, drawn_at: float) -> None:
-    """A model that is away stays chosen, and so does that of the settings, until somebody chooses another."""
+    """A model that is away stays chosen, and so does that of the settings, until somebody chooses another.
+
+    What is wrong with it is told beside it: the browser knows an option by its words, which must not change.
+    """
     now = health.models_now(models, drawn_at)
     wanted = state.settings().model
-    chosen = st.session_state.get("model") or wanted or now.choices[0]
-    labels = {choice: state.called(choice, now) for choice in (*now.choices, *([wanted] if wanted else []), chosen)}
-    _keep("model", chosen, labels[chosen])
+    chosen = st.session_state.setdefault("model", wanted or now.choices[0])
     st.selectbox(
         "Answers written by",
-        list(labels),
-        format_func=lambda choice: labels.get(choice, str(choice)),
+        list(dict.fromkeys((*now.choices, *([wanted] if wanted else []), chosen))),
+        format_func=state.called,
         key="model",
         persist_state="session",
         on_change=st.rerun,
         help="A model of your own server, or plain quotations of the best sentences.",
     )
+    chosen = st.session_state["model"]
+    if why := state.why_away(chosen, now):
+        st.caption(f":orange[:material/warning: {plain(state.called(chosen))} ({why})]")
 
 
 def _draw_web_mode() -> None:

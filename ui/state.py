@@ -118,21 +118,18 @@ def look_again(settings: Config) -> Models:
     return look_for_models(settings)
 
 
-def is_away(choice: str, models: Models) -> bool:
-    """Whether a model was chosen that its server does not offer now."""
-    return choice != EXTRACTIVE and choice not in models.choices
+def called(choice: str) -> str:
+    """A writer as the page calls it."""
+    return "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1)
 
 
-def called(choice: str, models: Models) -> str:
-    """A writer as the page calls it, with what is wrong with it now."""
-    if choice == EXTRACTIVE:
-        return "Quotations, no model"
-    name = choice.replace("/", ": ", 1)
-    if not is_away(choice, models):
-        return name
+def why_away(choice: str, models: Models) -> str:
+    """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
+    if choice == EXTRACTIVE or choice in models.choices:
+        return ""
     server = models.ollama if choice.startswith("ollama/") else models.openai
     is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
-    return f"{name} ({'not offered by its server' if is_there else 'not reachable'})"
+    return "not offered by its server" if is_there else "not reachable"
 
 
 def judges() -> list[str]:
@@ -218,6 +215,15 @@ def collections() -> tuple[str, ...]:
         return tuple(sorted({document.collection for document in workbench().store.documents()}, key=str.casefold))
     except CragError:
         return ()
+
+
+def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some documents that are; all, where the index cannot be read."""
+    try:
+        known = {document.id for document in workbench().store.documents()} if document_ids else set()
+    except CragError:
+        return document_ids
+    return tuple(one for one in document_ids if one in known)
 
 
 def pause() -> SearchPause:

@@ -50,6 +50,8 @@ def own_choice(found: Trace) -> Choice:
     were moved since are those of the sidebar, as long as it has the same policy and evaluator.
     """
     now, made = state.choice(), found.settings
+    # A file that was deleted before it could be read is gone, which the button that pins files tells.
+    pinned = made.pinned if found.passages is not None else state.still_indexed(made.pinned)
     mine = (made.policy.name, made.evaluator.name, made.pinned, made.search_too)
     same = (now.policy.name, now.evaluator, now.pinned, now.search_too) == mine
     return Choice(
@@ -58,7 +60,7 @@ def own_choice(found: Trace) -> Choice:
         made.writer,
         now.web,
         made.top_k,
-        made.pinned,
+        pinned,
         made.search_too,
         made.collection,
     )

@@ -283,13 +283,15 @@ def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time()
 
     async def show(body: dict[str, str]) -> ASGIApp:
         await asyncio.sleep(0.4)
-        return JSONResponse({"capabilities": ["embedding" if body["model"] == names[0] else "completion"]})
+        can = ["embedding" if body["model"] == names[0] else "completion"]
+        return JSONResponse({"capabilities": can, "model_info": {}})
 
     with LocalServer({("GET", "/api/tags"): tags, ("POST", "/api/show"): show}) as server:
         start = time.monotonic()
         first = ollama.look(server.url)
         assert time.monotonic() - start < ollama.LOOKING and first.reachable
         assert set(names[1:]) <= set(first.models), "who has not told in time is offered meanwhile"
+        ollama.look(server.url)
         assert ollama.look(server.url).models == tuple(names[1:])
         asked = [path for path, _ in server.requests].count("/api/show")
         ollama.look(server.url)

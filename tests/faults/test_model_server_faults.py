@@ -292,7 +292,7 @@ def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, serve
     ask(app, QUESTION)
     told = shown(app)
     assert not app.exception and "The run broke off at “grade”" in str(app.error[0].proto)
-    assert f"Ollama at http⁠://{server.url.partition('//')[2]} does not answer or went away." in told
+    assert f"Ollama at `{server.url}` does not answer or went away." in told
     assert "What was done is kept." in told and "3 passages from 3 documents" in told
     server.faults.clear()
     before = heard(server)["judge"]

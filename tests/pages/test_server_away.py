@@ -53,7 +53,7 @@ def test_a_chosen_model_that_is_away_stays_chosen_and_is_shown_as_away(start: St
     app = choose(start(OLLAMA_HOST=server.url), model=SMALL)
     kill(server, app)
     box = app.selectbox(key="model")
-    assert box.value == SMALL and "ollama: smollm2:135m (not reachable)" in box.options
+    assert box.value == SMALL and "ollama: smollm2:135m (not reachable)" in shown(app)
     assert "Quotations, no model" in box.options and "stays chosen" in shown(app)
     app.run()
     assert app.selectbox(key="model").value == SMALL
@@ -79,7 +79,7 @@ def test_a_model_that_its_server_no_longer_has_is_told_so(start: Start, server: 
     server.models.remove("other:1b")
     look_again(app)
     assert app.selectbox(key="model").value == LARGE
-    assert "ollama: other:1b (not offered by its server)" in app.selectbox(key="model").options
+    assert "ollama: other:1b (not offered by its server)" in shown(app)
 
 
 @pytest.mark.parametrize("at", ["grade", "answer"])

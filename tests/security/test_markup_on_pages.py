@@ -26,7 +26,7 @@ EVIL = (
     ":material/skull: $x^2$ https://evil.example **bold**"
 )
 RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<!\\)\$x\^|https?://evil|\*\*bold")
-"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash or a joiner into each."""
+"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash into each, or makes code of it."""
 CODE = re.compile(r"(?<!\\)`[^`\n]*`")
 """Markdown in it is text; the browser test looks at it."""
 SHOWN_AS_THEY_ARE = {
