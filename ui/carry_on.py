@@ -92,13 +92,13 @@ def draw_failure(trace: Trace) -> None:
         if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
             _tell_why_not(lambda: under_way.go_on(trace, now))
             st.rerun()
-        st.caption(f"The run goes on as it was begun: {_told(own)}. The sidebar has: {_told(now)}.")
+        told, other = _told(own, trace.settings.evaluator.title), _told(now, known_card(now.evaluator).title)
+        st.caption(f"The run goes on as it was begun: {told}. The sidebar has: {other}.")
 
 
-def _told(chosen: Choice) -> str:
-    by = "quotations" if chosen.model == EXTRACTIVE else chosen.model.replace("/", ": ", 1)
-    judge = known_card(chosen.evaluator).title.lower()
-    return plain(f"{chosen.policy.title}, graded by {judge}, answered by {by}")
+def _told(chosen: Choice, judge: str) -> str:
+    by = "quotations" if chosen.model == EXTRACTIVE else state.called(chosen.model)
+    return plain(f"{chosen.policy.title}, graded by {judge.lower()}, answered by {by}")
 
 
 def _go_on(found: Trace) -> None:
