@@ -18,6 +18,7 @@ from crag_core.errors import ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.looking import look_at_all
 from crag_core.model_servers import ServerState, host_url, wrong_path
+from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
 from tests.stand_ins.ollama_server import OllamaServer
@@ -249,6 +250,20 @@ def test_servers_that_never_answer_are_not_waited_for() -> None:
 def test_bug_in_a_look_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         look_at_all([lambda: ServerState(bool(1 // 0)), lambda: ServerState(True)], [ServerState(False)] * 2)
+
+
+def test_a_look_at_a_server_whose_headers_drip_ends_and_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, the first of the body never."""
+    monkeypatch.setattr(ollama, "LOOKING", 0.5)
+    monkeypatch.setattr(openai_compatible, "LOOKING", 0.5)
+    for look in (ollama.look, openai_compatible.look):
+        with Wire(b"HTTP/1.1 200 OK\r\nx: " + b"a" * 10_000, pause_s=0.02) as dripping:
+            look("http://127.0.0.1:9")  # importing is not what is measured
+            start = time.monotonic()
+            assert not look(dripping.url).reachable and time.monotonic() - start < 2.0
+            sent = dripping.bytes_sent
+            time.sleep(0.5)
+            assert dripping.bytes_sent < sent + 20, "nobody reads on"
 
 
 # --- what a model can do --------------------------------------------------------------------------------------------
