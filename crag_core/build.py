@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from copy import copy
@@ -129,6 +130,7 @@ class Workbench:
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self._lines: dict[tuple[object, ...], Line] = {}
         self._seen: dict[tuple[str, ...], ServerState] = {}
+        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
         self.turnstile = Turnstile(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
         self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
@@ -273,12 +275,20 @@ class Workbench:
             turn = line.unheard(cancel, 1.5)
             if turn is None:
                 continue
-            there = ollama.loaded(turn.server) if server == "ollama" else None
+            there = self._loaded_by(turn.server) if server == "ollama" else None
             if there is not None and not {turn.model, f"{turn.model}:latest"} & set(there):
                 return f"{turn.model} is loading"
             if line.unheard(cancel, _LONG_WAIT):
                 return f"{turn.model} has not begun to answer: it loads, or serves others"
         return ""
+
+    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
+        """Asked every two seconds at most, however many pages wait."""
+        asked_at, names = self._loaded.get(url, (-math.inf, None))
+        if time.monotonic() - asked_at > 2.0:
+            names = ollama.loaded(url)
+            self._loaded[url] = (time.monotonic(), names)
+        return names
 
     def standings(self, server: str) -> tuple[Standing, ...]:
         """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""

@@ -12,7 +12,7 @@ import streamlit as st
 
 from crag_core.batch import TakeTurn
 from crag_core.build import Choice, Workbench
-from crag_core.errors import CragError
+from crag_core.errors import CragError, ModelUnavailable
 from crag_core.pipeline import Pipeline
 from crag_core.run import Run
 from crag_core.trace import Trace
@@ -172,6 +172,8 @@ def finish(done: Job) -> None:
 
     The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
     """
+    if done.trace.failure and done.trace.failure.error == ModelUnavailable.__name__:
+        state.look_for_models.clear(state.settings())  # what was found some seconds ago is no longer so
     if done.trace.id == (shown.id if (shown := state.trace()) else None):
         st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
     else:

@@ -111,6 +111,13 @@ def test_killed_in_mid_run_it_goes_on_with_the_same_writer_and_evaluator(
     assert set(asked) == {"smollm2:135m"}
 
 
+def test_a_run_that_the_server_broke_makes_the_page_look_again(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.stop()
+    ask(app, PRICE)
+    assert "ollama: smollm2:135m (not reachable) stays chosen" in shown(app), "not as it was ten seconds ago"
+
+
 def test_continue_is_of_the_run_and_not_of_the_sidebar(start: Start, server: OllamaServer) -> None:
     app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
     server.faults.status = 500
