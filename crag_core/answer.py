@@ -14,6 +14,12 @@ CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], or [1, 2]; its group holds the numbers."""
 
 _QUOTES = 3
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
+"""The beginning of a tag at the end of what came so far."""
+_SENTINEL = "".join(CANNOT_ANSWER.split()).lower()
+_DECIDED = 200  # characters; whoever declines says so at once
 
 
 def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
@@ -48,6 +54,54 @@ def citations(text: str, count: int) -> tuple[int, ...]:
 def declines(text: str) -> bool:
     """Whether a model's reply is the agreed "cannot answer", however it is decorated."""
     return re.sub(r"[^a-z]+", " ", text.lower()).strip().startswith(CANNOT_ANSWER.lower())
+
+
+class Spoken:
+    """What of a reply may be shown while it comes: no thought, and nothing of a "cannot answer" that may still come.
+
+    `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
+    """
+
+    def __init__(self) -> None:
+        self._raw = ""
+        self._shown = ""
+
+    @property
+    def text(self) -> str:
+        return without_thoughts(self._raw)
+
+    @property
+    def is_thought_only(self) -> bool:
+        return bool(self._raw.strip()) and not self.text
+
+    def add(self, piece: str) -> str:
+        self._raw += piece
+        so_far = without_thoughts(_TAG_BEGUN.sub("", self._raw))
+        return "" if may_decline(so_far) else self._new(so_far)
+
+    def rest(self) -> str:
+        """At the end of the reply: what was held back."""
+        return "" if declines(self.text) else self._new(self.text)
+
+    def _new(self, text: str) -> str:
+        """What `text` has beyond what was shown; all of it where that turns out to have been a thought."""
+        new = text.removeprefix(self._shown)
+        self._shown = text
+        return new
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what the model thought aloud, up to its end where a thought is not closed.
+
+    Some chat templates leave out the tag that opens the thought.
+    """
+    return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
+
+
+def may_decline(text: str) -> bool:
+    """Whether what came so far is, or may become, the agreed "cannot answer"."""
+    letters = "".join(sign for sign in text[:_DECIDED].lower() if sign.isalnum())
+    return _SENTINEL.startswith(letters) or declines(text[:_DECIDED])
 
 
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from copy import copy
@@ -69,6 +70,10 @@ OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 
 
+_LONG_WAIT = 10.0
+"""Seconds after which the page tells that a model has not said anything yet."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
@@ -125,6 +130,7 @@ class Workbench:
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self._lines: dict[tuple[object, ...], Line] = {}
         self._seen: dict[tuple[str, ...], ServerState] = {}
+        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
         self.turnstile = Turnstile(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
         self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
@@ -259,6 +265,30 @@ class Workbench:
         """How many model calls of others get their turn before the next of the run with this flag; None: none waits."""
         waits = [ahead for line in tuple(self._lines.values()) if (ahead := line.ahead(cancel)) is not None]
         return max(waits, default=None)
+
+    def waits_for(self, cancel: Cancel) -> str:
+        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
+
+        A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
+        """
+        for (server, *_), line in tuple(self._lines.items()):
+            turn = line.unheard(cancel, 1.5)
+            if turn is None:
+                continue
+            there = self._loaded_by(turn.server) if server == "ollama" else None
+            if there is not None and not {turn.model, f"{turn.model}:latest"} & set(there):
+                return f"{turn.model} is loading"
+            if line.unheard(cancel, _LONG_WAIT):
+                return f"{turn.model} has not begun to answer: it loads, or serves others"
+        return ""
+
+    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
+        """Asked every two seconds at most, however many pages wait."""
+        asked_at, names = self._loaded.get(url, (-math.inf, None))
+        if time.monotonic() - asked_at > 2.0:
+            names = ollama.loaded(url)
+            self._loaded[url] = (time.monotonic(), names)
+        return names
 
     def standings(self, server: str) -> tuple[Standing, ...]:
         """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""

@@ -63,7 +63,11 @@ class Config:
         WORDS,
         "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
     )
-    model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, "seconds to wait for one reply of a model")
+    model_timeout: float = _setting(
+        "CRAG_MODEL_TIMEOUT",
+        180.0,
+        "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",
+    )
     calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, on each server")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
     web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +16,7 @@ from crag_core.reroute import course_of
 from crag_core.run import Parts, Result, Run
 from crag_core.trace import GRADE, SECOND_OPINION, RunSettings, Trace
 from crag_core.types import EvaluatorCard, Grade, Opinion, Passage, StepState, Usage
+from crag_core.waiting import REPLIED
 
 GRADED_TOGETHER = 4
 """Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
@@ -92,6 +95,7 @@ class _Asking:
         for start in range(0, len(todo), size):
             if self.state is not StepState.DONE:
                 return
+            token = REPLIED.set(self._heard(done, min(size, len(todo) - start), run))
             try:
                 grades = evaluator.grade(question, todo[start : start + size], run.cancel)
             except Stopped:
@@ -101,12 +105,24 @@ class _Asking:
             except CragError as error:
                 self._fail(error.message, error.hint, type(error).__name__)
                 return
+            finally:
+                REPLIED.reset(token)
             self.known |= _by_id(grades)
             self.usage = sum((grade.usage for grade in grades), self.usage)
             done += len(grades)
             run.listener.progressed(self.name, done, len(self.passages))
             if all(grade.retryable for grade in grades):  # the judge is away: asking on would only wait
                 self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
+
+    def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
+        """Tells the listener of each reply of a model; one that is asked for again is told once."""
+        replies = itertools.count(1)
+
+        def tell() -> None:
+            graded = min(next(replies) * self.card.batch, count)
+            run.listener.progressed(self.name, done + graded, len(self.passages))
+
+        return tell
 
     def grades_of(self, passages: tuple[Passage, ...]) -> tuple[Grade, ...]:
         return tuple(self.known[passage.id] for passage in passages if passage.id in self.known)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import TypeVar
 
 from crag_core.errors import Stopped
@@ -12,6 +14,14 @@ Value = TypeVar("Value")
 
 GLANCE = 0.05
 """Seconds between two looks at a cancel flag."""
+
+
+def _nobody() -> None:
+    """Hears nothing."""
+
+
+REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=_nobody)
+"""Hears of each reply, or failure, of the model calls that are made together here, before all of them are back."""
 
 
 def wait_for(future: Future[Value], cancel: Cancel) -> Value:

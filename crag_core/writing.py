@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crag_core import prompts
-from crag_core.answer import EXTRACTIVE, declines, quote, why_no_evidence
+from crag_core.answer import EXTRACTIVE, Spoken, declines, may_decline, quote, why_no_evidence
 from crag_core.errors import CragError, Stopped
 from crag_core.protocols import LanguageModel
 from crag_core.reroute import Reroute, reroute
@@ -47,7 +47,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
 
 def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
     excerpts = routed.knowledge.excerpts
-    pieces: list[str] = []
+    spoken = Spoken()
     usage = Usage(calls=1)
     state, message, hint, broken = AnswerState.COMPLETE, "", "", ""
     try:
@@ -55,17 +55,23 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
             if isinstance(piece, Usage):
                 usage = piece
             else:
-                pieces.append(piece)
-                yield piece
+                if heard := spoken.add(piece):
+                    yield heard
     except Stopped as error:
         state, message = AnswerState.STOPPED, error.message
     except CragError as error:
         state, message, hint = AnswerState.FAILED, error.message, error.hint
         broken = type(error).__name__
-    text = "".join(pieces).strip()
-    if state is AnswerState.COMPLETE and (not text or declines(text)):
+    text = spoken.text.strip()
+    if state is not AnswerState.COMPLETE:
+        text = "" if may_decline(text) else text
+    elif not text or declines(text):
         state = AnswerState.CANNOT_ANSWER
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
+        if spoken.is_thought_only:
+            message = f"{model.name} thought aloud until its reply was cut off, and gave no answer."
+    elif heard := spoken.rest():
+        yield heard
     answer = Answer(text, state, model.name, key, message, usage)
     step_state = _STEP_STATES.get(state, StepState.DONE)
     yield Result({"answer": answer}, message or f"written by {model.name}", usage, step_state, hint, broken)

@@ -15,7 +15,7 @@ from ui.text import counted, plain
 
 
 def judge_name(choice: str) -> str:
-    return "Comparing words, no model" if choice == WORDS else choice.replace("/", ": ", 1)
+    return "Comparing words, no model" if choice == WORDS else state.called(choice)
 
 
 def draw_servers(now: Config) -> dict[str, str]:
@@ -49,15 +49,21 @@ router.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 to_keep = " To keep them, set the environment variables below before the start." if access.may(Right.SET_UP) else ""
 st.markdown(f"They hold for this browser session.{to_keep}")
-now, judges = state.settings(), state.judges()
+now, judges, models = state.settings(), state.judges(), state.look_for_models(state.settings())
 with st.form("settings_form"):
     servers = draw_servers(now) if is_allowed(Right.SET_UP) else {}
     support = st.selectbox(
         "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
     )  # fmt: skip
+    if away := "" if support == WORDS else state.why_away(support, models):
+        st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
-    timeout = left.number_input("Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout))
+    timeout = left.number_input(
+        "Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout),
+        help="So long it may be silent once it has begun. Five times as long is waited for its first word, while it "
+        "loads or serves others, and ten times for the whole.",
+    )  # fmt: skip
     top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
@@ -74,7 +80,6 @@ with st.form("settings_form"):
 if not access.may(Right.SET_UP):
     st.stop()  # where servers answer, and how this installation can be set up
 
-models = state.look_for_models(state.settings())
 for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", models.openai)):
     if server is None:
         continue

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import streamlit as st
 
+from crag_core.answer import EXTRACTIVE
+from crag_core.build import Choice, known_card
 from crag_core.errors import CragError
 from crag_core.pipeline import approve, refuse
 from crag_core.reroute import Reroute
@@ -31,7 +33,7 @@ def generate(view: View) -> None:
         state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         shown.keep_first()
-    _go_on(known)
+    _tell_why_not(lambda: under_way.go_on(known, state.choice()))
     st.rerun()
 
 
@@ -80,9 +82,23 @@ def draw_failure(trace: Trace) -> None:
             title=f"The run broke off at “{plain(step.name)}”",
             icon=":material/error:",
         )
-    if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
-        _go_on(trace)
-        st.rerun()
+    own, now = under_way.own_choice(trace), state.choice()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
+            _go_on(trace)
+            st.rerun()
+        if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
+            return
+        if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
+            _tell_why_not(lambda: under_way.go_on(trace, now))
+            st.rerun()
+        told, other = _told(own, trace.settings.evaluator.title), _told(now, known_card(now.evaluator).title)
+        st.caption(f"The run goes on as it was begun: {told}. The sidebar has: {other}.")
+
+
+def _told(chosen: Choice, judge: str) -> str:
+    by = "quotations" if chosen.model == EXTRACTIVE else state.called(chosen.model)
+    return plain(f"{chosen.policy.title}, graded by {judge.lower()}, answered by {by}")
 
 
 def _go_on(found: Trace) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
+from crag_core.answer import EXTRACTIVE
 from crag_core.build import Models
 from crag_core.errors import CragError
 from crag_core.model_servers import ServerState, Standing
@@ -26,20 +29,54 @@ class Health:
     hint: str = ""
 
 
-def check(models: Models) -> tuple[Health, ...]:
-    return (_model(models), *_servers(models), _embedding(), _web(), _store(), *_troubles())
+_LOOK_EVERY = 4.0
+"""Seconds between two looks at a server that is away."""
+_ICONS = {
+    True: ":green[:material/check_circle:]",
+    False: ":orange[:material/warning:]",
+    None: ":gray[:material/circle:]",
+}
 
 
 def draw_health(models: Models) -> None:
-    icons = {
-        True: ":green[:material/check_circle:]",
-        False: ":orange[:material/warning:]",
-        None: ":gray[:material/circle:]",
-    }
     with st.container(border=True, gap="xsmall"):
-        for health in check(models):
-            hint = f"  \n`{health.hint}`" if health.hint and "`" not in health.hint else ""
-            st.markdown(f":small[{icons[health.ok]} **{plain(health.name)}** {plain(health.message)}]{hint}")
+        draw_live(_draw_models, models)
+        for health in (_embedding(), _web(), _store(), *_troubles()):
+            _draw(health)
+
+
+def draw_live(draw: Callable[[Models, float], None], models: Models) -> None:
+    """A part of the page that notices by itself when a model server that is away is back, and redraws only itself.
+
+    `draw` is given what was found last, and when; `models_now` tells what is to be shown.
+    """
+    every = _LOOK_EVERY if _is_any_away(models) else None
+    st.fragment(draw, run_every=every)(models, time.monotonic())
+
+
+def models_now(models: Models, drawn_at: float) -> Models:
+    """`models` while the page is drawn; later, when its part is drawn again, what is found then."""
+    if time.monotonic() - drawn_at < _LOOK_EVERY / 2:
+        return models
+    now = state.look_for_models(state.settings())
+    return state.look_again(state.settings()) if _is_any_away(now) else now
+
+
+def _is_any_away(models: Models) -> bool:
+    kinds = [kind for kind in (models.ollama, models.openai) if kind]
+    is_chosen_away = bool(state.why_away(st.session_state.get("model", EXTRACTIVE), models))
+    return is_chosen_away or not all(one.reachable for kind in kinds for one in (kind, *kind.servers))
+
+
+def _draw_models(models: Models, drawn_at: float) -> None:
+    now = models_now(models, drawn_at)
+    for health in (_model(now), *_servers(now)):
+        _draw(health)
+
+
+def _draw(health: Health) -> None:
+    hint = f"  \n`{health.hint}`" if health.hint and "`" not in health.hint else ""
+    st.markdown(f":small[{_ICONS[health.ok]} **{plain(health.name)}** {plain(health.message)}]{hint}")
 
 
 def servers_now(models: Models) -> tuple[tuple[ServerState, Standing], ...]:
@@ -78,6 +115,12 @@ def _servers(models: Models) -> tuple[Health, ...]:
 
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
+    chosen = st.session_state.get("model", EXTRACTIVE)
+    if why := state.why_away(chosen, models):
+        kind = models.ollama if chosen.startswith("ollama/") else models.openai
+        told, hint = (kind.message, kind.hint) if kind else ("OPENAI_BASE_URL is not set.", "")
+        there = f", {writers} others available" if writers else ""
+        return Health("Model", False, f"{state.called(chosen)} ({why}) stays chosen{there}. {told}".strip(), hint)
     kinds = [kind for kind in (models.ollama, models.openai) if kind]
     away = next((kind for kind in kinds if kind.servers and kind.message), None)
     if writers and away:

@@ -114,7 +114,8 @@ class Job(_Work, Listener):
         self.step, self.progress = name, None
 
     def progressed(self, name: str, done: int, total: int) -> None:
-        self.progress = (done, total)
+        if name == self.step:  # of two lanes, the one that was begun last is told of
+            self.progress = (done, total)
 
     def finished(self, step: Step, trace: Trace) -> None:
         self.trace = trace

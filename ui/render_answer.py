@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
 
-from crag_core.answer import EXTRACTIVE, citations, quotable
+from crag_core.answer import EXTRACTIVE, citations, quotable, quote
 from crag_core.checking import CHECK
+from crag_core.edits import edited
 from crag_core.policy import Policy
 from crag_core.reroute import Reroute
 from crag_core.support import WORDS, Standing, summed_up
@@ -61,15 +63,45 @@ def draw_answer(
     if answer is None:
         return
     if answer.state is AnswerState.CANNOT_ANSWER:
-        draw_unanswered(trace, policy or trace.settings.policy, routed, answer)
-        return
+        if not (_can_quote(answer, routed) and st.session_state.get(f"{key}_quoted") == trace.id):
+            draw_unanswered(trace, policy or trace.settings.policy, routed, answer)
+            if _can_quote(answer, routed):
+                _draw_offer(answer, trace.id, key)
+            return
+        told = (
+            f"{answer.writer} found no answer here; these sentences of the evidence come nearest. No model was called."
+        )
+        st.caption(plain(told))
+        trace, answer = replace(trace, support=None), _quoted(trace, routed, answer)
     with st.container(border=True, gap="small"):
         st.subheader(title, anchor=False)
         if answer.text:
             _draw_text(Lines(trace, routed, answer), f"{key}_{trace.id}")
         _draw_state(answer, routed.decision.action)
-        _draw_unmeasured(trace, answer)
+        if answer is routed.answer:
+            _draw_unmeasured(trace, answer)
         _draw_sources(answer, trace, routed.knowledge.excerpts)
+
+
+def _can_quote(answer: Answer, routed: Reroute) -> bool:
+    """Whether a model refused what it was given, as small ones do where the answer stands there word for word."""
+    return answer.writer != EXTRACTIVE and bool(routed.knowledge.excerpts)
+
+
+def _draw_offer(answer: Answer, trace_id: str, key: str) -> None:
+    def show() -> None:
+        st.session_state[f"{key}_quoted"] = trace_id
+
+    st.button(
+        "Show the quotations", icon=":material/format_quote:", key=f"{key}_quote_{trace_id}", on_click=show,
+        help=f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
+    )  # fmt: skip
+
+
+def _quoted(trace: Trace, routed: Reroute, refused: Answer) -> Answer:
+    known = edited(trace)
+    strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
+    return replace(refused, text=quote(routed.knowledge, strips), state=AnswerState.COMPLETE, writer=EXTRACTIVE)
 
 
 def _draw_text(lines: Lines, key: str) -> None:

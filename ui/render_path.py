@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,12 +54,16 @@ def draw_path(
     on_open: Callable[[str], None] | None = None,
     key: str = "path",
     running: str | None = None,
+    progress: tuple[int, int] | None = None,
 ) -> None:
-    """Draw the way of `routed` through the record; `running` names the step of the pipeline that goes on now.
+    """Draw the way of `routed` through the record; `running` names the step of the pipeline that goes on now, and
+    `progress` how much of it is done, and of how much.
 
     A click leads to the part of the page with the stage's anchor; `on_open` is told the id of the stage.
     """
     told = story(trace, routed, running)
+    if progress:
+        told = replace(told, stages=tuple(_with_progress(stage, *progress) for stage in told.stages))
 
     def opened() -> None:
         stage_id = st.session_state[key].opened
@@ -79,6 +84,10 @@ def path_data(told: Story, policy: Policy, *, sends: bool = False) -> dict[str, 
         "total": _total(told),
         "sends": sends,
     }
+
+
+def _with_progress(stage: Stage, done: int, total: int) -> Stage:
+    return replace(stage, headline=f"{done} of {total}") if stage.state is StageState.RUNNING else stage
 
 
 def _tone(stage_id: str, tone: str) -> str:

@@ -14,6 +14,9 @@ def draw_pins(busy: bool) -> None:
         names = {document.id: document.name for document in state.workbench().store.documents()}
     except CragError:  # the Documents page and the sidebar tell
         return
+    if gone := [id_ for id_ in st.session_state.get("ask_pinned", []) if id_ not in names]:
+        st.session_state["ask_pinned"] = [id_ for id_ in st.session_state["ask_pinned"] if id_ in names]
+        state.report(f"{counted(len(gone), 'pinned file')} is no longer indexed and was unpinned.")
     chosen = [id_ for id_ in st.session_state.get("ask_pinned", []) if id_ in names]
     label = f"{counted(len(chosen), 'pinned file')}" if chosen else "Pin files"
     with st.popover(label, icon=":material/push_pin:", type="secondary" if chosen else "tertiary", disabled=busy):

@@ -43,7 +43,7 @@ def draw_running() -> None:
     routed = reroute(job.trace, policy)
     if job.trace.decision is not None:
         draw_verdict(job.trace, policy, routed)
-    draw_path(job.trace, policy, routed, key="path_running", running=job.step)
+    draw_path(job.trace, policy, routed, key="path_running", running=job.step, progress=job.progress)
     if job.text:
         with st.container(border=True):
             st.subheader("Answer", anchor=False)
@@ -125,4 +125,5 @@ def waiting_for(job: Job | Comparing) -> str:
 def _doing(job: Job) -> str:
     seconds = time.monotonic() - job.started_at
     progress = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
-    return f"{waiting_for(job) or job.step + progress} … {seconds:.0f} s"
+    waits = "" if (line := waiting_for(job)) else state.workbench().waits_for(job.cancel)
+    return f"{line or job.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

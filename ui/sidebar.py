@@ -10,8 +10,7 @@ from crag_core.evaluators import cards
 from crag_core.policy import Aggregation, Policy
 from crag_core.run import WebMode
 from crag_core.tuning.preset import TunedPreset
-from ui import presets, shown, sign_in, state
-from ui.health import draw_health
+from ui import health, presets, shown, sign_in, state
 from ui.text import plain
 
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
@@ -26,8 +25,9 @@ def draw() -> None:
         shown.mark_drawn(shown.THRESHOLDS)
         _draw_thresholds()
         _draw_collection()
-        _draw_writer(models)
-        draw_health(models)
+        health.draw_live(_draw_writer, models)
+        _draw_web_mode()
+        health.draw_health(models)
 
 
 def _draw_policy(models: Models) -> None:
@@ -145,32 +145,46 @@ def _draw_legend(policy: Policy) -> None:
 
 
 def _draw_collection() -> None:
-    """Only where there is something to choose."""
+    """Only where there is something to choose, or was: one that is emptied, or cannot be read, stays chosen."""
     names = state.collections()
-    if len(names) < 2:
+    chosen = st.session_state.get("collection") or ""
+    if len(names) < 2 and not chosen:
         st.session_state.pop("collection", None)
         return
-    if st.session_state.get("collection", "") not in ("", *names):  # it was emptied or renamed
-        del st.session_state["collection"]
     st.selectbox(
         "Search in",
-        ["", *names],
+        list(dict.fromkeys(("", *names, chosen))),
         format_func=lambda name: plain(name) if name else "All collections",
         key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
     )
+    if chosen and chosen not in names:
+        st.caption(f":orange[:material/warning: {plain(chosen)} (not there now)]")
 
 
-def _draw_writer(models: Models) -> None:
+def _draw_writer(models: Models, drawn_at: float) -> None:
+    """A model that is away stays chosen, and so does that of the settings, until somebody chooses another.
+
+    What is wrong with it is told beside it: the browser knows an option by its words, which must not change.
+    """
+    now = health.models_now(models, drawn_at)
+    wanted = state.settings().model
     st.selectbox(
         "Answers written by",
-        list(models.choices),
-        format_func=lambda choice: "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1),
+        list(dict.fromkeys((*now.choices, *([wanted] if wanted else []), st.session_state["model"]))),
+        format_func=state.called,
         key="model",
         persist_state="session",
+        on_change=st.rerun,
         help="A model of your own server, or plain quotations of the best sentences.",
     )
+    chosen = st.session_state["model"]
+    if why := state.why_away(chosen, now):
+        st.caption(f":orange[:material/warning: {plain(state.called(chosen))} ({why})]")
+
+
+def _draw_web_mode() -> None:
     st.segmented_control(
         "Web search",
         list(_WEB_MODES),

@@ -113,6 +113,27 @@ def look_for_models(settings: Config) -> Models:
     return shared_workbench().using(settings).models()
 
 
+@st.cache_resource(ttl=3, show_spinner=False, max_entries=50)
+def look_again(settings: Config) -> Models:
+    """For a page that waits for a server to come back: as `look_for_models`, and not as it was ten seconds ago."""
+    look_for_models.clear(settings)
+    return look_for_models(settings)
+
+
+def called(choice: str) -> str:
+    """A writer as the page calls it."""
+    return "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1)
+
+
+def why_away(choice: str, models: Models) -> str:
+    """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
+    if choice == EXTRACTIVE or choice in models.choices:
+        return ""
+    server = models.ollama if choice.startswith("ollama/") else models.openai
+    is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
+    return "not offered by its server" if is_there else "not reachable"
+
+
 def judges() -> list[str]:
     """Who may check the sentences of answers here: words, the models that are there now, and the one that is set."""
     there = [choice for choice in look_for_models(settings()).choices if choice != EXTRACTIVE]
@@ -149,7 +170,7 @@ def start_choices(models: Models) -> None:
     start = suited(chosen["policy"], chosen["evaluator"])
     chosen.setdefault("thresholds", (start.lower, start.upper))
     chosen.setdefault("strips", start.strips.cutoff)
-    chosen.setdefault("model", wanted.model if wanted.model in models.choices else models.choices[0])
+    chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
 
@@ -215,6 +236,15 @@ def collections() -> tuple[str, ...]:
         return ()
 
 
+def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some documents that are; all, where the index cannot be read."""
+    try:
+        known = {document.id for document in workbench().store.documents()} if document_ids else set()
+    except CragError:
+        return document_ids
+    return tuple(one for one in document_ids if one in known)
+
+
 def pause() -> SearchPause:
     """When this session last searched the web."""
     if "pause" not in st.session_state:
@@ -269,6 +299,12 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
         "strips": made.policy.strips.cutoff,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
+    named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}
+    gone = [f"the {kind} {name!r}" for kind, name in named.items() if wanted[kind] is None and kind not in but]
+    if gone:
+        report(
+            f"This run was made with {' and '.join(gone)}, not to be had here now: see it under the sidebar's choice."
+        )
     for key, value in wanted.items():
         if value is not None and key not in but:
             st.session_state[key] = value
@@ -283,8 +319,9 @@ def settings_now() -> RunSettings | None:
 
 
 def report(problem: str) -> None:
-    """Something to tell the user at the next redraw."""
-    st.session_state["problem"] = problem
+    """Something to tell the user at the next redraw, with what is to be told already."""
+    before = st.session_state.get("problem") or ""
+    st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
 
 
 def take_report() -> str | None:

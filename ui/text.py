@@ -6,7 +6,11 @@ import re
 from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-_ADDRESS = re.compile(r"\b(?:https?|ftp)(?=:)|\bwww(?=\.)|(?<=\w)(?=@)", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?:https?|ftp)://[\w.~:/?#@!&+,;=%-]*[\w/]|www\.[\w.~:/?#@!&+,;=%-]*[\w/]|[\w.+-]+@[\w.-]*\w",
+    re.IGNORECASE | re.ASCII,
+)
+"""What the browser's renderer would make a link of; no sign in it ends code, or has a meaning in it."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """What no page should be given: control and direction-changing characters, and halves of pairs."""
 _JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
@@ -24,11 +28,20 @@ def plain(text: str) -> str:
     """Markdown that shows `text` literally, on one line.
 
     Every ASCII punctuation mark is escaped, which CommonMark renders as itself: no emphasis, link, image, HTML, colour
-    or icon survives. Web and mail addresses are linked by the browser's renderer even so; an invisible word joiner in
-    them prevents it. Control and direction-changing characters are dropped, so that no text can disguise itself.
+    or icon survives. Web and mail addresses are linked by the browser's renderer even so, but not as code, of which
+    what is copied is the address and nothing else. Control and direction-changing characters are dropped, so that no
+    text can disguise itself.
     """
-    unlinked = _ADDRESS.sub("\\g<0>\u2060", " ".join(_CONTROL.sub("", text).split()))
-    return _PUNCTUATION.sub(r"\\\1", unlinked)
+    line = " ".join(_CONTROL.sub("", text).split())
+    parts: list[str] = []
+    at = 0
+    for found in _ADDRESS.finditer(line):
+        if parts and found.start() == at:  # two marks of code side by side would mean something else
+            parts[-1] = f"{parts[-1][:-1]}{found[0]}`"
+        else:
+            parts += [_PUNCTUATION.sub(r"\\\1", line[at : found.start()]), f"`{found[0]}`"]
+        at = found.end()
+    return "".join((*parts, _PUNCTUATION.sub(r"\\\1", line[at:])))
 
 
 def paragraphs(text: str) -> str:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.batch import TakeTurn
-from crag_core.build import Choice
-from crag_core.errors import CragError
+from crag_core.build import Choice, Workbench
+from crag_core.errors import CragError, ModelUnavailable
 from crag_core.pipeline import Pipeline
 from crag_core.run import Run
 from crag_core.trace import Trace
@@ -40,8 +40,34 @@ def ask(question: str) -> None:
     _start(lambda pipeline: pipeline.begin(question), Pipeline.resume, state.choice())
 
 
-def go_on(found: Trace) -> None:
-    """Carry a record on, as `ask` does: an unfinished one of this visitor's as the same run."""
+def own_choice(found: Trace) -> Choice:
+    """What a record that broke off goes on under: what it was begun with, whatever the sidebar shows by now.
+
+    Its evidence, evaluator and writer are its own; the web is searched only as the sidebar has it now. Thresholds that
+    were moved since are those of the sidebar, as long as it has the same policy and evaluator.
+    """
+    now, made = state.choice(), found.settings
+    # A file that was deleted before it could be read is gone, which the button that pins files tells.
+    pinned = made.pinned if found.passages is not None else state.still_indexed(made.pinned)
+    mine = (made.policy.name, made.evaluator.name, made.pinned, made.search_too)
+    same = (now.policy.name, now.evaluator, now.pinned, now.search_too) == mine
+    return Choice(
+        now.policy if same else made.policy,
+        made.evaluator.name,
+        made.writer,
+        now.web,
+        made.top_k,
+        pinned,
+        made.search_too,
+        made.collection,
+    )
+
+
+def go_on(found: Trace, chosen: Choice | None = None) -> None:
+    """Carry a record on, as `ask` does: an unfinished one of this visitor's as the same run.
+
+    `chosen` None: under its own choice, its answer checked by whom it was to be.
+    """
     history = state.workbench().history
     try:
         kept = history.find(found.id) if history.is_on else None
@@ -50,7 +76,11 @@ def go_on(found: Trace) -> None:
         is_own = False
     if is_own and found.is_unfinished and rejoin(found.id):
         return  # another page of this visitor's has just carried it on
-    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, state.choice())
+    workbench = state.workbench()
+    if chosen is None:
+        workbench = workbench.using(replace(state.settings(), support=found.settings.support))
+    chosen = chosen or own_choice(found)
+    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, chosen, workbench)
 
 
 def start_opinion(evaluator: str) -> None:
@@ -60,12 +90,15 @@ def start_opinion(evaluator: str) -> None:
         _start(lambda pipeline: taken, Pipeline.second_opinion, replace(state.choice(), evaluator=evaluator))
 
 
-def _start(begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice) -> None:
+def _start(
+    begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
+) -> None:
     running = job()
     if running and running.is_running:
         return
-    pipeline = state.workbench().pipeline(chosen, state.pause())
-    begun, warming, history, owner = begin(pipeline), state.warm_up(), state.workbench().history, access.user()
+    workbench = workbench or state.workbench()
+    pipeline = workbench.pipeline(chosen, state.pause())
+    begun, warming, history, owner = begin(pipeline), state.warm_up(), workbench.history, access.user()
     warming.start()
     ticket = in_line()
 
@@ -136,6 +169,8 @@ def finish(done: Job) -> None:
 
     The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
     """
+    if done.trace.failure and done.trace.failure.error == ModelUnavailable.__name__:
+        state.look_for_models.clear(state.settings())  # what was found some seconds ago is no longer so
     if done.trace.id == (shown.id if (shown := state.trace()) else None):
         st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crag_core import prompts
-from crag_core.errors import CragError, Stopped
+from crag_core.errors import CragError, ModelUnavailable, Stopped
 from crag_core.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.replies import ScoreReply
 from crag_core.types import Grade, Passage, Usage
@@ -57,10 +57,14 @@ class Inquiry:
     ) -> dict[int, tuple[Grade, ...]]:
         """The grades of each group that has a chat, by its place; one schema serves the groups of one size."""
         found = {}
+        late: CragError | None = None
         for size in sorted({len(groups[place]) for place in chats}, reverse=True):
             alike = [place for place in chats if len(groups[place]) == size]
             started = time.perf_counter()
-            replies = model.complete_all([chats[place] for place in alike], cancel, self.schema(size))
+            replies: list[Reply | Exception] = [late] * len(alike) if late else []
+            replies = replies or model.complete_all([chats[place] for place in alike], cancel, self.schema(size))
+            # A server that was given up for its time would only be waited for as long again.
+            late = next((one for one in replies if isinstance(one, ModelUnavailable) and one.is_late), late)
             each = (time.perf_counter() - started) / (size * len(alike))
             for place, reply in zip(alike, replies, strict=True):
                 found[place] = self._read(groups[place], reply, each)

@@ -26,6 +26,11 @@ def wait_for(work: Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
     return wait_for_future(asyncio.run_coroutine_threadsafe(work, _loop()), cancel)
 
 
+def run(work: Coroutine[Any, Any, Value]) -> Value:
+    """Run `work`, which has an end of its own, on the loop and return its value."""
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
 def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
     """The items of an asynchronous iterator as they come; `cancel`, or closing this iterator, closes that one."""
     items: queue.SimpleQueue[Value] = queue.SimpleQueue()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Lock
 
 from crag_core.errors import ModelMissing, ModelUnavailable
 from crag_core.llms.pool import Pool, Turn
-from crag_core.protocols import Cancel, Reply
+from crag_core.protocols import Cancel, Clock, Reply
 from crag_core.rota import Rota
 
 
@@ -23,6 +24,15 @@ class _Call:
     turn: asyncio.Future[Turn]
 
 
+@dataclass
+class _UnderWay:
+    """A call that has its turn: of which run, since when, and whether a piece of its reply has come."""
+
+    run: Cancel
+    since: float
+    is_begun: bool = False
+
+
 class Line:
     """One for all models and runs that use the same servers, one server or several.
 
@@ -30,11 +40,12 @@ class Line:
     `ahead` may be looked at from anywhere.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, clock: Clock = time.monotonic) -> None:
         self.pool = pool
+        self._clock = clock
         self._rota: Rota[Cancel, _Call] = Rota()
         self._lock = Lock()
-        self._under_way: dict[Turn, Cancel] = {}
+        self._under_way: dict[Turn, _UnderWay] = {}
         self._retry: asyncio.TimerHandle | None = None
 
     async def take(self, model: str, cancel: Cancel, but: Collection[str] = ()) -> Turn:
@@ -69,6 +80,26 @@ class Line:
             self._under_way.pop(turn, None)
         self._serve()
 
+    def begin(self, turn: Turn) -> None:
+        """The first piece of the reply has come."""
+        with self._lock:
+            if turn in self._under_way:
+                self._under_way[turn].is_begun = True
+
+    def unheard(self, cancel: Cancel, seconds: float) -> Turn | None:
+        """The call of this run that has waited longest for a first piece, where all that are under way wait for one.
+
+        None: there is none, or it has not waited for so many seconds.
+        """
+        run = origin(cancel)
+        with self._lock:
+            own = [(one.since, turn) for turn, one in self._under_way.items() if one.run is run]
+            is_begun = any(self._under_way[turn].is_begun for _, turn in own)
+        if not own or is_begun:
+            return None
+        since, turn = min(own, key=lambda pair: pair[0])
+        return turn if self._clock() - since >= seconds else None
+
     def ahead(self, cancel: Cancel) -> int | None:
         """How many calls of other runs get their turn before the first of this one.
 
@@ -77,7 +108,7 @@ class Line:
         """
         run = origin(cancel)
         with self._lock:
-            is_waiting_for_nothing = run in self._under_way.values() or run.is_set()
+            is_waiting_for_nothing = run.is_set() or any(one.run is run for one in self._under_way.values())
             return None if is_waiting_for_nothing else self._rota.ahead(run)
 
     def _serve(self) -> None:
@@ -105,7 +136,7 @@ class Line:
             call = self._rota.next(is_possible)
             if call is None:
                 return None
-            self._under_way[turns[0]] = origin(call.cancel)
+            self._under_way[turns[0]] = _UnderWay(origin(call.cancel), self._clock())
             return call, turns[0]
 
     def _look_again(self) -> None:

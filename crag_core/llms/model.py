@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.errors import CragError
+from crag_core.errors import CragError, ModelUnavailable
 from crag_core.llms.background import iterate, wait_for
 from crag_core.llms.shape import Reading, WrongShape, counts, is_of_model
 from crag_core.protocols import Cancel, Messages, Reply
 from crag_core.types import Usage
+from crag_core.waiting import REPLIED
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -21,8 +26,59 @@ if TYPE_CHECKING:
 Explain = Callable[[Exception], CragError | None]
 """Turns a client's exception, or a `WrongShape`, into the project's error; None lets it through, for it is a bug."""
 
+Value = TypeVar("Value")
+
 Structured = Callable[[dict[str, Any]], dict[str, Any]]
 """The call arguments that ask for a reply of the given JSON schema."""
+
+
+def _nobody() -> None:
+    """Hears nothing."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call as a whole, which may be made at one server after the other.
+
+    `on_begin` hears that the first piece of a reply has come, from each server that begins. `since` is when it was
+    first made, None: now.
+    """
+
+    on_begin: Callable[[], object] = _nobody
+    since: float | None = None
+
+
+ALONE = Call()
+
+
+LONGEST_TEXT = 50_000
+"""Characters of one reply: more than ten times what is asked for. A server that writes on and on is not listened to."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a call is waited for: for its first piece, for each further one, and for the whole reply.
+
+    Before the first piece a server may load its model or serve others; after it, silence means that it is stuck.
+    """
+
+    first: float = math.inf
+    silence: float = math.inf
+    whole: float = math.inf
+
+
+class TooLong(Exception):
+    """A reply did not come in time, or has no end; `told` follows the name of its server, `hint` helps."""
+
+    def __init__(self, told: str, hint: str) -> None:
+        super().__init__(told)
+        self.told = told
+        self.hint = hint
+
+
+def late(error: TooLong, called: str, name: str) -> ModelUnavailable:
+    """The project's error for a reply of the model `name` that was given up; `called` begins the sentence."""
+    return ModelUnavailable(f"{called} {error.told} (model {name!r}).", hint=error.hint, is_late=True)
 
 
 class LoopModel(ABC):
@@ -31,11 +87,15 @@ class LoopModel(ABC):
     name: str
 
     @abstractmethod
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
         """One reply, or what came instead of it. `cancel` tells whose call it is; who sets it ends this coroutine."""
 
     @abstractmethod
-    def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+    def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
         """The pieces of one reply, its usage last; `cancel` as for `ask`."""
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
@@ -47,10 +107,39 @@ class LoopModel(ABC):
     def complete_all(
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
-        async def ask_all() -> list[Reply | Exception]:
-            return list(await asyncio.gather(*(self.ask(messages, cancel, schema) for messages in chats)))
+        return wait_for(self._ask_all(chats, cancel, schema), cancel)
 
-        return wait_for(ask_all(), cancel)
+    async def _ask_all(
+        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None
+    ) -> list[Reply | Exception]:
+        """Each reply is told to `REPLIED` as it comes.
+
+        Once one was given up for its time, those that have not begun are given up with it: they would only wait as
+        long, one after the other.
+        """
+        begun: set[int] = set()
+        given_up: list[ModelUnavailable] = []
+
+        async def ask(place: int, messages: Messages) -> Reply | Exception:
+            came = await self.ask(messages, cancel, schema, Call(lambda: begun.add(place)))
+            if isinstance(came, ModelUnavailable) and came.is_late:
+                given_up.append(came)
+                for other, task in enumerate(tasks):
+                    if other != place and other not in begun:
+                        task.cancel()
+            REPLIED.get()()
+            return came
+
+        tasks = [asyncio.ensure_future(ask(place, messages)) for place, messages in enumerate(chats)]
+        found: list[Reply | Exception] = []
+        for came in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(came, asyncio.CancelledError):
+                found.append(given_up[0])
+            elif isinstance(came, BaseException) and not isinstance(came, Exception):
+                raise came
+            else:
+                found.append(came)
+        return found
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         return iterate(self.pieces(messages, cancel), cancel)
@@ -59,8 +148,9 @@ class LoopModel(ABC):
 class LlamaIndexModel(LoopModel):
     """One client of one server; nothing keeps it from asking for many replies together, which `Served` does.
 
-    `streaming` are extra call arguments for a stream.
-    `longest`: seconds for a whole reply, or for the beginning of a stream; None: as the client has it.
+    `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
+    server that works is told from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
+    first piece.
     """
 
     def __init__(
@@ -71,38 +161,67 @@ class LlamaIndexModel(LoopModel):
         explain: Explain = lambda error: None,
         structured: Structured = lambda schema: {},
         streaming: Mapping[str, Any] = MappingProxyType({}),
-        longest: float | None = None,
+        patience: Patience = Patience(),
+        asks_whole: bool = False,
     ) -> None:
         self.name = name
         self._llm = llm
         self._explain = explain
         self._structured = structured
         self._streaming = dict(streaming)
-        self._longest = longest
+        self._patience = patience
+        self._asks_whole = asks_whole
 
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
+        if self._asks_whole:
+            return await self._ask_whole(messages, schema, call)
+        texts: list[str] = []
+        usage = Usage(1)
+        try:
+            async with aclosing(self.pieces(messages, cancel, schema, call)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Usage):
+                        usage = piece
+                    else:
+                        texts.append(piece)
+        except Exception as error:
+            return error
+        return Reply("".join(texts), usage)
+
+    async def _ask_whole(self, messages: Messages, schema: dict[str, Any] | None, call: Call) -> Reply | Exception:
         options = self._structured(schema) if schema else {}
         chat = _chat(messages)
         reading = Reading()
         try:
-            async with asyncio.timeout(self._longest):
-                response = await self._llm.achat(chat, **options)
+            response = await _Waiting(self._patience, call.since).wait(self._llm.achat(chat, **options))
         except Exception as error:
             return self._explained(error, reading)
+        call.on_begin()
         return Reply(response.message.content or "", _usage(response))
 
-    async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+    async def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
+        is_reply, length = False, 0
         last: ChatResponse | None = None
-        is_reply = False
+        options = self._structured(schema) if schema else {}
         chat = _chat(messages)
-        reading = Reading()
+        reading, waiting = Reading(), _Waiting(self._patience, call.since)
         try:
-            async with asyncio.timeout(self._longest):
-                stream = await self._llm.astream_chat(chat, **self._streaming)
+            stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
             try:
-                async for last in stream:
+                while (response := await waiting.wait(anext(stream, None))) is not None:
+                    last = response
+                    if not waiting.is_begun:
+                        waiting.is_begun = True
+                        call.on_begin()
                     is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
                     if last.delta:
+                        length += len(last.delta)
+                        if length > LONGEST_TEXT:
+                            raise TooLong(f"wrote more than {LONGEST_TEXT} characters", "Choose another model.")
                         yield last.delta
             finally:
                 close = getattr(stream, "aclose", None)
@@ -122,6 +241,39 @@ class LlamaIndexModel(LoopModel):
             return told
         wrong = reading.wrong_shape(error)
         return (self._explain(wrong) if wrong else None) or error
+
+
+class _Waiting:
+    """How long the next piece of one reply is waited for."""
+
+    def __init__(self, patience: Patience, since: float | None) -> None:
+        self.is_begun = False
+        self._patience = patience
+        self._end = (time.monotonic() if since is None else since) + patience.whole
+
+    async def wait(self, work: Awaitable[Value]) -> Value:
+        """Raises `TooLong`."""
+        left = self._end - time.monotonic()
+        limit = min(self._patience.silence if self.is_begun else self._patience.first, left)
+        scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
+        try:
+            async with scope:
+                return await work
+        except TimeoutError:
+            if not scope.expired():  # the client's own
+                raise
+            raise self._too_long(is_whole=limit == left) from None
+
+    def _too_long(self, is_whole: bool) -> TooLong:
+        now = self._patience
+        if is_whole:
+            return TooLong(f"took longer than {now.whole:g} s in all for a reply", "Choose a smaller model.")
+        if self.is_begun:
+            return TooLong(f"fell silent for {now.silence:g} s in the middle of a reply", "Choose a smaller model.")
+        return TooLong(
+            f"did not begin to answer within {now.first:g} s: it still loads the model, or serves others",
+            "Wait and continue, or choose a smaller model.",
+        )
 
 
 def is_of_request(status: int) -> bool:

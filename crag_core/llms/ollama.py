@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
-from crag_core.llms.model import LlamaIndexModel, is_of_request
+from crag_core.llms.background import run
+from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama_import import import_ollama
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
-from crag_core.model_servers import ServerState, ollama_urls, shown, without_login
+from crag_core.model_servers import ServerState, ollama_urls, shown, without_login, wrong_path
 
 CONTEXT_WINDOW = 8192
 ANSWER_TOKENS = 768
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
 """Seconds in which a server has to have told all its models."""
+SHOWING = 1.0
+"""Seconds in which it is asked what each of them can do; who has not said so by then is asked at the next look."""
+_SHOWN_AT_ONCE = 8
+_GLANCE = 0.5  # seconds for what is loaded
 _LONGEST = 300  # characters of what the server says of a failure
+LOADING = 5
+"""Before its first piece a reply is waited for so many times as long as for a further one: the server may load the
+model, or serve others."""
 PATIENCE = 10
 """A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
+_WRITES: dict[tuple[str, str, str], bool | None] = {}
+"""Whether a model, by server, name and digest, is one that writes; None: its server does not say so."""
 
 
-def _bounds(host: str, limit: int, seconds: float, *, is_async: bool) -> dict[str, Any]:
+def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     """As always; and OLLAMA_API_KEY, which the client sends to anybody, only for the host of OLLAMA_HOST.
 
     A name and password in `host` are sent too, which the client leaves out.
@@ -33,17 +46,14 @@ def _bounds(host: str, limit: int, seconds: float, *, is_async: bool) -> dict[st
 
     from crag_core import outgoing
 
-    def keep_key(request: httpx.Request) -> None:
+    async def keep_key(request: httpx.Request) -> None:
         own = {httpx.URL(url).host for url in ollama_urls(os.environ.get("OLLAMA_HOST", ""))}
         key = os.environ.get("OLLAMA_API_KEY")
         if key and request.url.host not in own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]
 
-    async def keep_key_async(request: httpx.Request) -> None:
-        keep_key(request)
-
-    bounds = (outgoing.async_hooks if is_async else outgoing.hooks)(limit, seconds)
-    bounds["event_hooks"]["request"].append(keep_key_async if is_async else keep_key)
+    bounds = outgoing.async_hooks(limit, seconds)
+    bounds["event_hooks"]["request"].append(keep_key)
     return bounds | {"auth": without_login(host)[1]}
 
 
@@ -52,27 +62,79 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     import httpx
 
     import_ollama()
-    from ollama import Client, ResponseError
+    from ollama import ResponseError
 
     from crag_core import outgoing
 
     called = shown(host)
-    bounds = _bounds(host, outgoing.LARGEST_LIST, LOOKING, is_async=False)
+    told = wrong_path("OLLAMA_HOST", host)
     try:
-        listed = Client(host=host, timeout=timeout, **bounds).list().models
+        listed, chat_models = run(_look(host, timeout))
     except outgoing.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OLLAMA_HOST.")
-    except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):
+    except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return silent(host)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        if told:
+            return ServerState(False, (), *told)
         return ServerState(False, (), f"What answers at {called} is not Ollama.", "Check OLLAMA_HOST.")
-    chat_models = tuple(
-        item.model for item in listed if item.model and "bert" not in ((item.details and item.details.family) or "")
-    )
-    if not chat_models:
+    if not listed:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
     versions = tuple((item.model, item.digest[:VERSION_SIGNS]) for item in listed if item.model and item.digest)
+    if not chat_models:
+        none = f"Ollama at {called} has no model that writes."
+        return ServerState(True, (), none, "Get one with: ollama pull llama3.2", versions=versions)
     return ServerState(True, chat_models, versions=versions)
+
+
+async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ...]]:
+    """What the server lists, and the names of those that write; `TimeoutError` after `LOOKING` seconds in all."""
+    from ollama import AsyncClient
+
+    from crag_core import outgoing
+
+    bounds = _bounds(host, outgoing.LARGEST_LIST, LOOKING)
+    async with AsyncClient(host=host, timeout=timeout, **bounds) as client:
+        async with asyncio.timeout(LOOKING):
+            listed = [item for item in (await client.list()).models if item.model]
+        room = asyncio.Semaphore(_SHOWN_AT_ONCE)
+
+        async def show(item: Any, key: tuple[str, str, str]) -> None:
+            with suppress(Exception):  # the list stands without it, and so does a reply of another shape
+                async with room:
+                    can = (await client.show(item.model)).capabilities
+                _WRITES[key] = None if can is None else "completion" in can
+
+        keys = [(host, item.model, item.digest or "") for item in listed]
+        new = [show(item, key) for item, key in zip(listed, keys, strict=True) if key not in _WRITES]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHOWING):
+                await asyncio.gather(*new)
+    return listed, tuple(item.model for item, key in zip(listed, keys, strict=True) if _writes(item, key))
+
+
+def _writes(item: Any, key: tuple[str, str, str]) -> bool:
+    """Older servers say nothing of what a model can do: then its family tells, and in doubt it can write."""
+    said = _WRITES.get(key)
+    return "bert" not in ((item.details and item.details.family) or "") if said is None else said
+
+
+def loaded(host: str) -> tuple[str, ...] | None:
+    """The models that the server has in its memory, or begins to load, in full; None: it does not say so."""
+    import_ollama()
+    from ollama import AsyncClient
+
+    from crag_core import outgoing
+
+    async def ask() -> tuple[str, ...]:
+        bounds = _bounds(host, outgoing.LARGEST_LIST, _GLANCE)
+        async with asyncio.timeout(_GLANCE), AsyncClient(host=host, timeout=_GLANCE, **bounds) as client:
+            return tuple(one.model or one.name or "" for one in (await client.ps()).models)
+
+    try:
+        return run(ask())
+    except Exception:  # only the page's words depend on it
+        return None
 
 
 def silent(host: str) -> ServerState:
@@ -85,15 +147,17 @@ def model(host: str, name: str, timeout: float, at_once: int) -> Served:
 
 
 def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
-    """A chat model of the server at `host`; `timeout` in seconds for one reply, generous since CPUs are slow."""
+    """A chat model of the server at `host`; `timeout` in seconds of silence in a reply; CPUs are slow."""
     import_llama_index()
     import_ollama()
+    import httpx
     from llama_index.llms.ollama import Ollama
     from ollama import AsyncClient
 
     from crag_core import outgoing
 
-    bounds = _bounds(host, outgoing.LARGEST_REPLY, PATIENCE * timeout, is_async=True)
+    waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
+    bounds = _bounds(host, outgoing.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
     llm = Ollama(
         model=name,
@@ -102,50 +166,48 @@ def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
         context_window=CONTEXT_WINDOW,
         temperature=0.0,
         thinking=False,
-        async_client=AsyncClient(host=host, timeout=timeout, **bounds),
+        # How long a reply may be silent is watched where its pieces are read.
+        async_client=AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds),
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
     return LlamaIndexModel(
         llm,
         name,
-        explain=lambda error: explain(error, host, name, timeout),
+        explain=lambda error: explain(error, host, name),
         structured=lambda schema: {"format": schema},
-        longest=PATIENCE * timeout,
+        patience=waits,
     )
 
 
-def explain(error: Exception, host: str, name: str, timeout: float) -> CragError | None:
+def explain(error: Exception, host: str, name: str) -> CragError | None:
     import httpx
     from ollama import ResponseError
 
     from crag_core.outgoing import refusal_in
 
-    called = shown(host)
+    called, told = shown(host), wrong_path("OLLAMA_HOST", host)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
+    if isinstance(error, TooLong):
+        return late(error, f"Ollama at {called}", name)
+    if isinstance(error, ResponseError) and error.status_code in (404, 405) and told:
+        return ModelUnavailable(told[0], hint=told[1])
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(
             f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
         )
     if isinstance(error, ResponseError):
-        told = f"Ollama at {called} failed: {error.error[:_LONGEST]}."
+        failed = f"Ollama at {called} failed: {error.error[:_LONGEST]}."
         refused = is_of_request(error.status_code)
-        return ModelUnavailable(told, hint="See the log of ollama serve.", is_of_request=refused)
-    if isinstance(error, httpx.TimeoutException):
-        return ModelUnavailable(
-            f"Ollama at {called} took longer than {timeout:.0f} s with {name!r}.", hint="Choose a smaller model."
-        )
-    if isinstance(error, TimeoutError):
-        return ModelUnavailable(
-            f"The reply of Ollama at {called} took longer than {PATIENCE * timeout:g} s in all with {name!r}.",
-            hint="Choose a smaller model.",
-        )
+        return ModelUnavailable(failed, hint="See the log of ollama serve.", is_of_request=refused)
     if isinstance(error, ConnectionError | OSError | httpx.HTTPError):
         return ModelUnavailable(f"Ollama at {called} does not answer or went away.", hint="Start it with: ollama serve")
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
-        told = f"expected an object with a message, found {found}"
+        wrong = f"expected an object with a message, found {found}"
+        if told:
+            return ModelUnavailable(told[0], hint=told[1])
         return ModelUnavailable(
-            f"What answers at {called} does not speak Ollama's protocol: {told}.", hint="Check OLLAMA_HOST."
+            f"What answers at {called} does not speak Ollama's protocol: {wrong}.", hint="Check OLLAMA_HOST."
         )
     return None

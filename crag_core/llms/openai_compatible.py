@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
-from crag_core.llms.model import LlamaIndexModel, is_of_request
-from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOOKING, PATIENCE
+from crag_core.llms.background import run
+from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
+from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOADING, LOOKING, PATIENCE
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
-from crag_core.model_servers import ServerState, shown, without_login
+from crag_core.model_servers import ServerState, shown, without_login, wrong_path
 
 _KEY = "Set OPENAI_API_KEY; it is sent to the servers of OPENAI_BASE_URL only."
 
@@ -24,20 +26,33 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     called = shown(url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     bare, login = without_login(url)
+
+    async def ask() -> httpx.Response:
+        bounds = outgoing.async_hooks(outgoing.LARGEST_LIST, LOOKING)
+        async with (
+            asyncio.timeout(LOOKING),
+            httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
+        ):
+            return await client.get(f"{bare.rstrip('/')}/models")
+
+    told = wrong_path("OPENAI_BASE_URL", url)
     try:
-        with outgoing.client(outgoing.LARGEST_LIST, LOOKING, headers=headers, timeout=timeout, auth=login) as client:
-            reply = client.get(f"{bare.rstrip('/')}/models")
+        reply = run(ask())
         reply.raise_for_status()
         names = _names(reply.json())
     except outgoing.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
+        if told and status in (404, 405):
+            return ServerState(False, (), *told)
         hint = _KEY if status in (401, 403) else "The URL usually ends in /v1."
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
-    except (httpx.HTTPError, httpx.InvalidURL):
+    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
     except (ValueError, RecursionError):
+        if told:
+            return ServerState(False, (), *told)
         return ServerState(False, (), f"What answers at {called} does not list models.", "The URL usually ends in /v1.")
     return ServerState(True, names)
 
@@ -61,7 +76,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> Served
 
 
 def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
-    """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds for one reply."""
+    """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds of silence in a reply."""
     import_llama_index()
     import httpx
     from llama_index.llms.openai_like import OpenAILike
@@ -69,7 +84,8 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
     from crag_core import outgoing
 
     bare, login = without_login(url)
-    bounds = outgoing.async_hooks(outgoing.LARGEST_REPLY, PATIENCE * timeout)
+    waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
+    bounds = outgoing.async_hooks(outgoing.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
     llm = OpenAILike(
         model=name,
@@ -79,47 +95,45 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
         context_window=CONTEXT_WINDOW,
         max_tokens=ANSWER_TOKENS,
         temperature=0.0,
-        timeout=timeout,
+        timeout=waits.whole,  # how long a reply may be silent is watched where its pieces are read
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
     return LlamaIndexModel(
         llm,
         name,
-        explain=lambda error: explain(error, url, name, timeout),
+        explain=lambda error: explain(error, url, name),
         structured=lambda schema: {
             "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         },
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
-        longest=PATIENCE * timeout,
+        patience=waits,
+        asks_whole=True,  # some servers stream no reply of a schema
     )
 
 
-def explain(error: Exception, url: str, name: str, timeout: float) -> CragError | None:
+def explain(error: Exception, url: str, name: str) -> CragError | None:
     import httpx
     import openai
 
     from crag_core.outgoing import refusal_in
 
-    called = shown(url)
+    called, wrong = shown(url), wrong_path("OPENAI_BASE_URL", url)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
+    if isinstance(error, TooLong):
+        return late(error, f"The server at {called}", name)
+    if isinstance(error, openai.APIStatusError) and error.status_code in (404, 405) and wrong:
+        return ModelUnavailable(wrong[0], hint=wrong[1])
     if isinstance(error, openai.NotFoundError):
         return ModelMissing(
             f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
         )
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return ModelUnavailable(f"The server at {called} refused the key.", hint=_KEY)
-    if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
-        return ModelUnavailable(f"The server at {called} took too long with {name!r}.", hint="Choose a smaller model.")
     if isinstance(error, openai.APIStatusError):
         told = f"The server at {called} failed with status {error.status_code}."
         return ModelUnavailable(told, hint="See its log.", is_of_request=is_of_request(error.status_code))
-    if isinstance(error, TimeoutError):
-        return ModelUnavailable(
-            f"The reply of the server at {called} took longer than {PATIENCE * timeout:g} s in all with {name!r}.",
-            hint="Choose a smaller model.",
-        )
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
         told = f"expected choices with a message, found {found}"

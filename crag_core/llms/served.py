@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -9,8 +10,8 @@ from typing import Any
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llms.line import Line
-from crag_core.llms.model import LoopModel
-from crag_core.llms.pool import Pool
+from crag_core.llms.model import ALONE, Call, LoopModel
+from crag_core.llms.pool import Pool, Turn
 from crag_core.protocols import Cancel, Messages, Reply
 from crag_core.types import Usage
 
@@ -26,13 +27,16 @@ class Served(LoopModel):
         self._clients = clients
         self._line = line
 
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
         failures: Failures = {}
         while len(failures) < len(self._clients):
             turn = await self._line.take(self.name, cancel, failures)
             came: Reply | Exception | None = None
             try:
-                came = await self._clients[turn.server].ask(messages, cancel, schema)
+                call = self._made(call, turn)
+                came = await self._clients[turn.server].ask(messages, cancel, schema, call)
             finally:
                 self._line.give_back(turn, came)
             if isinstance(came, Reply):
@@ -42,7 +46,9 @@ class Served(LoopModel):
             failures[turn.server] = came
         return self._nobody(failures)
 
-    async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+    async def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
         """A server that fails before its first piece is passed over; later its failure is the call's."""
         failures: Failures = {}
         while len(failures) < len(self._clients):
@@ -50,7 +56,8 @@ class Served(LoopModel):
             came: Reply | Exception | None = None
             is_begun = False
             try:
-                async with aclosing(self._clients[turn.server].pieces(messages, cancel)) as pieces:
+                call = self._made(call, turn)
+                async with aclosing(self._clients[turn.server].pieces(messages, cancel, schema, call)) as pieces:
                     async for piece in pieces:
                         is_begun = True
                         yield piece + _spent(failures) if isinstance(piece, Usage) else piece
@@ -65,16 +72,27 @@ class Served(LoopModel):
                 return
         raise self._nobody(failures)
 
+    def _made(self, call: Call, turn: Turn) -> Call:
+        """`call` as it is made at one server; what is waited for it in all counts from the first."""
+
+        def begin() -> None:
+            self._line.begin(turn)
+            call.on_begin()
+
+        return Call(begin, time.monotonic() if call.since is None else call.since)
+
     def _nobody(self, failures: Failures) -> CragError:
         """What to tell when every server was asked in vain: each in a line of its own; one alone in its own words."""
         if len(failures) == 1:
             return next(iter(failures.values()))
         told = [error.message for error in failures.values()]
+        is_late = any(isinstance(error, ModelUnavailable) and error.is_late for error in failures.values())
         hint = " ".join(dict.fromkeys(error.hint for error in failures.values() if error.hint))
         if all(isinstance(error, ModelMissing) for error in failures.values()):
             first = f"None of the {len(told)} model servers has the model {self.name!r}."
             return ModelMissing("\n".join([first, *told]), hint=hint)
-        return ModelUnavailable("\n".join([f"None of the {len(told)} model servers could answer.", *told]), hint=hint)
+        first = f"None of the {len(told)} model servers could answer."
+        return ModelUnavailable("\n".join([first, *told]), hint=hint, is_late=is_late)
 
 
 def alone(client: LoopModel, url: str, at_once: int) -> Served:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crag_core.errors import ModelUnavailable, Stopped
 from crag_core.llms.line import Line, origin
-from crag_core.llms.model import LoopModel
+from crag_core.llms.model import ALONE, Call, LoopModel
 from crag_core.llms.pool import LONGEST, Pool, Turn
 from crag_core.llms.served import Served, alone
 from crag_core.protocols import Cancel, Messages, Reply
@@ -257,11 +257,15 @@ class Gated(LoopModel):
         self.begun: list[str] = []
         self.go = threading.Event()
 
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
         await self._wait(messages)
         return Reply(messages[-1][1])
 
-    async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+    async def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
         await self._wait(messages)
         yield messages[-1][1]
         yield Usage(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,11 +13,15 @@ import pytest
 
 from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.llms import background, ollama, openai_compatible
+from crag_core.llms import model as llama_model
+from crag_core.llms.line import Line
 from crag_core.llms.model import LlamaIndexModel
+from crag_core.llms.pool import Pool
 from crag_core.llms.served import Served
 from crag_core.protocols import LanguageModel, Messages, Reply
 from crag_core.types import Usage
 from tests.fakes import set_when
+from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
 from tests.stand_ins import openai_server as openai_wire
 from tests.stand_ins.engines import ScriptedModel
@@ -191,9 +196,9 @@ def test_refused_connection_says_how_to_start_the_server(server: ModelServer, ca
 @pytest.mark.parametrize("call", CALLS)
 def test_timeout_is_told_with_a_way_out(server: ModelServer, call: Callable[..., Any]) -> None:
     server.faults.delay_s = 5.0
-    with pytest.raises(ModelUnavailable, match="took") as failed:
+    with pytest.raises(ModelUnavailable, match=r"did not begin to answer within 0\.5 s") as failed:
         call(model_of(server, timeout=0.1), no_cancel())
-    assert failed.value.hint == "Choose a smaller model."
+    assert failed.value.hint == "Wait and continue, or choose a smaller model." and failed.value.is_late
     assert server.wait_for_disconnects()
 
 
@@ -336,3 +341,69 @@ def test_two_groups_of_calls_at_once_share_the_cap(server: ModelServer) -> None:
             seen.append(other.active)
             time.sleep(0.002)
         assert len(slow.asks) == 4 and max(seen) == 1
+
+
+# --- how long a reply is waited for ---------------------------------------------------------------------------------
+
+
+def test_calls_behind_one_that_was_given_up_are_given_up_with_it(server: ModelServer) -> None:
+    """One after the other they would wait six times as long."""
+    model = model_of(server, timeout=0.2, at_once=1)
+    server.faults.delay_s = 30.0
+    start = time.monotonic()
+    found = model.complete_all([CHAT] * 6, no_cancel())
+    assert all(isinstance(one, ModelUnavailable) and one.is_late for one in found) and len(found) == 6
+    assert server.chat_calls <= 1 and time.monotonic() - start < 5.0
+
+
+def test_a_call_is_not_waited_for_at_one_server_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In all means in all, however many servers are asked."""
+    monkeypatch.setattr(ollama, "PATIENCE", 1)
+    engine = ScriptedModel(lambda messages: REPLY)
+    with OllamaServer(engine) as one, OllamaServer(engine) as two, OllamaServer(engine) as three:
+        servers = (one, two, three)
+        for each in servers:
+            each.faults.delay_s = 30.0
+        clients = {each.url: ollama.client(each.url, ollama_wire.MODEL, 1.0) for each in servers}
+        model = Served(ollama_wire.MODEL, clients, Line(Pool([each.url for each in servers], 1)))
+        start = time.monotonic()
+        with pytest.raises(ModelUnavailable, match="in all") as failed:
+            model.complete(CHAT, no_cancel())
+        assert time.monotonic() - start < 2.5 and failed.value.is_late
+
+
+def test_a_call_that_has_heard_nothing_is_told_until_its_first_piece(server: ModelServer) -> None:
+    cancel, heard = no_cancel(), set()
+    line = Line(Pool([server.url], 2))
+    client = (
+        openai_compatible.client(server.api_base, openai_wire.MODEL, "", 10.0)
+        if isinstance(server, OpenAIServer)
+        else ollama.client(server.url, ollama_wire.MODEL, 10.0)
+    )
+    model = Served(client.name, {server.url: client}, line)
+    server.faults.delay_s = 0.5
+    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
+    thread = threading.Thread(target=lambda: heard.add(len(list(model.stream(CHAT, cancel)))))
+    thread.start()
+    assert wait_until(lambda: line.unheard(cancel, 0.1) is not None, 5.0)
+    assert line.unheard(cancel, 60.0) is None and line.unheard(no_cancel(), 0.0) is None
+    assert wait_until(lambda: server.pieces_sent > 1 and line.unheard(cancel, 0.0) is None, 10.0)
+    thread.join()
+    assert heard
+
+
+def test_a_text_without_end_is_given_up(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama_model, "LONGEST_TEXT", 1000)
+    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=50)
+    with pytest.raises(ModelUnavailable, match="wrote more than 1000 characters"):
+        list(model_of(server).stream(CHAT, no_cancel()))
+
+
+def test_what_a_model_thinks_in_a_field_of_its_own_is_no_answer() -> None:
+    thought = {"model": "m", "message": {"role": "assistant", "content": "", "thinking": "Hm."}, "done": False}
+    said = {"model": "m", "message": {"role": "assistant", "content": "Nine."}, "done": True}
+    body = b"".join(json.dumps(one).encode() + b"\n" for one in (thought, said))
+    with answering(lambda path: Said(headers={"content-type": "application/x-ndjson"}, pieces=lambda: [body])) as odd:
+        model = ollama.model(odd.url, "m", 5.0, 1)
+        assert [one for one in model.stream(CHAT, no_cancel()) if isinstance(one, str)] == ["Nine."]
+        assert model.complete(CHAT, no_cancel()).text == "Nine."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -13,9 +14,11 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
+from crag_core.errors import ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.looking import look_at_all
-from crag_core.model_servers import ServerState, host_url
+from crag_core.model_servers import ServerState, host_url, wrong_path
+from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
 from tests.stand_ins.ollama_server import OllamaServer
@@ -83,7 +86,8 @@ def test_ollama_embedding_models_are_no_chat_models(
     from tests.stand_ins import ollama_server as wire
 
     monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
-    assert ollama.look(ollama_server.url).models == ()
+    ollama_server.capabilities = dict.fromkeys(ollama_server.models)
+    assert ollama.look(ollama_server.url).models == (), "an older server tells the family alone"
 
 
 def test_ollama_that_is_away_says_how_to_start_it(ollama_server: OllamaServer) -> None:
@@ -155,7 +159,7 @@ def test_openai_with_models(openai_server: OpenAIServer) -> None:
 def test_openai_at_an_address_without_v1_says_that_it_usually_ends_so(openai_server: OpenAIServer) -> None:
     state = openai_compatible.look(openai_server.url)
     assert not state.reachable
-    assert "status 404" in state.message and state.hint == "The URL usually ends in /v1."
+    assert "OPENAI_BASE_URL has no path" in state.message and state.hint == f"Write {openai_server.url}/v1"
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -246,3 +250,102 @@ def test_servers_that_never_answer_are_not_waited_for() -> None:
 def test_bug_in_a_look_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         look_at_all([lambda: ServerState(bool(1 // 0)), lambda: ServerState(True)], [ServerState(False)] * 2)
+
+
+def test_a_look_at_a_server_whose_headers_drip_ends_and_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte comes in time, the first of the body never."""
+    monkeypatch.setattr(ollama, "LOOKING", 0.5)
+    monkeypatch.setattr(openai_compatible, "LOOKING", 0.5)
+    for look in (ollama.look, openai_compatible.look):
+        with Wire(b"HTTP/1.1 200 OK\r\nx: " + b"a" * 10_000, pause_s=0.02) as dripping:
+            look("http://127.0.0.1:9")  # importing is not what is measured
+            start = time.monotonic()
+            assert not look(dripping.url).reachable and time.monotonic() - start < 2.0
+            sent = dripping.bytes_sent
+            time.sleep(0.5)
+            assert dripping.bytes_sent < sent + 20, "nobody reads on"
+
+
+# --- what a model can do --------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_cannot_write_is_not_offered_whatever_the_list_says(ollama_server: OllamaServer) -> None:
+    ollama_server.capabilities = {"qwen:7b": ["embedding"], "llama3.2:latest": ["completion", "tools"]}
+    state = ollama.look(ollama_server.url)
+    assert state.models == ("llama3.2:latest",) and len(state.versions) == 2
+    ollama_server.capabilities["llama3.2:latest"] = []
+    ollama._WRITES.clear()
+    nobody = ollama.look(ollama_server.url)
+    assert nobody.reachable and nobody.models == () and "no model that writes" in nobody.message
+
+
+def test_an_older_server_that_tells_no_capabilities_offers_all(ollama_server: OllamaServer) -> None:
+    ollama_server.capabilities = dict.fromkeys(ollama_server.models)
+    assert ollama.look(ollama_server.url).models == ("llama3.2:latest", "qwen:7b")
+
+
+def test_what_a_model_can_do_is_asked_once(ollama_server: OllamaServer) -> None:
+    for _ in range(3):
+        ollama.look(ollama_server.url)
+    assert [path for path, _ in ollama_server.requests].count("/api/show") == 2
+
+
+def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time() -> None:
+    names = [f"model:{number}b" for number in range(30)]
+
+    async def tags(body: object) -> ASGIApp:
+        return JSONResponse({"models": [{"model": name, "digest": name} for name in names]})
+
+    async def show(body: dict[str, str]) -> ASGIApp:
+        await asyncio.sleep(0.4)
+        can = ["embedding" if body["model"] == names[0] else "completion"]
+        return JSONResponse({"capabilities": can, "model_info": {}})
+
+    with LocalServer({("GET", "/api/tags"): tags, ("POST", "/api/show"): show}) as server:
+        start = time.monotonic()
+        first = ollama.look(server.url)
+        assert time.monotonic() - start < ollama.LOOKING and first.reachable
+        assert set(names[1:]) <= set(first.models), "who has not told in time is offered meanwhile"
+        ollama.look(server.url)
+        assert ollama.look(server.url).models == tuple(names[1:])
+        asked = [path for path, _ in server.requests].count("/api/show")
+        ollama.look(server.url)
+        assert [path for path, _ in server.requests].count("/api/show") == asked, "who has told is not asked again"
+
+
+# --- paths that are no part of an address ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/api", "/v1", "/api/", "/api/chat", "/v1/chat/completions", "/api/tags"])
+def test_an_ollama_address_with_a_path_too_many_is_told_with_the_right_one(
+    ollama_server: OllamaServer, path: str
+) -> None:
+    state = ollama.look(f"{ollama_server.url}{path}")
+    assert not state.reachable and f"OLLAMA_HOST ends in {path.rstrip('/')}" in state.message
+    assert state.hint == f"Write {ollama_server.url}"
+    with pytest.raises(ModelUnavailable, match="OLLAMA_HOST ends in") as failed:
+        ollama.model(f"{ollama_server.url}{path}", "qwen:7b", 5.0, 1).complete((("user", "?"),), threading.Event())
+    assert failed.value.hint == f"Write {ollama_server.url}"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/chat/completions", "", "/api"])
+def test_an_openai_address_with_a_wrong_path_is_told_with_the_right_one(openai_server: OpenAIServer, path: str) -> None:
+    state = openai_compatible.look(f"{openai_server.url}{path}")
+    assert not state.reachable and "OPENAI_BASE_URL" in state.message
+    assert state.hint == f"Write {openai_server.api_base}"
+    with pytest.raises(ModelUnavailable, match="OPENAI_BASE_URL") as failed:
+        openai_compatible.model(f"{openai_server.url}{path}", "one", "", 5.0, 1).complete(
+            (("user", "?"),), threading.Event()
+        )
+    assert failed.value.hint == f"Write {openai_server.api_base}"
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret@box:1/v1", "http://box/hidden-s3cret/api"])
+def test_the_right_address_is_not_written_out_where_it_may_hold_a_secret(url: str) -> None:
+    message, hint = wrong_path("OLLAMA_HOST", url) or ("", "")
+    assert message and "s3cret" not in message + hint and "Write the same address without /" in hint
+
+
+@pytest.mark.parametrize("url", ["http://box:11434", "http://box/ollama", "http://box/apis", "http://[::1"])
+def test_any_other_path_may_be_right(url: str) -> None:
+    assert wrong_path("OLLAMA_HOST", url) is None

@@ -271,10 +271,10 @@ def test_a_list_of_another_shape_is_told_and_never_a_bug(body: str) -> None:
 
 
 def test_nothing_else_is_asked_of_a_server_than_its_list_and_replies() -> None:
-    """What a model can hold is set here, so that no server is asked for it (`/api/show`)."""
+    """`/api/show` tells what a model can do."""
     with OllamaServer(ScriptedModel(lambda messages: "Hello")) as server:
         ollama.look(server.url)
         model = CLIENTS["ollama"](server.url)
         ask(model)
         stream(model)
-        assert {path for path, _ in server.requests} == {"/api/tags", "/api/chat"}
+        assert {path for path, _ in server.requests} == {"/api/tags", "/api/show", "/api/chat"}

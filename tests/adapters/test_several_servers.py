@@ -12,7 +12,7 @@ import pytest
 from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.line import Line
-from crag_core.llms.model import LlamaIndexModel, LoopModel
+from crag_core.llms.model import ALONE, Call, LlamaIndexModel, LoopModel
 from crag_core.llms.pool import Pool
 from crag_core.llms.served import Served
 from crag_core.model_servers import Standing, shown
@@ -257,7 +257,7 @@ def test_when_all_fail_each_is_named_with_its_reason(start: Start) -> None:
             ask()
         first, *told = failed.value.message.splitlines()
         assert first == "None of the 3 model servers could answer."
-        for server, words in zip(servers, ("went away", "failed", "took"), strict=True):
+        for server, words in zip(servers, ("went away", "failed", "did not begin to answer"), strict=True):
             assert any(server.url in one and words in one for one in told), told
         assert failed.value.retryable and "Start it" in failed.value.hint
     assert is_idle(line)
@@ -406,16 +406,20 @@ class Watched(LoopModel):
         self._under_way = under_way
         self.most: list[int] = []
 
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
         self._under_way.append(1)
         self.most.append(len(self._under_way))
         try:
-            return await self._model.ask(messages, cancel, schema)
+            return await self._model.ask(messages, cancel, schema, call)
         finally:
             self._under_way.pop()
 
-    def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
-        return self._model.pieces(messages, cancel)
+    def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
+        return self._model.pieces(messages, cancel, schema, call)
 
 
 def test_runs_in_several_threads_share_servers_and_places(start: Start) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.answer import citations, declines, quote, why_no_evidence
+from crag_core.answer import Spoken, citations, declines, quote, why_no_evidence
 from crag_core.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
 from tests.core.builders import passage, strips_of
 
@@ -149,3 +149,44 @@ def test_a_heading_alone_is_quoted_only_where_there_is_nothing_else() -> None:
     both = Excerpt(page, page.text, ("p#0", "p#1"))
     assert quote(known(both), strips) == "“They travel free.” [1]"
     assert quote(known(Excerpt(page, "", ("p#0",))), strips) == "“Assistance dogs” [1]"
+
+
+# --- what may be shown of a reply while it comes --------------------------------------------------------------------
+
+SENTENCE = "The dues are 14 pounds [1]."
+REPLIES = {
+    "as it is": (SENTENCE, SENTENCE),
+    "a thought before": (f"<think>14? CANNOT ANSWER</think>\n\n{SENTENCE}", SENTENCE),
+    "a long tag": (f"<THINKING>Well.</THINKING>{SENTENCE}", SENTENCE),
+    "a thought in the middle": ("The dues <think>how much?</think>are 14.", "The dues are 14."),
+    "a thought that is not closed": (f"{SENTENCE} <think>But then again", f"{SENTENCE} "),
+    "nothing but a thought": ("<think>It could be", ""),
+    "signs that are no tag": ("9 < 14 and <thin ice> is </p> said", "9 < 14 and <thin ice> is </p> said"),
+    "another script": ("船は九時に出ます [1]。", "船は九時に出ます [1]。"),
+    "begins alike": ("Cannot say more than this: 14.", "Cannot say more than this: 14."),
+    "a refusal": ("CANNOT ANSWER", ""),
+    "a decorated refusal": ("**Cannot answer**.", ""),
+    "a refusal after a thought": ("<think>Hm.</think>\nCANNOT ANSWER", ""),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize(("reply", "shown"), REPLIES.values(), ids=REPLIES)
+def test_no_thought_and_no_refusal_is_seen_of_a_stream(reply: str, shown: str, size: int) -> None:
+    spoken, seen = Spoken(), ""
+    for start in range(0, len(reply), size):
+        seen += spoken.add(reply[start : start + size])
+        assert shown.startswith(seen), "what was shown once stays"
+    assert seen + spoken.rest() == shown
+
+
+def test_words_are_shown_as_they_come() -> None:
+    spoken = Spoken()
+    assert [spoken.add(piece) for piece in ("The ", "dues ", "are")] == ["The ", "dues ", "are"]
+
+
+def test_a_thought_that_was_not_opened_is_not_in_the_answer() -> None:
+    spoken = Spoken()
+    for piece in ("Let me see. ", "</think>", "Fourteen."):
+        spoken.add(piece)
+    assert spoken.text == "Fourteen."

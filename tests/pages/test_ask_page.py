@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import ask, header, settle, shown
+from tests.pages.conftest import ask, choose, header, press, settle, shown
 from tests.pages.drawn import parts
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
@@ -254,8 +254,11 @@ def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> No
     state.look_for_models.clear()
     app.run()
     assert not app.exception
-    assert app.selectbox(key="model").value == "extractive"
+    assert app.selectbox(key="model").value == "ollama/smollm2:135m", "nobody has chosen another"
     ask(app, PRICE)
+    assert not app.exception and "does not answer or went away" in shown(app)
+    choose(app, model="extractive")
+    press(app, "Continue with the sidebar's choice")
     assert "Extractive" in shown(app)
 
 

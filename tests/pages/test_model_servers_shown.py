@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,6 +19,7 @@ Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
 AWAY = "http://127.0.0.1:9"
+ADDRESS = re.compile(r"`(http[^`]*)`")
 
 
 @pytest.fixture
@@ -30,8 +32,8 @@ def servers() -> Iterator[tuple[OllamaServer, OllamaServer]]:
 
 
 def health(app: AppTest) -> dict[str, str]:
-    """The lines of the health box, by their name; no invisible sign in them."""
-    lines = [str(element.value).replace("\\", "").replace("\u2060", "") for element in app.markdown]
+    """The lines of the health box, by their name; an address is code in them."""
+    lines = [ADDRESS.sub(r"\1", str(element.value).replace("\\", "")) for element in app.markdown]
     parts = [line.split("**") for line in lines if line.startswith(":small[:") and "**" in line]
     return {part[1]: part[0].removeprefix(":small[:").partition("[")[0] + part[2] for part in parts}
 
@@ -40,7 +42,7 @@ def rows(app: AppTest) -> list[list[str]]:
     """The table of servers on the Settings page."""
     table = app.table[0].value
     assert list(table.columns) == ["Server", "State", "Models", "Calls served"]
-    return [[str(cell).replace("\\", "").replace("\u2060", "") for cell in row] for row in table.values.tolist()]
+    return [[ADDRESS.sub(r"\1", str(cell).replace("\\", "")) for cell in row] for row in table.values.tolist()]
 
 
 def test_each_server_is_told_of_and_the_one_that_is_away(start: Start, servers: tuple[OllamaServer, ...]) -> None:

@@ -74,7 +74,7 @@ def test_removing_and_moving_ask_for_the_right_when_they_are_done(start: Start, 
     app = select_first(open_page(start, own, "pages/documents.py"))
     label = next(button.label for button in app.button if button.label.startswith("Remove"))
     click_as_bob(app, visitor, label)
-    assert f"Only {ANN} may add, move and remove documents." in shown(app).replace("\u2060", "")
+    assert f"Only {ANN} may add, move and remove documents." in shown(app).replace("`", "")
     visitor.address = app.session_state["belongs_to"] = ANN
     app = select_first(app.run())
     target = "main" if before[0].collection == "ships" else "ships"
@@ -89,7 +89,7 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     app.file_uploader[0].set_value([("ferry.md", b"The ferry sails at nine.", "text/markdown")])
     click_as_bob(app.run(), visitor, "Index 1 file")
     assert "indexing" not in app.session_state
-    assert not app.exception and f"Only {ANN} may add" in shown(app).replace("\u2060", "")
+    assert not app.exception and f"Only {ANN} may add" in shown(app).replace("`", "")
     assert Workbench(Config(home=own)).store.listing() == before
 
 
@@ -102,7 +102,7 @@ def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, o
     next(one for one in app.number_input if one.label.startswith("Tokens in a passage")).set_value(100)
     click_as_bob(app, visitor, "Make all passages anew")
     assert state.shared_rebuild().job is None or state.shared_rebuild().job.rebuilt is None
-    assert f"Only {ANN} may add" in shown(app).replace("\u2060", "")
+    assert f"Only {ANN} may add" in shown(app).replace("`", "")
 
 
 def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
@@ -110,7 +110,7 @@ def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     app.segmented_control(key="tune_source").set_value("Kept sets").run()
     click_as_bob(app, visitor, "Delete this set")
     assert Workbench(Config(home=own)).laboratory.set_names() == ("mine",)
-    assert f"Only {ANN} may grade" in shown(app).replace("\u2060", "")
+    assert f"Only {ANN} may grade" in shown(app).replace("`", "")
     visitor.address = app.session_state["belongs_to"] = ANN
     app.run()
     press(app, "Use 3 questions")
@@ -141,7 +141,7 @@ def test_a_server_is_changed_only_by_those_who_may(start: Start, own: Path, visi
 def test_who_may_not_reads_who_may(start: Start, own: Path, visitor: Visitor, page: str, gone: str, line: str) -> None:
     visitor.address = BOB
     app = open_page(start, own, f"pages/{page}.py")
-    assert f"Only {ANN} may {line}." in shown(app).replace("\u2060", "")
+    assert f"Only {ANN} may {line}." in shown(app).replace("`", "")
     assert gone not in [button.label for button in app.button]
 
 
@@ -151,7 +151,7 @@ def test_what_others_asked_is_no_source_of_questions_without_the_right(
     visitor.address = BOB
     app = open_page(start, own, "pages/tune.py")
     app.segmented_control(key="tune_source").set_value("From feedback").run()
-    assert f"Only {ANN} may see the runs of others." in shown(app).replace("\u2060", "")
+    assert f"Only {ANN} may see the runs of others." in shown(app).replace("`", "")
 
 
 def test_a_session_that_becomes_somebody_elses_is_empty(start: Start, own: Path, visitor: Visitor) -> None:
@@ -176,7 +176,7 @@ def test_a_session_of_nobody_has_a_button_to_sign_in_and_nothing_else(
     visitor.address = ""
     app = open_page(start, own)
     assert [button.label for button in app.button] == ["Sign in"]
-    assert not app.sidebar.selectbox and not app.text_input and "login.example.org" in shown(app).replace("\u2060", "")
+    assert not app.sidebar.selectbox and not app.text_input and "login.example.org" in shown(app).replace("`", "")
 
 
 def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, visitor: Visitor) -> None:

@@ -313,7 +313,7 @@ def test_the_link_can_be_copied_and_says_who_can_open_it() -> None:
 @pytest.mark.parametrize(("url", "why"), [(None, ""), ("http://localhost", "Runs are not kept: [off](https://e.x).")])
 def test_where_no_link_can_lead_the_reason_stands_in_its_place(url: str | None, why: str) -> None:
     app = share(url, why)
-    assert not app.code and (why or "the address of this page is not known") in told(app).replace("\u2060", "")
+    assert not app.code and (why or "the address of this page is not known") in told(app).replace("`", "")
 
 
 def test_the_record_leaves_with_the_edits_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

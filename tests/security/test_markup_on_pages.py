@@ -26,7 +26,7 @@ EVIL = (
     ":material/skull: $x^2$ https://evil.example **bold**"
 )
 RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<!\\)\$x\^|https?://evil|\*\*bold")
-"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash or a joiner into each."""
+"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash into each or makes it code."""
 CODE = re.compile(r"(?<!\\)`[^`\n]*`")
 """Markdown in it is text; the browser test looks at it."""
 SHOWN_AS_THEY_ARE = {
@@ -122,3 +122,23 @@ def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
     drawn = figure.data[-1]
     for text in (drawn.name, drawn.hovertemplate.replace("<br>", "").replace("<extra></extra>", "")):
         assert "<" not in text and "&#37;{x}" in text and "\u202e" not in text
+
+
+ADDRESSES = {
+    "at http://127.0.0.1:11434.": r"at `http://127.0.0.1:11434`\.",
+    "see https://a.example/b?c=d#e)": r"see `https://a.example/b?c=d#e`\)",
+    "www.example.org, ann@example.org": r"`www.example.org`\, `ann@example.org`",
+    "http://x](https://evil.example)": r"`http://x`\]\(`https://evil.example`\)",
+    "`http://x`": r"\``http://x`\`",
+    "a@b+c@d": "`a@b+c@d`",
+    "http://[::1]:80": r"http\:\/\/\[\:\:1\]\:80",
+    "http://x\\": r"`http://x`\\",
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), ADDRESSES.items(), ids=ADDRESSES)
+def test_an_address_is_code_that_nothing_in_it_can_end_and_is_copied_as_it_is(text: str, shown: str) -> None:
+    from ui.text import plain
+
+    assert plain(text) == shown
+    assert all(sign.isprintable() for sign in plain(text))

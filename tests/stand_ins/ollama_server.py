@@ -34,7 +34,9 @@ SIZE = 98_000_000
 class OllamaServer(ModelServer):
     """Ollama with these models pulled, all answered by one engine. `x` and `x:latest` are the same model.
 
-    `num_ctx` is recorded and shown by `/api/ps`, not enforced.
+    `num_ctx` is recorded and shown by `/api/ps`, not enforced. `capabilities` of a model, by its full name: what
+    `/api/show` tells, None: nothing, as older servers; a model that is not in it can write. `unlisted` are models that
+    `/api/ps` does not list, as before they are loaded.
     """
 
     chat_path = "/api/chat"
@@ -54,6 +56,8 @@ class OllamaServer(ModelServer):
         super().__init__(engine, [with_tag(model) for model in models], handlers)
         self.context_length = context_length
         self.version = version
+        self.capabilities: dict[str, list[str] | None] = {}
+        self.unlisted: set[str] = set()
         self._loaded: dict[str, int] = {}
 
     async def _greet(self, body: None) -> ASGIApp:
@@ -71,6 +75,7 @@ class OllamaServer(ModelServer):
                 "models": [
                     entry(model) | {"expires_at": now(), "size_vram": 0, "context_length": num_ctx}
                     for model, num_ctx in self._loaded.items()
+                    if model not in self.unlisted
                 ]
             }
         )
@@ -85,7 +90,9 @@ class OllamaServer(ModelServer):
             "llama.context_length": self.context_length,
         }
         shown = {"modelfile": f"FROM {name}\n", "parameters": "", "template": "{{ .Prompt }}", "details": DETAILS}
-        return JSONResponse(shown | {"model_info": info, "capabilities": ["completion"], "modified_at": now()})
+        can = self.capabilities.get(name, ["completion"])
+        said = {} if can is None else {"capabilities": can}
+        return JSONResponse(shown | {"model_info": info, "modified_at": now()} | said)
 
     async def _chat(self, body: dict[str, Any]) -> ASGIApp:
         return self._answer(body, tuple(body.get("messages") or ()), "chat")
