@@ -11,23 +11,22 @@ MOST = 3
 
 
 def find_culprits(rehearse: Callable[[Collection[str]], None], ids: Sequence[str], lost: WriteLost) -> list[str]:
-    """The ids with which alone `rehearse` raises `WriteLost`; raises `StoreUnavailable` where there are none, or many.
+    """The ids with which alone `rehearse` raises `WriteLost` each time, while it works with others.
 
-    `lost` is how it is known that all of them together do.
+    Raises `StoreUnavailable` where there are none, or many. `lost` is how it is known that all of them together do.
     """
     found: list[str] = []
+    is_ever_done = len(ids) == 1
     waiting = [ids]
-    while waiting:
+    while waiting and len(found) <= MOST:
         some = waiting.pop()
         if not some or not _is_lost(rehearse, some):
-            continue
-        if len(some) > 1:
+            is_ever_done = is_ever_done or bool(some)
+        elif len(some) > 1:
             waiting += [some[len(some) // 2 :], some[: len(some) // 2]]
-            continue
-        found += some
-        if len(found) > MOST:
-            break
-    if not 1 <= len(found) <= MOST:
+        elif _is_lost(rehearse, some):
+            found += some
+    if not is_ever_done or not 1 <= len(found) <= MOST:
         raise StoreUnavailable(
             f"{lost.message} No single document is at fault.",
             hint="Make all chunks anew on the Documents page, or with the command reindex.",

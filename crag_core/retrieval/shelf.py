@@ -223,17 +223,14 @@ class Shelf:
     def try_tidy(self) -> list[Document]:
         """Bring the indexes up to date; what is not tidy is found too, only more slowly.
 
-        Where the process that does this dies, the keyword index is made anew. The documents that had to be set aside
-        for it, by then refused.
+        Where that fails, the keyword index is made anew; the documents that had to be refused for it.
         """
         try:
             self._tidy()
             self.remark = ""
-        except WriteLost as lost:
-            _log.warning("the index could not be tidied, and is made anew: %s", lost)
-            return self._try_mend()
         except StoreUnavailable as fault:
             _log.warning("the index could not be tidied: %s", fault)
+            return self._try_mend(isinstance(fault, WriteLost))
         return []
 
     def _tidy(self) -> None:
@@ -243,29 +240,30 @@ class Shelf:
             self.backend.generations.tidy()
             self.originals.tidy({row.id for row in self._catalogue.rows()})
 
-    def _try_mend(self) -> list[Document]:
-        self.remark = _MENDING
+    def _try_mend(self, is_urgent: bool) -> list[Document]:
+        """Otherwise it may be the disk or the network, of which whoever writes or asks next is told."""
+        self.remark = _MENDING if is_urgent else self.remark
         try:
-            gone = self._mend()
+            is_done, gone = self._mend()
         except StoreUnavailable as fault:
             _log.warning("the keyword index could not be made anew: %s", fault)
-            self.remark = f"{_NOT_MENDED} {fault}"
+            self.remark = f"{_NOT_MENDED} {fault}" if is_urgent else self.remark
             return []
         named = ", ".join(row.name for row in gone)
-        self.remark = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        told = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        self.remark = told if is_done else ""
         return gone
 
-    def _mend(self) -> list[Document]:
+    def _mend(self) -> tuple[bool, list[Document]]:
+        """Whether there was anything to make anew, and what had to be set aside for it."""
         with self._writing() as there:
             passages = self.passages()
             try:
-                passages.remake_keywords()
-                return []
+                return passages.remake_keywords(), []
             except WriteLost as lost:
                 culprits = find_culprits(passages.rehearse, [row.id for row in there.values() if row.is_whole], lost)
-            gone = self._set_aside([there[one] for one in culprits])
-            passages.remake_keywords()
-            return gone
+            gone = self._set_aside(there[one] for one in culprits)
+            return passages.remake_keywords(), gone
 
     def _set_aside(self, rows: Iterable[Document]) -> list[Document]:
         leaving = [

@@ -84,8 +84,8 @@ class Passages(Protocol):
         """Bring the indexes up to date, and give back what is not needed any more."""
         ...
 
-    def remake_keywords(self) -> None:
-        """Make the keyword index anew from all passages, whatever it was; nothing where the engine keeps it whole."""
+    def remake_keywords(self) -> bool:
+        """Make the keyword index anew from all passages, whatever it was; False: the engine keeps it whole itself."""
         ...
 
     def rehearse(self, document_ids: Collection[str]) -> None:

@@ -86,8 +86,9 @@ class PassagesApart(LancePassages):
     def tidy(self) -> None:
         self._tell("tidy")
 
-    def remake_keywords(self) -> None:
+    def remake_keywords(self) -> bool:
         self._tell("remake_keywords")
+        return True
 
     def rehearse(self, document_ids: Collection[str]) -> None:
         self._tell("rehearse", [*document_ids])

@@ -206,7 +206,7 @@ class LancePassages:
         with self._tables.explain():
             self._tables.tidy(self._name)
 
-    def remake_keywords(self) -> None:
+    def remake_keywords(self) -> bool:
         with self._tables.explain():
             table = self._open()
             if table is not None:
@@ -214,6 +214,7 @@ class LancePassages:
                 # Replaced, not dropped: there is one to search meanwhile.
                 table.create_index("text", config=_keyword_index(), replace=True)
                 self._tables.tidy(self._name)
+            return True
 
     def rehearse(self, document_ids: Collection[str]) -> None:
         """In a table of its own, which goes again."""

@@ -237,8 +237,8 @@ class PostgresPassages:
 
         self._server.read(tidy, None)
 
-    def remake_keywords(self) -> None:
-        pass
+    def remake_keywords(self) -> bool:
+        return False
 
     def rehearse(self, document_ids: Collection[str]) -> None:
         pass
