@@ -32,7 +32,7 @@ _PASSAGE = {
     "section": "section",
 }
 _HIT = {**_PASSAGE, "vector": "vector"}
-_VECTOR_INDEX = "vector_idx"  # as LanceDB names it
+_VECTOR_INDEX, _KEYWORD_INDEX = "vector_idx", "text_idx"  # as LanceDB names them
 _REHEARSED = "-rehearsed"
 _ROWS_AT_ONCE = 256
 _AS_IT_IS = {"lance-encoding:dict-divisor": str(2**31)}
@@ -205,6 +205,10 @@ class LancePassages:
     def tidy(self) -> None:
         with self._tables.explain():
             self._tables.tidy(self._name)
+            table = self._open()
+            stats = table.index_stats(_KEYWORD_INDEX) if table is not None else None
+            if stats and stats.num_unindexed_rows:  # LanceDB only warns of an index that it cannot read
+                raise RuntimeError("the keyword index cannot be read")
 
     def remake_keywords(self) -> bool:
         with self._tables.explain():
