@@ -226,7 +226,7 @@ def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
 ) -> None:
     bad = b"# Bad\n\nThe engine dies over this."
     deadly = Poisoned([name_content(bad)], ["tidy", "remake_keywords", "rehearse"])
-    monkeypatch.setattr(Writer, "write", lambda self, write: deadly.write(write))
+    monkeypatch.setattr(Writer, "write", lambda self, write, body: deadly.write(write, body))
     app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.md", bad), ("small.txt", b"The smallest file."))
     (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
     assert "was damaged and has been rebuilt" in told and "bad.md" in told

@@ -8,8 +8,7 @@ from pathlib import Path
 from crag_core.errors import WriteLost
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Backend
-from crag_core.retrieval.backends.write_wire import Write
-from crag_core.retrieval.backends.write_worker import carry_out
+from crag_core.retrieval.backends.write_wire import Write, carry_out, unpack_rows
 
 LOST = WriteLost("The process that writes to the index ended (SIGABRT).", hint="Try again.")
 
@@ -21,9 +20,9 @@ class Writing:
         self.calls: list[str] = []
         self._opened: dict[str, Backend] = {}
 
-    def write(self, write: Write) -> None:
+    def write(self, write: Write, body: bytes) -> None:
         self.calls.append(write.call)
-        carry_out(write, self.opened(write.folder))
+        carry_out(write, body, self.opened(write.folder))
 
     def opened(self, folder: str) -> Backend:
         return self._opened.setdefault(folder, open_backend("", Path(folder)))
@@ -37,12 +36,12 @@ class DyingAt(Writing):
         self._steps = range(step, step + times)
         self._is_late = is_late
 
-    def write(self, write: Write) -> None:
+    def write(self, write: Write, body: bytes) -> None:
         is_fatal = len(self.calls) in self._steps
         if is_fatal and not self._is_late:
             self.calls.append(write.call)
             raise LOST
-        super().write(write)
+        super().write(write, body)
         if is_fatal:
             raise LOST
 
@@ -55,16 +54,16 @@ class Poisoned(Writing):
         self.ids = {*ids}
         self._deadly = {*deadly}
 
-    def write(self, write: Write) -> None:
-        if write.generation and write.call in self._deadly and self.ids & self._handled(write):
+    def write(self, write: Write, body: bytes) -> None:
+        if write.generation and write.call in self._deadly and self.ids & self._handled(write, body):
             self.calls.append(write.call)
             raise LOST
-        super().write(write)
+        super().write(write, body)
 
-    def _handled(self, write: Write) -> set[str]:
+    def _handled(self, write: Write, body: bytes) -> set[str]:
         assert write.generation
         if write.call == "rehearse":
-            return {*write.arguments[0]}
+            return {*write.ids}
         if write.call == "add_rows":
-            return {*write.arguments[0]["doc_id"].to_pylist()}
+            return {*unpack_rows(body)["doc_id"].to_pylist()}
         return {row.id for row in self.opened(write.folder).passages(write.generation).documents()}

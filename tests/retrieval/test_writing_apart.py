@@ -187,17 +187,23 @@ def processes_of(writer: Writer) -> list[int]:
     return [process._process.pid for process in writer._processes if not process.is_over]
 
 
-def test_a_process_that_is_killed_in_mid_write_costs_nothing(tmp_path: Path, writer: Writer) -> None:
+def test_a_process_that_is_killed_in_mid_write_costs_nothing(
+    tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
     store = store_of(tmp_path, writer)
     store.ingest(BEFORE)
     done = threading.Event()
     killed: set[int] = set()
 
     def kill() -> None:
-        while not done.wait(0.8):
-            for pid in processes_of(writer):
-                os.kill(pid, signal.SIGKILL)
-                killed.add(pid)
+        while not done.wait(0.05):
+            busy = [process for process in writer._processes if process.is_busy and process._is_ready]
+            for process in busy if len(killed) < 4 else ():
+                done.wait(0.02 * len(killed))
+                os.kill(process._process.pid, signal.SIGKILL)
+                killed.add(process._process.pid)
+                done.wait(2)
 
     killer = threading.Thread(target=kill)
     killer.start()

@@ -14,7 +14,7 @@ from crag_core.errors import WriteLost
 from crag_core.retrieval.backends.lance_passages import LancePassages
 from crag_core.retrieval.backends.lance_rows import LanceRows
 from crag_core.retrieval.backends.lance_tables import LanceTables
-from crag_core.retrieval.backends.write_wire import Send, Write
+from crag_core.retrieval.backends.write_wire import Send, Write, pack_rows
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -59,14 +59,14 @@ class PassagesApart(LancePassages):
         if not nodes:
             return
         with self._tables.explain():
-            rows = self.to_rows(nodes, collections)
-        ids = [*dict.fromkeys(node.ref_doc_id or "" for node in nodes)]
+            rows = pack_rows(self.to_rows(nodes, collections))
+        ids = {node.ref_doc_id or "" for node in nodes}
         try:
-            self._tell("add_rows", rows)
+            self._tell("add_rows", body=rows)
         except WriteLost:
             try:
                 self.delete(ids)  # it may be in
-                self._tell("add_rows", rows)
+                self._tell("add_rows", body=rows)
             except WriteLost:
                 with suppress(WriteLost):
                     self.delete(ids)
@@ -74,11 +74,11 @@ class PassagesApart(LancePassages):
 
     def delete(self, document_ids: Collection[str]) -> None:
         if document_ids:
-            self._tell_twice("delete", [*document_ids])
+            self._tell_twice("delete", document_ids)
 
     def move(self, document_ids: Collection[str], collection: str) -> None:
         if document_ids:
-            self._tell_twice("move", [*document_ids], collection)
+            self._tell_twice("move", document_ids, collection)
 
     def index_vectors(self) -> None:
         self._tell("index_vectors")
@@ -91,20 +91,21 @@ class PassagesApart(LancePassages):
         return True
 
     def rehearse(self, document_ids: Collection[str]) -> None:
-        self._tell("rehearse", [*document_ids])
+        self._tell("rehearse", document_ids)
 
     def drop(self) -> None:
         self._tell_twice("drop")
         self._tables.forget(self._name)
 
-    def _tell(self, call: str, *arguments: Any) -> None:
-        self._send(self._address(call, arguments, generation=self._generation))
+    def _tell(self, call: str, ids: Collection[str] = (), collection: str = "", body: bytes = b"") -> None:
+        write = self._address(call, ids=tuple(ids), collection=collection, generation=self._generation)
+        self._send(write, body)
 
-    def _tell_twice(self, call: str, *arguments: Any) -> None:
+    def _tell_twice(self, call: str, ids: Collection[str] = (), collection: str = "") -> None:
         try:
-            self._tell(call, *arguments)
+            self._tell(call, ids, collection)
         except WriteLost:
-            self._tell(call, *arguments)
+            self._tell(call, ids, collection)
 
 
 class RowsApart(LanceRows[R]):
@@ -119,18 +120,18 @@ class RowsApart(LanceRows[R]):
 
     def put(self, rows: Sequence[R]) -> None:
         if rows or not self.is_there():
-            self._tell("put", [*rows])
+            self._tell("put", **{self._name: tuple(rows)})
 
     def drop(self, ids: Iterable[str]) -> None:
-        if gone := [*ids]:
-            self._tell("drop", gone)
+        if gone := tuple(ids):
+            self._tell("drop", ids=gone)
 
     def tidy(self) -> None:
         self._tell("tidy")
 
-    def _tell(self, call: str, *arguments: Any) -> None:
-        write = self._address(call, arguments, part=self._name)
+    def _tell(self, call: str, **arguments: Any) -> None:
+        write = self._address(call, part=self._name, **arguments)
         try:
-            self._send(write)
+            self._send(write, b"")
         except WriteLost:
-            self._send(write)
+            self._send(write, b"")

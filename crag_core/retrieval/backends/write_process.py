@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import os
-import pickle
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from threading import Event, Lock
 from weakref import finalize
 
 from crag_core.errors import BadRecord, Stopped, StoreUnavailable, WriteLost, kind_named
 from crag_core.records import from_plain
-from crag_core.retrieval.backends.write_wire import Answer, Sent, Write
+from crag_core.retrieval.backends.write_wire import Answer, Write
 from crag_core.retrieval.child_process import ChildProcess, ProcessLost, StartFailed, start_isolated
 
 IDLE_SECONDS = 60.0
@@ -38,13 +38,12 @@ class Writer:
         # When the interpreter ends too.
         self._finalizer = finalize(self, _end_all, self._processes, self._lock, self._closed)
 
-    def write(self, write: Write) -> None:
+    def write(self, write: Write, body: bytes) -> None:
         """Raises what the call raises; `WriteLost` where the process died, after which it is done or not, all or
         nothing; `Stopped` once this was closed."""
-        body = pickle.dumps(write, pickle.HIGHEST_PROTOCOL)
         process = self._take()
         try:
-            answer = process.ask(Sent(next(self._ids)), body)
+            answer = process.ask(replace(write, id=next(self._ids)), body)
         except ProcessLost as lost:
             process.end()
             raise self._tell(write, process, lost) from lost
@@ -98,14 +97,14 @@ class _WriteProcess(ChildProcess):
         self.keys = keys
         super().__init__(_start, idle, 0)
 
-    def ask(self, sent: Sent, body: bytes) -> Answer:
-        header, _ = self.exchange(sent, body, math.inf, Event())
+    def ask(self, write: Write, body: bytes) -> Answer:
+        header, _ = self.exchange(write, body, math.inf, Event())
         try:
             answer = from_plain(Answer, header)
         except BadRecord as error:
             raise ProcessLost(f"made no sense ({error})") from error
-        if answer.id != sent.id:
-            raise ProcessLost(f"made no sense (expected an answer to {sent.id}, found one to {answer.id})")
+        if answer.id != write.id:
+            raise ProcessLost(f"made no sense (expected an answer to {write.id}, found one to {answer.id})")
         return answer
 
 

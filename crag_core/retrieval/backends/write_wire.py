@@ -1,4 +1,4 @@
-"""What the application and the process that writes to its index say to each other."""
+"""What is said to the process that writes to an index, and what it answers: JSON, and passages as Arrow has them."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from crag_core.documents import Generation
+from crag_core.documents import Document, Generation
+from crag_core.retrieval.backends.backend import Backend
 
 
 @dataclass(frozen=True)
 class Write:
-    """`call` with `arguments` of a part of the index that `open_backend(setting, folder)` gives.
+    """`call` of a part of the index that `open_backend(setting, folder)` gives, with the arguments that it takes.
 
-    The part is the passages of `generation`, or the list of rows named `part`.
+    The part is the passages of `generation`, or the list of rows named `part`. The bytes of the frame are an Arrow
+    stream of the passages to be added. `id` comes back in the answer.
     """
 
     setting: str
     folder: str
     call: str
-    arguments: tuple[Any, ...] = ()
     generation: Generation | None = None
     part: str = ""
-
-
-@dataclass(frozen=True)
-class Sent:
-    """The bytes of the frame are a pickled `Write`: what reads them trusts the application that started it."""
-
-    id: int
+    ids: tuple[str, ...] = ()
+    collection: str = ""
+    documents: tuple[Document, ...] = ()
+    generations: tuple[Generation, ...] = ()
+    id: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,5 +41,36 @@ class Answer:
     bug: str = ""
 
 
-Send = Callable[[Write], None]
+Send = Callable[[Write, bytes], None]
 """Carries a write out elsewhere; raises what the call raises, and `WriteLost` when whoever was at it died."""
+
+
+def pack_rows(rows: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def unpack_rows(body: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(body).read_all()
+
+
+def carry_out(write: Write, body: bytes, backend: Backend) -> None:
+    """The write, here; `backend` is one of LanceDB's."""
+    part: Any = backend.passages(write.generation) if write.generation else getattr(backend, write.part)
+    call = getattr(part, write.call)
+    if write.call == "add_rows":
+        call(unpack_rows(body))
+    elif write.call == "put":
+        call([*write.documents, *write.generations])
+    elif write.call == "move":
+        call(write.ids, write.collection)
+    elif write.call in ("delete", "rehearse") or (write.part and write.call == "drop"):
+        call(write.ids)
+    else:
+        call()

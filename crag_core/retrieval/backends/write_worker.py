@@ -6,7 +6,6 @@ Started by `write_process`. It ends when its stdin does, and so never outlives t
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import traceback
 from pathlib import Path
@@ -14,13 +13,15 @@ from queue import SimpleQueue
 from threading import Thread
 
 from crag_core.errors import CragError
+from crag_core.records import from_plain
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Backend
-from crag_core.retrieval.backends.write_wire import Answer, Write
+from crag_core.retrieval.backends.write_wire import Answer, Write, carry_out
 from crag_core.retrieval.child_pipes import Frame, listen, take_pipes
 from crag_core.retrieval.confining import go_first
-from crag_core.retrieval.parse_wire import MOST_HEADER, write_frame
+from crag_core.retrieval.parse_wire import write_frame
 
+# The application is trusted; more than this does not fit into a frame.
 _MOST_REQUEST = 2**32 - 1
 _MOST_TOLD = 10_000  # characters
 
@@ -38,30 +39,25 @@ def _run() -> None:
     requests_from, answers_to = take_pipes()
     go_first()
     requests: SimpleQueue[Frame] = SimpleQueue()
-    Thread(target=listen, args=(requests_from, requests, _MOST_REQUEST, MOST_HEADER), daemon=True).start()
+    Thread(target=listen, args=(requests_from, requests, _MOST_REQUEST, _MOST_REQUEST), daemon=True).start()
     write_frame(answers_to, Answer(0))
     opened: dict[tuple[str, str], Backend] = {}
     while True:
         header, body = requests.get()
-        write_frame(answers_to, _answer(header["id"], pickle.loads(body), opened))
+        write_frame(answers_to, _answer(from_plain(Write, header), body, opened))
 
 
-def _answer(request_id: int, write: Write, opened: dict[tuple[str, str], Backend]) -> Answer:
+def _answer(write: Write, body: bytes, opened: dict[tuple[str, str], Backend]) -> Answer:
     try:
         place = write.setting, write.folder
         if place not in opened:
             opened[place] = open_backend(write.setting, Path(write.folder))
-        carry_out(write, opened[place])
+        carry_out(write, body, opened[place])
     except CragError as error:
-        return Answer(request_id, type(error).__name__, error.message, error.hint)
+        return Answer(write.id, type(error).__name__, error.message, error.hint)
     except Exception:
-        return Answer(request_id, bug=traceback.format_exc()[-_MOST_TOLD:])
-    return Answer(request_id)
-
-
-def carry_out(write: Write, backend: Backend) -> None:
-    part = backend.passages(write.generation) if write.generation else getattr(backend, write.part)
-    getattr(part, write.call)(*write.arguments)
+        return Answer(write.id, bug=traceback.format_exc()[-_MOST_TOLD:])
+    return Answer(write.id)
 
 
 if __name__ == "__main__":
