@@ -37,6 +37,7 @@ from crag_core.policies import DEFAULT, find_policy, load_policies
 from crag_core.policy import Policy
 from crag_core.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
 from crag_core.retrieval.backends import open_backend
+from crag_core.retrieval.backends.write_process import Writer
 from crag_core.retrieval.drawing import Drawer
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
@@ -108,7 +109,7 @@ class Workbench:
         self.config = settings or config.load()
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         self.store = PassageStore(
-            open_backend(self.config.store, self.config.home / "index"),
+            open_backend(self.config.store, self.config.home / "index", writer().write),
             self.find_embedder(self.config.embedding),
             parser().read,
             recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
@@ -425,6 +426,12 @@ def spans(endpoint: str) -> Listener | None:
 def parser() -> Parser:
     """One for the whole process, whatever is indexed where: its own processes are few."""
     return Parser()
+
+
+@cache
+def writer() -> Writer:
+    """One for the whole process, as `parser`, whatever is written where."""
+    return Writer()
 
 
 @cache

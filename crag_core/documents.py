@@ -20,6 +20,7 @@ class State(StrEnum):
     REFUSED = "refused"
     MOVING = "being moved"
     LEAVING = "being removed"
+    FAILING = "being set aside"
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,11 @@ class DocumentStore(Protocol):
         ...
 
     @property
+    def remark(self) -> str:
+        """What people should know of how the index is; "": all is well."""
+        ...
+
+    @property
     def generation(self) -> Generation:
         """By which recipe the passages were made that are searched."""
         ...

@@ -82,6 +82,8 @@ try:
         if indexing.error:
             st.error(plain(str(indexing.error)), icon=":material/error:")
         draw_outcomes(indexing.outcomes)
+    if store.remark:
+        st.warning(plain(store.remark), icon=":material/build:")
     draw_documents(store)
     draw_recipe(store)
     if st.toggle("Map of the passages", key="documents_map"):

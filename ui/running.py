@@ -73,6 +73,8 @@ def draw_indexing_live() -> None:
     indexing = state.indexing()
     if indexing is None or not indexing.is_running:
         st.rerun()
+    if remark := state.workbench().store.remark:
+        st.caption(plain(remark))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(indexing, idle="Keeping the files")
         st.button(

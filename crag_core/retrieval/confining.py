@@ -20,15 +20,21 @@ def confine(memory: int) -> None:
     """
     if hasattr(os, "nice"):
         os.nice(_NICE)
+    go_first()
     if sys.platform == "linux":
-        with suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text("800")
         _leave_network()
     # Not RLIMIT_AS: libraries reserve far more addresses than they use.
     _limit("RLIMIT_DATA", memory)
-    _limit("RLIMIT_CORE", 0)
     _limit("RLIMIT_FSIZE", 0)
     _limit("RLIMIT_NOFILE", _FILES)
+
+
+def go_first() -> None:
+    """When the machine's memory is full, before the application; and without a core dump."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("800")
+    _limit("RLIMIT_CORE", 0)
 
 
 def forbid_processes() -> None:

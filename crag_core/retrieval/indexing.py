@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from crag_core.closing import is_ending
 from crag_core.documents import Document, Ingested, IngestOutcome, OnProgress, Progress, State
-from crag_core.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable
+from crag_core.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable, WriteLost
 from crag_core.protocols import Cancel
 from crag_core.retrieval.approximating import Approximation
 from crag_core.retrieval.hits import name_content, now
@@ -117,7 +117,7 @@ class Indexer:
             self._write_if_due()
         self._write()
         if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
-            self._shelf.try_tidy()
+            self._tidy()
             Approximation(self._shelf).try_refresh()
 
     def _prepare(self, position: int, given: Document) -> None:
@@ -162,7 +162,11 @@ class Indexer:
             self._write()
             self._writes += 1
             if not self._writes % _TIDIED_AFTER:
-                self._shelf.try_tidy()
+                self._tidy()
+
+    def _tidy(self) -> None:
+        for gone in self._shelf.try_tidy():
+            self._set_aside(gone)
 
     def _write(self) -> None:
         while ready := self._ready:
@@ -179,9 +183,27 @@ class Indexer:
             return
         self._whole = None
         self._preparer = self._preparer or self._new_preparer()
-        written = self._shelf.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
+        try:
+            written = self._shelf.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
+        except WriteLost:
+            self._put_each(ready)
+            return
         for one, result in zip(ready, written, strict=True):
             self._outcomes[one.position] = _outcome(one.row.name, result)
+
+    def _put_each(self, ready: Sequence[_Ready]) -> None:
+        """Documents that cannot be written together: who cannot be alone either is refused, and no other."""
+        if len(ready) > 1:
+            for one in ready:
+                self._ready = [one]
+                self._put()
+        else:
+            self._outcomes[ready[0].position] = _refused(self._shelf.set_aside(ready[0].row))
+
+    def _set_aside(self, gone: Document) -> None:
+        """One of those that were given, or another, which is told after them."""
+        given = (at for at, one in self._outcomes.items() if one.document_id == gone.id)
+        self._outcomes[next(given, max(self._total, *self._outcomes) + 1)] = _refused(gone)
 
     def _tell(self, progress: Progress) -> None:
         self._look()
@@ -210,6 +232,10 @@ class Indexer:
 
     def _refuse(self, position: int, name: str, refusal: DocumentRefused) -> None:
         self._outcomes[position] = Ingested(name, IngestOutcome.REFUSED, message=refusal.message, hint=refusal.hint)
+
+
+def _refused(row: Document) -> Ingested:
+    return Ingested(row.name, IngestOutcome.REFUSED, message=row.message, hint=row.hint)
 
 
 def _outcome(name: str, written: Written) -> Ingested:

@@ -10,13 +10,16 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from crag_core.errors import BadRecord
 from crag_core.records import from_plain, to_plain
 from crag_core.retrieval.boxes import Box
 from crag_core.retrieval.page_picture import Span
 from crag_core.retrieval.readers.page import Page
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Enough for 100 000 pages or 10 000 boxes, and too little to fill our memory with what stands in it.
 MOST_HEADER = 2 * 1024 * 1024
@@ -108,7 +111,7 @@ class Reply:
     drawn: Drawn | None = None
 
 
-def write_frame(stream: IO[bytes], record: Request | Reply, body: bytes = b"") -> None:
+def write_frame(stream: IO[bytes], record: DataclassInstance, body: bytes = b"") -> None:
     header = json.dumps(to_plain(record)).encode()
     stream.write(_SIZES.pack(len(header), len(body)) + header)
     stream.write(body)

@@ -13,10 +13,11 @@ import traceback
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
-from typing import IO, Any
+from typing import IO
 
 from crag_core.errors import DocumentMissing, DocumentRefused
 from crag_core.records import from_plain
+from crag_core.retrieval.child_pipes import Frame, listen, take_pipes
 from crag_core.retrieval.confining import confine, forbid_processes
 from crag_core.retrieval.page_picture import page_picture
 from crag_core.retrieval.parse_wire import (
@@ -25,15 +26,12 @@ from crag_core.retrieval.parse_wire import (
     Limits,
     Reply,
     Request,
-    WireEnded,
     pack_pages,
-    read_frame,
     write_frame,
 )
 from crag_core.retrieval.picture_wire import pack_picture
 from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
 
-_Frame = tuple[Any, bytes]
 # The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
 _GRACE = 2
 # A text to be looked for may be a whole file, and a letter takes six bytes there. The application is trusted.
@@ -51,12 +49,12 @@ def main(arguments: list[str]) -> None:
 
 def _run(arguments: list[str]) -> None:
     limits = from_plain(Limits, json.loads(arguments[-1]))
-    requests_from, replies_to = _take_pipes()
+    requests_from, replies_to = take_pipes()
     confine(limits.memory)
     if limits.readers:
         READERS.update(import_module(limits.readers).READERS)
-    requests: SimpleQueue[_Frame] = SimpleQueue()
-    Thread(target=_listen, args=(requests_from, requests), daemon=True).start()
+    requests: SimpleQueue[Frame] = SimpleQueue()
+    Thread(target=listen, args=(requests_from, requests, MAX_BYTES, _MOST_REQUEST), daemon=True).start()
     forbid_processes()
     write_frame(replies_to, Reply(0))
     while True:
@@ -85,32 +83,11 @@ def _draw(request_id: int, content: bytes, asked: Drawing) -> tuple[Reply, bytes
     return pack_picture(request_id, page_picture(content, asked.page, asked.text, asked.spans, asked.width))
 
 
-def _answer_next(requests: SimpleQueue[_Frame], replies_to: IO[bytes], limits: Limits) -> None:
+def _answer_next(requests: SimpleQueue[Frame], replies_to: IO[bytes], limits: Limits) -> None:
     header, content = requests.get()
     _set_alarm(int(limits.seconds) + _GRACE)
     write_frame(replies_to, *answer(from_plain(Request, header), content, limits.characters))
     _set_alarm(0)
-
-
-def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Ours alone: whoever reads stdin finds nothing, and what is printed goes to stderr."""
-    requests_from, replies_to = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return requests_from, replies_to
-
-
-def _listen(stream: IO[bytes], requests: SimpleQueue[_Frame]) -> None:
-    """In a thread of its own, so that the end of the application is noticed while a file is parsed."""
-    try:
-        while True:
-            requests.put(read_frame(stream, MAX_BYTES, _MOST_REQUEST))
-    except WireEnded:
-        os._exit(0)
-    except BaseException:  # without this thread the process would wait for ever
-        os._exit(1)
 
 
 def _set_alarm(seconds: int) -> None:

@@ -10,16 +10,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from crag_core.documents import Document, Generation, Recipe, State
-from crag_core.errors import StoreUnavailable
+from crag_core.errors import StoreUnavailable, WriteLost
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.generations import Generations
 from crag_core.retrieval.hits import now
+from crag_core.retrieval.mending import find_culprits
 from crag_core.retrieval.owners import is_alive
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 _log = logging.getLogger(__name__)
+
+
+_MENDING = "The keyword index was damaged and is being rebuilt."
+_MENDED = "The keyword index was damaged and has been rebuilt from the indexed documents."
+_NOT_MENDED = "The keyword index is damaged and could not be rebuilt."
+_TOO_MUCH = "the process that writes to the index ended over it, more than once"
+_OTHER_FORM = "Save it in another format, or split it into smaller files, and add that."
 
 
 class GenerationChanged(Exception):
@@ -48,6 +56,8 @@ class Shelf:
         self.originals = backend.originals
         self.generations = Generations(backend, recipe)
         self._catalogue = backend.documents
+        self.remark = ""
+        """What people should know of the last tidying; "": all is well."""
 
     def passages(self, generation: Generation | None = None) -> Passages:
         """Of the current generation, or of another."""
@@ -202,12 +212,26 @@ class Shelf:
         with self._writing():
             self.generations.abandon(building)
 
-    def try_tidy(self) -> None:
-        """Bring the indexes up to date; what is not tidy is found too, only more slowly."""
+    def set_aside(self, row: Document) -> Document:
+        """Refuse a document that the index cannot hold; the row as it stands then."""
+        with self._writing() as there:
+            refused = self._set_aside([row])[0]
+            if row.id not in there:  # somebody removed it meanwhile
+                self._catalogue.drop([row.id])
+            return refused
+
+    def try_tidy(self) -> list[Document]:
+        """Bring the indexes up to date; what is not tidy is found too, only more slowly.
+
+        Where that fails, the keyword index is made anew; the documents that had to be refused for it.
+        """
         try:
             self._tidy()
+            self.remark = ""
         except StoreUnavailable as fault:
             _log.warning("the index could not be tidied: %s", fault)
+            return self._try_mend(isinstance(fault, WriteLost))
+        return []
 
     def _tidy(self) -> None:
         with self.backend.lock():
@@ -215,6 +239,39 @@ class Shelf:
             self._catalogue.tidy()
             self.backend.generations.tidy()
             self.originals.tidy({row.id for row in self._catalogue.rows()})
+
+    def _try_mend(self, is_urgent: bool) -> list[Document]:
+        """Otherwise it may be the disk or the network, of which whoever writes or asks next is told."""
+        self.remark = _MENDING if is_urgent else self.remark
+        try:
+            is_done, gone = self._mend()
+        except StoreUnavailable as fault:
+            _log.warning("the keyword index could not be made anew: %s", fault)
+            self.remark = f"{_NOT_MENDED} {fault}" if is_urgent else self.remark
+            return []
+        named = ", ".join(row.name for row in gone)
+        told = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        self.remark = told if is_done else ""
+        return gone
+
+    def _mend(self) -> tuple[bool, list[Document]]:
+        """Whether there was anything to make anew, and what had to be set aside for it."""
+        with self._writing() as there:
+            passages = self.passages()
+            try:
+                return passages.remake_keywords(), []
+            except WriteLost as lost:
+                culprits = find_culprits(passages.rehearse, [row.id for row in there.values() if row.is_whole], lost)
+            gone = self._set_aside(there[one] for one in culprits)
+            return passages.remake_keywords(), gone
+
+    def _set_aside(self, rows: Iterable[Document]) -> list[Document]:
+        leaving = [
+            replace(row, state=State.FAILING, message=f"{row.name}: cannot be indexed: {_TOO_MUCH}.", hint=_OTHER_FORM)
+            for row in rows
+        ]
+        self._catalogue.put(leaving)
+        return self._finish(leaving)
 
     @contextmanager
     def _writing(self) -> Iterator[dict[str, Document]]:
@@ -235,8 +292,8 @@ class Shelf:
         """The whole documents whose number of passages is another since a change of generation, with that number."""
         return self.generations.settle([row for row in rows if row.is_whole])
 
-    def _finish(self, rows: Iterable[Document]) -> None:
-        """Carry out what rows say is to become of documents."""
+    def _finish(self, rows: Iterable[Document]) -> list[Document]:
+        """Carry out what rows say is to become of documents; those that are refused by it, as they stand then."""
         rows = [*rows]
         moving = [row for row in rows if row.state == State.MOVING]
         for collection in {row.collection for row in moving}:
@@ -244,10 +301,14 @@ class Shelf:
         if moving:
             self._catalogue.put([replace(row, state=State.INDEXED) for row in moving])
         leaving = [row.id for row in rows if row.state == State.LEAVING]
-        if leaving:
-            self.passages().delete(leaving)
-            self.originals.drop(leaving)
+        failing = [row for row in rows if row.state == State.FAILING]
+        refused = [replace(row, state=State.REFUSED, passages=0, owner="") for row in failing]
+        if gone := [*leaving, *(row.id for row in failing)]:
+            self.passages().delete(gone)
+            self.originals.drop(gone)
             self._catalogue.drop(leaving)
+            self._catalogue.put(refused)
+        return refused
 
     def _held(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
         """Those of some documents whose passages are in, as whole, whatever their rows say."""

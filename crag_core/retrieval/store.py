@@ -69,6 +69,11 @@ class PassageStore:
         return self._shelf.backend.place
 
     @property
+    def remark(self) -> str:
+        """What people should know of how the index is; "": all is well."""
+        return self._shelf.remark
+
+    @property
     def generation(self) -> Generation:
         """By which recipe the passages were made that are searched."""
         return self._pinned or self._shelf.generations.current()
@@ -93,6 +98,7 @@ class PassageStore:
         cancel: Cancel | None = None,
     ) -> tuple[Ingested, ...]:
         """Index files, and those in ZIP archives; one outcome each, in order. A refused file never stops the others.
+        After these come the documents of before that had to be set aside.
 
         All files are kept before the first is read, so what a kill leaves undone `finish_interrupted` does. The
         passages of a document go in with one commit, which leaves it whole or absent; a new version goes in before the

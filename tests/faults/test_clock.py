@@ -21,7 +21,7 @@ from crag_core.llms.pool import SHORTEST, Pool
 from crag_core.retrieval import owners
 from crag_core.retrieval.backends import object_lock
 from crag_core.retrieval.backends.folder import FolderBackend
-from crag_core.retrieval.backends.lance_rows import LanceRows
+from crag_core.retrieval.backends.lance_apart import RowsApart
 from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.owners import LEASE, is_alive, name_self
@@ -151,11 +151,11 @@ def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
             raise Killed
         original(self, rows)
 
-    original = LanceRows.put
+    original = RowsApart.put
     workbench = open_bench()
     set_clock(jump)
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(LanceRows, "put", die)
+        patched.setattr(RowsApart, "put", die)
         workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
     monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda *_: False)
     again = open_bench()

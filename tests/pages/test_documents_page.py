@@ -13,9 +13,12 @@ from streamlit.testing.v1 import AppTest
 from crag_core.build import Workbench
 from crag_core.config import Config
 from crag_core.documents import Recipe
+from crag_core.retrieval.backends.write_process import Writer
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.store import PassageStore
 from tests.pages.conftest import ask, shown
+from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from ui import state
 
@@ -216,6 +219,22 @@ def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
     app.text_input[0].set_value("SENTENCE 877 tells").run()
     assert not app.exception
     assert "1 passage of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
+
+
+def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = b"# Bad\n\nThe engine dies over this."
+    deadly = Poisoned([name_content(bad)], ["tidy", "remake_keywords", "rehearse"])
+    monkeypatch.setattr(Writer, "write", lambda self, write, body: deadly.write(write, body))
+    app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.md", bad), ("small.txt", b"The smallest file."))
+    (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
+    assert "was damaged and has been rebuilt" in told and "bad.md" in told
+    assert {row["name"]: row["state"] for row in listed(app)} == {
+        "bad.md": "✕ refused", "ferry.md": "✓ indexed", "small.txt": "✓ indexed",
+    }  # fmt: skip
+    upload(app, ("other.txt", b"Another one."))
+    assert not [one.value for one in app.warning if "keyword index" in one.value]
 
 
 def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) -> None:

@@ -189,6 +189,67 @@ def test_lost_data_files_are_an_error_with_advice(tmp_path: Path) -> None:
         PassageStore(tmp_path, WordEmbedder()).search_keyword("tides", 1)
 
 
+def damaged(path: Path, how: str) -> None:
+    content = bytearray(path.read_bytes())
+    if how == "cut":
+        content = content[: len(content) // 2]
+    else:
+        places = range(0, len(content), 7) if how == "overwritten" else range(max(len(content) - 200, 0), len(content))
+        for at in places:
+            content[at] ^= 0x5A
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["cut", "overwritten", "overwritten at the end"])
+@pytest.mark.parametrize("part", ["data", "_versions", "_indices"])
+def test_files_of_the_index_cut_short_or_overwritten_are_an_error_and_no_more(
+    tmp_path: Path, part: str, how: str
+) -> None:
+    """In a process of its own, since nothing else would show that none of this ends one."""
+    PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides"), prose_of("other.txt", "gulls")])
+    for table in ("passages", "documents", "generations"):
+        for path in (tmp_path / f"{table}.lance" / part).rglob("*"):
+            if path.is_file():
+                damaged(path, how)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.retrieval.use_damaged", str(tmp_path)],
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "cannot be used" in done.stdout
+
+
+def test_a_damaged_keyword_index_is_made_anew_by_the_next_upload(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([prose_of("guide.txt", "tides")])
+    for path in (tmp_path / "passages.lance" / "_indices").rglob("*.lance"):
+        damaged(path, "cut")
+    store = PassageStore(tmp_path, WordEmbedder())
+    with pytest.raises(StoreUnavailable):
+        store.search_keyword("tides", 1)
+    (other,) = store.ingest([prose_of("other.txt", "gulls")])
+    assert other.outcome == IngestOutcome.INDEXED and "has been rebuilt" in store.remark
+    assert PassageStore(tmp_path, WordEmbedder()).search_keyword("tides", 1)
+    assert store.search_keyword("gulls", 1)
+
+
+def test_a_panic_of_the_engine_is_an_error_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a `BaseException`, of a type that cannot be imported."""
+
+    class PanicException(BaseException):
+        pass
+
+    def panic(self: object, *arguments: object, **options: object) -> None:
+        raise PanicException("index out of bounds: the len is 0 but the index is 3")
+
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([prose_of("guide.txt", "tides")])
+    monkeypatch.setattr("lancedb.table.LanceTable.search", panic)
+    with pytest.raises(StoreUnavailable, match="index out of bounds") as fault:
+        store.search_keyword("tides", 1)
+    assert "if damaged" in fault.value.hint
+
+
 def test_a_folder_left_without_a_table_is_used(tmp_path: Path) -> None:
     (tmp_path / "passages.lance" / "_versions").mkdir(parents=True)
     store = PassageStore(tmp_path, WordEmbedder())

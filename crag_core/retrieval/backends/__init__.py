@@ -10,21 +10,23 @@ from crag_core.errors import BadRecord
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend
+    from crag_core.retrieval.backends.write_wire import Send
 
 _POSTGRES = ("postgresql://", "postgres://")
 _OBJECTS = "s3://"
 
 
-def open_backend(setting: str, folder: Path) -> Backend:
+def open_backend(setting: str, folder: Path, send: Send | None = None) -> Backend:
     """The backend that CRAG_STORE asks for; touches neither disk nor network yet, and loads that one only.
 
     "" and "disk" give `folder`, the URL of a PostgreSQL that server, one with s3:// that object store.
+    `send` writes to tables whose engine would run in this process; None: it does.
     """
     setting = setting.strip()
     if setting in ("", "disk"):
         from crag_core.retrieval.backends.folder import FolderBackend
 
-        return FolderBackend(folder)
+        return FolderBackend(folder, send)
     if setting.startswith(_POSTGRES):
         from crag_core.retrieval.backends.postgres import PostgresBackend
 
@@ -32,7 +34,7 @@ def open_backend(setting: str, folder: Path) -> Backend:
     if setting.startswith(_OBJECTS):
         from crag_core.retrieval.backends.objects import ObjectBackend
 
-        return ObjectBackend(setting)
+        return ObjectBackend(setting, send)
     known = ", ".join((*_POSTGRES, _OBJECTS))
     raise BadRecord(f"CRAG_STORE: expected disk, or a URL that starts with {known}; found {_show(setting)}.")
 

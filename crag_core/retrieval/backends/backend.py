@@ -84,6 +84,14 @@ class Passages(Protocol):
         """Bring the indexes up to date, and give back what is not needed any more."""
         ...
 
+    def remake_keywords(self) -> bool:
+        """Make the keyword index anew from all passages, whatever it was; False: the engine keeps it whole itself."""
+        ...
+
+    def rehearse(self, document_ids: Collection[str]) -> None:
+        """Make a keyword index of the passages of some documents, as a trial that leaves nothing."""
+        ...
+
     def drop(self) -> None:
         """All of it; nothing happens where nothing was ever written."""
         ...

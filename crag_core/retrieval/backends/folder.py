@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from crag_core.documents import Document, Generation
 from crag_core.errors import StoreUnavailable
 from crag_core.retrieval.backends.folder_originals import FolderOriginals
+from crag_core.retrieval.backends.lance_apart import LanceParts
 from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.backends.lance_rows import LanceRows
 from crag_core.retrieval.backends.lance_tables import LanceTables, explain_faults
+from crag_core.retrieval.backends.write_wire import Send, Write
 
 _LOCK_SECONDS = 120
 
 
 class FolderBackend:
-    """A `Backend`; making one touches no disk."""
+    """A `Backend`, whose tables are written to by `send`, else here; making one touches no disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, send: Send | None = None) -> None:
         self.place = str(folder)
         self._folder = folder
-        self._tables = LanceTables(str(folder), self.place)
-        self.documents = LanceRows(self._tables, "documents", Document)
-        self.generations = LanceRows(self._tables, "generations", Generation)
+        tables = LanceTables(str(folder), self.place)
+        self._lance = LanceParts(tables, send, partial(Write, "", str(folder.absolute())))
+        self.documents = self._lance.rows("documents", Document)
+        self.generations = self._lance.rows("generations", Generation)
         self.originals = FolderOriginals(folder / "originals")
 
     def passages(self, generation: Generation) -> LancePassages:
-        return LancePassages(self._tables, table_of(generation), generation)
+        return self._lance.passages(generation)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -45,8 +48,3 @@ class FolderBackend:
                     f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
                     hint="Wait for it to finish, or stop it, and try again.",
                 ) from error
-
-
-def table_of(generation: Generation) -> str:
-    """The first is named as before there were generations."""
-    return "passages" if generation.id == Generation().id else f"passages-{generation.id}"

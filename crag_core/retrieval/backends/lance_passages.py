@@ -32,7 +32,14 @@ _PASSAGE = {
     "section": "section",
 }
 _HIT = {**_PASSAGE, "vector": "vector"}
-_VECTOR_INDEX = "vector_idx"  # as LanceDB names it
+_VECTOR_INDEX, _KEYWORD_INDEX = "vector_idx", "text_idx"  # as LanceDB names them
+_REHEARSED = "-rehearsed"
+_ROWS_AT_ONCE = 256
+_AS_IT_IS = {"lance-encoding:dict-divisor": str(2**31)}
+"""Of texts that repeat Lance keeps each once, and then reserves for N rows N times the mean length of these few: one of
+10 MB among thousands of equal short ones took 27 GB, for want of which the process aborts (lancedb 0.40)."""
+_LONG = ("text", "metadata._node_content")
+"""Columns with texts of any length."""
 _MOST_PARTS = 8
 _REFINED = 2
 """So many times as many candidates as are asked for are compared by their whole vectors."""
@@ -64,21 +71,27 @@ class LancePassages:
 
     def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
         """With one commit."""
-        if not nodes:
-            return
+        if nodes:
+            with self._tables.explain():
+                self.add_rows(self.to_rows(nodes, collections))
+
+    def to_rows(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> Any:
+        """An Arrow table of what `add` adds."""
         import pyarrow as pa
 
+        rows = [_row(node, collections[node.ref_doc_id or ""]) for node in nodes]
+        return pa.Table.from_pylist(rows, schema=_schema(len(nodes[0].get_embedding()), self._embedding))
+
+    def add_rows(self, rows: Any) -> None:
         with self._tables.explain():
             table = self._open()
             if table is None:
-                schema = _schema(len(nodes[0].get_embedding()), self._embedding)
-                table = self._tables.create(self._name, schema)
+                table = self._tables.create(self._name, rows.schema)
             # Found missing when the process was killed right after making the table.
             if not table.list_indices():
                 table.create_index("text", config=_keyword_index())
-            self._add_columns(table)
-            rows = [_row(node, collections[node.ref_doc_id or ""]) for node in nodes]
-            table.add(pa.Table.from_pylist(rows, schema=table.schema))
+            self._bring_up_to_date(table)
+            table.add(rows)
 
     def delete(self, document_ids: Collection[str]) -> None:
         with self._tables.explain():
@@ -90,7 +103,7 @@ class LancePassages:
         with self._tables.explain():
             table = self._open()
             if table is not None and document_ids:
-                self._add_columns(table)
+                self._bring_up_to_date(table)
                 table.update(where=_pick_documents(document_ids), values={"collection": collection})
 
     def documents(self, ids: Collection[str] | None = None) -> list[Document]:
@@ -192,6 +205,37 @@ class LancePassages:
     def tidy(self) -> None:
         with self._tables.explain():
             self._tables.tidy(self._name)
+            table = self._open()
+            stats = table.index_stats(_KEYWORD_INDEX) if table is not None else None
+            if stats and stats.num_unindexed_rows:  # LanceDB only warns of an index that it cannot read
+                raise RuntimeError("the keyword index cannot be read")
+
+    def remake_keywords(self) -> bool:
+        with self._tables.explain():
+            table = self._open()
+            if table is not None:
+                self._bring_up_to_date(table)
+                # Replaced, not dropped: there is one to search meanwhile.
+                table.create_index("text", config=_keyword_index(), replace=True)
+                self._tables.tidy(self._name)
+            return True
+
+    def rehearse(self, document_ids: Collection[str]) -> None:
+        """In a table of its own, which goes again."""
+        name = f"{self._name}{_REHEARSED}"
+        with self._tables.explain():
+            table = self._open()
+            if table is None or not document_ids:
+                return
+            self._tables.drop(name)
+            try:
+                found = table.search().where(_pick_documents(document_ids)).to_batches(batch_size=_ROWS_AT_ONCE)
+                copied = self._tables.create(name, table.schema)
+                copied.add(found)
+                copied.create_index("text", config=_keyword_index())
+                copied.optimize()
+            finally:
+                self._tables.drop(name)
 
     def drop(self) -> None:
         with self._tables.explain():
@@ -233,7 +277,12 @@ class LancePassages:
                 query = query.where(_pick_documents(document_ids))
             return query.to_arrow()
 
-    def _add_columns(self, table: LanceTable) -> None:
+    def _bring_up_to_date(self, table: LanceTable) -> None:
+        """The columns of a table of earlier days; what was written of them before, tidying writes as it is now."""
+        if self._name in self._tables.up_to_date:
+            return
+        if not table.schema.field("text").metadata:
+            table.update_field_metadata(*({"path": path, "metadata": _AS_IT_IS} for path in _LONG))
         if missing := self._missing(table):
             table.add_columns({name: _ADDED[name] for name in missing})
 
@@ -241,8 +290,9 @@ class LancePassages:
         """The columns that an index of earlier days lacks."""
         if self._name in self._tables.up_to_date:
             return set()
-        missing = _ADDED.keys() - {*table.schema.names}
-        if not missing:
+        schema = table.schema
+        missing = _ADDED.keys() - {*schema.names}
+        if not missing and schema.field("text").metadata:
             self._tables.up_to_date.add(self._name)
         return missing
 
@@ -305,7 +355,8 @@ def _schema(dimension: int, embedding: str) -> Any:
 
     text, whole = pa.string(), pa.int64()
     metadata = pa.struct(
-        [(name, text) for name in ("file_name", "page_label", "indexed_at", "_node_content", "_node_type")]
+        [(name, text) for name in ("file_name", "page_label", "indexed_at")]
+        + [pa.field("_node_content", text, metadata=_AS_IT_IS), ("_node_type", text)]
         + [(name, whole) for name in ("ordinal", "pages", "characters")]
         + [(name, text) for name in ("document_id", "doc_id", "ref_doc_id")]
     )
@@ -314,7 +365,7 @@ def _schema(dimension: int, embedding: str) -> Any:
             ("id", text),
             ("doc_id", text),
             ("vector", pa.list_(pa.float32(), dimension)),
-            ("text", text),
+            pa.field("text", text, metadata=_AS_IT_IS),
             ("metadata", metadata),
             *((name, text) for name in _ADDED),
         ],

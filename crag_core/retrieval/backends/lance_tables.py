@@ -48,6 +48,10 @@ class LanceTables:
     def drop(self, name: str) -> None:
         if self._exists(name):
             self._connect().drop_table(name)
+        self.forget(name)
+
+    def forget(self, name: str) -> None:
+        """That a table was ever opened; it was dropped, here or elsewhere."""
         self._opened.pop(name, None)
         self.up_to_date.discard(name)
 
@@ -89,8 +93,9 @@ def explain_faults(place: str | Path) -> Iterator[None]:
             f"The index folder {place} cannot be read or written ({error.strerror}).",
             hint="Give this user access to the folder, or choose another one in the settings.",
         ) from error
-    # LanceDB raises plain RuntimeError, ValueError and OSError from its Rust core.
-    except (OSError, RuntimeError, ValueError) as error:
+    except BaseException as error:
+        if not is_of_engine(error):
+            raise
         detail = str(error).partition(", /")[0].strip() or type(error).__name__
         full = "no space" in detail.lower() or "quota" in detail.lower()
         hint = (
@@ -99,6 +104,12 @@ def explain_faults(place: str | Path) -> Iterator[None]:
             else "Check that the folder exists and is writable; if damaged, move it away and index the documents again."
         )
         raise StoreUnavailable(f"The index in {place} cannot be used ({detail[:300]}).", hint=hint) from error
+
+
+def is_of_engine(error: BaseException) -> bool:
+    """LanceDB raises plain RuntimeError, ValueError and OSError from its Rust core, which also panics at damage: that
+    is no `Exception`, and has no type that could be imported."""
+    return isinstance(error, OSError | RuntimeError | ValueError) or type(error).__name__ == "PanicException"
 
 
 def quote(text: str) -> str:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.documents import Document, Generation
 from crag_core.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends.folder import table_of
+from crag_core.retrieval.backends.lance_apart import LanceParts
 from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.backends.lance_rows import LanceRows
-from crag_core.retrieval.backends.lance_tables import LanceTables
+from crag_core.retrieval.backends.lance_tables import LanceTables, is_of_engine
 from crag_core.retrieval.backends.object_lock import ObjectLock
 from crag_core.retrieval.backends.object_originals import ObjectOriginals
+from crag_core.retrieval.backends.write_wire import Send, Write
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -39,9 +39,12 @@ _ADVICE = (
 
 
 class ObjectBackend:
-    """A `Backend`; making one touches no network. Raises `BadRecord` for a URL of no use."""
+    """A `Backend`, written to by `send`, else here; making one touches no network.
 
-    def __init__(self, url: str) -> None:
+    Raises `BadRecord` for a URL of no use.
+    """
+
+    def __init__(self, url: str, send: Send | None = None) -> None:
         found = _URL.fullmatch(url)
         if not found:
             raise BadRecord(
@@ -52,13 +55,14 @@ class ObjectBackend:
         self._bucket, self._prefix = found[1], found[2].strip("/")
         self._store: S3Store | None = None
         self._tables = ObjectTables(self.place, partial(self._make, _LOOK_TIMEOUT))
-        self.documents = LanceRows(self._tables, "documents", Document)
-        self.generations = LanceRows(self._tables, "generations", Generation)
+        self._lance = LanceParts(self._tables, send, partial(Write, url, ""))
+        self.documents = self._lance.rows("documents", Document)
+        self.generations = self._lance.rows("generations", Generation)
         self.originals = ObjectOriginals(self._open, self._tables)
         self._lock = ObjectLock(self._open)
 
     def passages(self, generation: Generation) -> LancePassages:
-        return LancePassages(self._tables, table_of(generation), generation)
+        return self._lance.passages(generation)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -97,8 +101,8 @@ class ObjectTables(LanceTables):
         try:
             yield
         # LanceDB raises plain errors from its Rust core, obstore its own; both tell the whole request.
-        except Exception as error:
-            if not isinstance(error, OSError | RuntimeError | ValueError | _obstore_error()):
+        except BaseException as error:
+            if not is_of_engine(error) and not isinstance(error, _obstore_error()):
                 raise
             told = f"The index at {self.place} cannot be used ({_told(error)})."
             raise StoreUnavailable(told, hint=_ADVICE) from error
@@ -134,7 +138,7 @@ def _obstore_error() -> type[Exception]:
     return BaseError
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """What went wrong, without the request that it went wrong in."""
     text = " ".join(str(error).split()).partition(", /")[0]
     for sign in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "NoSuchBucket", "Forbidden"):

@@ -237,6 +237,12 @@ class PostgresPassages:
 
         self._server.read(tidy, None)
 
+    def remake_keywords(self) -> bool:
+        return False
+
+    def rehearse(self, document_ids: Collection[str]) -> None:
+        pass
+
     def drop(self) -> None:
         def drop(connection: Connection) -> None:
             connection.execute(_STOP_MAKING_INDEX, (self._table,))

@@ -9,12 +9,13 @@ from crag_core.retrieval.backends.backend import Backend
 from crag_core.retrieval.backends.folder import FolderBackend
 from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.backends.postgres import PostgresBackend
+from crag_core.retrieval.backends.write_process import Writer
 from tests.stand_ins.s3_server import S3Server
 
 Open = Callable[[], Backend]
 """Another view of the same place, as another process has it."""
 
-ENGINES = ("folder", "objects", "postgres")
+ENGINES = ("folder", "folder apart", "objects", "objects apart", "postgres")
 
 
 @pytest.fixture(scope="session")
@@ -23,18 +24,26 @@ def s3() -> Iterator[S3Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def writer() -> Iterator[Writer]:
+    one = Writer()
+    yield one
+    one.close()
+
+
 @pytest.fixture(params=ENGINES)
 def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """An empty place of each engine, real every time."""
-    if request.param == "folder":
-        yield lambda: FolderBackend(tmp_path / "index")
-    if request.param == "objects":
+    send = request.getfixturevalue("writer").write if request.param.endswith(" apart") else None
+    if request.param.startswith("folder"):
+        yield lambda: FolderBackend(tmp_path / "index", send)
+    if request.param.startswith("objects"):
         server: S3Server = request.getfixturevalue("s3")
         monkeypatch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         place = f"{server.make_bucket()}/index"
-        yield lambda: ObjectBackend(place)
+        yield lambda: ObjectBackend(place, send)
     if request.param == "postgres":
         url = request.getfixturevalue("postgres_url")
         yield lambda: PostgresBackend(url)
