@@ -12,6 +12,7 @@ from itertools import count
 from threading import Event, Lock
 from weakref import finalize
 
+from crag_core.closing import at_end
 from crag_core.errors import BadRecord, Stopped, StoreUnavailable, WriteLost, kind_named
 from crag_core.records import from_plain
 from crag_core.retrieval.backends.write_wire import Answer, Write
@@ -35,8 +36,9 @@ class Writer:
         self._ids = count(1)
         self._processes: list[_WriteProcess] = []
         self._closed = Event()
-        # When the interpreter ends too.
+        # When the interpreter ends too; at the end of the program last, since what is under way still writes.
         self._finalizer = finalize(self, _end_all, self._processes, self._lock, self._closed)
+        finalize(self, at_end(self._finalizer, is_last=True))
 
     def write(self, write: Write, body: bytes) -> None:
         """Raises what the call raises; `WriteLost` where the process died, after which it is done or not, all or
