@@ -142,7 +142,10 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
         ids = excerpt.strip_ids or own.get(excerpt.passage.id, ())
         found += [Piece(id_, recorded[id_].text, number) for id_ in ids]
         if not ids:
-            found += [Piece(excerpt.passage.id, strip.text, number) for strip in decompose(excerpt.passage)]
+            found += [
+                Piece(excerpt.passage.id, strip.text, number)
+                for strip in decompose(replace(excerpt.passage, text=excerpt.text))
+            ]
     return tuple(found)
 
 

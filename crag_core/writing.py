@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crag_core import prompts
-from crag_core.answer import EXTRACTIVE, declines, quote, why_no_evidence
+from crag_core.answer import EXTRACTIVE, declines, left_out, quote, why_no_evidence
 from crag_core.errors import CragError, Stopped
 from crag_core.protocols import LanguageModel
 from crag_core.reroute import Reroute, reroute
@@ -66,6 +66,9 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
     if state is AnswerState.COMPLETE and (not text or declines(text)):
         state = AnswerState.CANNOT_ANSWER
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
+        message = " ".join(filter(None, (message, left_out(usage))))
     answer = Answer(text, state, model.name, key, message, usage)
     step_state = _STEP_STATES.get(state, StepState.DONE)
-    yield Result({"answer": answer}, message or f"written by {model.name}", usage, step_state, hint, broken)
+    # The step says itself what was left out.
+    told = message.removesuffix(left_out(usage)).rstrip()
+    yield Result({"answer": answer}, told or f"written by {model.name}", usage, step_state, hint, broken)

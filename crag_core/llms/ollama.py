@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told, words_of
+from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama_import import import_ollama
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, ollama_urls, shown, without_login
 
-CONTEXT_WINDOW = 8192
-ANSWER_TOKENS = 768
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
 """Seconds in which a server has to have told all its models."""
@@ -84,7 +85,7 @@ def model(host: str, name: str, timeout: float, at_once: int) -> Served:
     return alone(client(host, name, timeout), host, at_once)
 
 
-def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
+def client(host: str, name: str, timeout: float) -> Fitting:
     """A chat model of the server at `host`; `timeout` in seconds for one reply, generous since CPUs are slow."""
     import_llama_index()
     import_ollama()
@@ -105,13 +106,21 @@ def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
         async_client=AsyncClient(host=host, timeout=timeout, **bounds),
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
-    return LlamaIndexModel(
+    made = LlamaIndexModel(
         llm,
         name,
         explain=lambda error: explain(error, host, name, timeout),
         structured=lambda schema: {"format": schema},
         longest=PATIENCE * timeout,
     )
+
+    async def reads() -> int | None:
+        shown = await llm.async_client.show(name)
+        known = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
+        asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", shown.parameters or "", re.MULTILINE)
+        return least(*known, int(asked[1]) if asked else None)
+
+    return Fitting(made, capacity_of(host, name), reads)
 
 
 def explain(error: Exception, host: str, name: str, timeout: float) -> CragError | None:
@@ -123,14 +132,16 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
     called = shown(host)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
+    if isinstance(error, ResponseError) and (too_long := told(error, called, name)):
+        return too_long
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(
             f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
         )
     if isinstance(error, ResponseError):
-        told = f"Ollama at {called} failed: {error.error[:_LONGEST]}."
+        failed = f"Ollama at {called} failed: {words_of(error.error)[:_LONGEST]}."
         refused = is_of_request(error.status_code)
-        return ModelUnavailable(told, hint="See the log of ollama serve.", is_of_request=refused)
+        return ModelUnavailable(failed, hint="See the log of ollama serve.", is_of_request=refused)
     if isinstance(error, httpx.TimeoutException):
         return ModelUnavailable(
             f"Ollama at {called} took longer than {timeout:.0f} s with {name!r}.", hint="Choose a smaller model."
@@ -144,8 +155,8 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
         return ModelUnavailable(f"Ollama at {called} does not answer or went away.", hint="Start it with: ollama serve")
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
-        told = f"expected an object with a message, found {found}"
+        wrong = f"expected an object with a message, found {found}"
         return ModelUnavailable(
-            f"What answers at {called} does not speak Ollama's protocol: {told}.", hint="Check OLLAMA_HOST."
+            f"What answers at {called} does not speak Ollama's protocol: {wrong}.", hint="Check OLLAMA_HOST."
         )
     return None

@@ -6,8 +6,10 @@ import json
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told
+from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, is_of_request
-from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOOKING, PATIENCE
+from crag_core.llms.ollama import LOOKING, PATIENCE
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, shown, without_login
@@ -60,7 +62,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> Served
     return alone(client(url, name, key, timeout), url, at_once)
 
 
-def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
+def client(url: str, name: str, key: str, timeout: float) -> Fitting:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds for one reply."""
     import_llama_index()
     import httpx
@@ -83,7 +85,7 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
-    return LlamaIndexModel(
+    made = LlamaIndexModel(
         llm,
         name,
         explain=lambda error: explain(error, url, name, timeout),
@@ -93,6 +95,25 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
         longest=PATIENCE * timeout,
     )
+
+    async def reads() -> int | None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        bounds = outgoing.async_hooks(outgoing.LARGEST_LIST, LOOKING)
+        async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as server:
+            listed = await server.get(f"{bare.rstrip('/')}/models")
+        return reads_at_once(listed.json(), name)
+
+    return Fitting(made, capacity_of(url, name), reads)
+
+
+def reads_at_once(listed: object, name: str) -> int | None:
+    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not told."""
+    data = listed.get("data") if isinstance(listed, dict) else None
+    of = next((one for one in data or () if isinstance(one, dict) and one.get("id") == name), {})
+    meta = of.get("meta")
+    names = ("max_model_len", "loaded_context_length", "context_length", "max_context_length")
+    own = [meta.get(field) for field in ("n_ctx", "n_ctx_train")] if isinstance(meta, dict) else []
+    return least(*(of.get(field) for field in names), *own)
 
 
 def explain(error: Exception, url: str, name: str, timeout: float) -> CragError | None:
@@ -104,6 +125,8 @@ def explain(error: Exception, url: str, name: str, timeout: float) -> CragError 
     called = shown(url)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
+    if isinstance(error, openai.APIStatusError) and (too_long := told(error, called, name)):
+        return too_long
     if isinstance(error, openai.NotFoundError):
         return ModelMissing(
             f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
@@ -113,8 +136,8 @@ def explain(error: Exception, url: str, name: str, timeout: float) -> CragError 
     if isinstance(error, openai.APITimeoutError | httpx.TimeoutException):
         return ModelUnavailable(f"The server at {called} took too long with {name!r}.", hint="Choose a smaller model.")
     if isinstance(error, openai.APIStatusError):
-        told = f"The server at {called} failed with status {error.status_code}."
-        return ModelUnavailable(told, hint="See its log.", is_of_request=is_of_request(error.status_code))
+        failed = f"The server at {called} failed with status {error.status_code}."
+        return ModelUnavailable(failed, hint="See its log.", is_of_request=is_of_request(error.status_code))
     if isinstance(error, TimeoutError):
         return ModelUnavailable(
             f"The reply of the server at {called} took longer than {PATIENCE * timeout:g} s in all with {name!r}.",
@@ -122,9 +145,9 @@ def explain(error: Exception, url: str, name: str, timeout: float) -> CragError 
         )
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
-        told = f"expected choices with a message, found {found}"
+        wrong = f"expected choices with a message, found {found}"
         return ModelUnavailable(
-            f"What answers at {called} does not speak OpenAI's protocol: {told}.",
+            f"What answers at {called} does not speak OpenAI's protocol: {wrong}.",
             hint="Check OPENAI_BASE_URL; it usually ends in /v1.",
         )
     if isinstance(error, openai.APIError | httpx.HTTPError | OSError):
