@@ -34,7 +34,7 @@ from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
 from crag_core.build import DATA as OURS
 from crag_core.build import EVALUATOR_FOLDER
-from crag_core.claims import claim_of, content_of, facts_of
+from crag_core.claims import claim_of, content_of, names_in
 from crag_core.evaluators import CrossEncoderStripEvaluator, WordSupport
 from crag_core.evaluators.model_files import RARITY, parse_rarity, read_file
 from crag_core.protocols import Piece
@@ -82,7 +82,7 @@ class Ways:
 
     def _match(self, claim: str, pieces: tuple[Piece, ...], weigh: Callable[[str], float]) -> Match:
         weights = {term: weigh(word) for term, word in content_of(claim, STOP_WORDS).items()}
-        return match(weights, facts_of(claim, STOP_WORDS), Held(pieces), range(len(pieces)))
+        return match(weights, names_in(claim, STOP_WORDS), Held(pieces), range(len(pieces)))
 
 
 class _Models:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crag_core.prompts import CANNOT_ANSWER
-from crag_core.types import Action, Decision, Knowledge, Strip, WebOutcome, WebSearch
+from crag_core.types import Action, Decision, Knowledge, Strip, Usage, WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
 """The writer's name when no language model is used."""
@@ -127,6 +127,12 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     }
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""
     return f"This cannot be answered from the evidence: {corpus}, and {searches[web.outcome if web else None]}.{tail}"
+
+
+def left_out(usage: Usage) -> str:
+    """That evidence was cut for the model, in a sentence; "" where none was."""
+    told = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
+    return told if usage.cut else ""
 
 
 def quotable(text: str) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from crag_core.answer import CITATION
+from crag_core.quantities import number_in, without_bounds
 from crag_core.split import Span, split
 from crag_core.words import words
 
@@ -22,21 +23,14 @@ _WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 _POSSESSIVE = re.compile(r"['’]s$")
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|cannot|without|neither|nor|none|nicht|kein\w*|ohne|nie|niemals|ne|pas|jamais|sans|aucune?)\b"
-    r"|n['’]t\b",
+    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nicht|kein\w*|ohne|nie|niemals|weder|n|ne|pas|jamais|sans|"
+    r"aucune?|nunca|jamás|sin|ningun[oa]?|ningún|ni|tampoco)\b|n['’]t\b"
+    r"|\b(?:rather than|instead of|anstatt|anstelle|plutôt que|au lieu d|en lugar de|en vez de)\b",
     re.IGNORECASE,
 )
+_NO_DENIAL = re.compile(r"\bno\. ?(?=\d)|\A\W*(?:no|nein|non)[,.:;!—–-]", re.IGNORECASE)
 _STEM = 5
 _QUOTED = 4
-_NUMBERS = {
-    word: str(number)
-    for line in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-    )
-    for number, word in enumerate(line.split(), start=2)
-}
 _SAYS_NOTHING = frozenset(
     word
     for line in (
@@ -79,8 +73,25 @@ def is_quotation(claim: str) -> bool:
 
 
 def denies(text: str) -> bool:
-    """Whether there is a "not" in it, or another word that turns a sentence round; in English, German and French."""
-    return bool(_DENIAL.search(text))
+    """Whether there is a "not" in it, or another word that turns a sentence round; in four languages.
+
+    "Not more than" is a bound and denies nothing."""
+    return bool(_DENIAL.search(_bare(text)))
+
+
+def denied_in(text: str, near: int) -> frozenset[str]:
+    """The terms of so many words behind each "not" of a text; where none is, of those before it."""
+    bare = _bare(text)
+    found: set[str] = set()
+    for denial in _DENIAL.finditer(bare):
+        after, before = words(bare[denial.end() :])[:near], words(bare[: denial.start()])[-near:]
+        found |= terms_of(" ".join(after or before))
+    return frozenset(found)
+
+
+def _bare(text: str) -> str:
+    """Without what looks like a "not" and denies nothing: bounds, "No. 32", and the "No," of an answer."""
+    return without_bounds(_NO_DENIAL.sub(" ", text))
 
 
 def stands_in(claim: str, spoken: str, at_least: int = _QUOTED) -> bool:
@@ -105,15 +116,11 @@ def content_of(claim: str, stop_words: Collection[str]) -> dict[str, str]:
     return {form: word for word in said for form in _forms(word)}
 
 
-def facts_of(claim: str, stop_words: Collection[str], has_names: bool = True) -> frozenset[str]:
-    """Numbers, and names: words with a capital letter inside the sentence. In German every noun would be one."""
-    found: set[str] = set()
-    for place, word in enumerate(_WORD.findall(claim)):
-        if any(sign.isdigit() for sign in word):
-            found |= {form for form in _forms(word.lower()) if form.isdigit()}
-        elif has_names and place and word[:1].isupper() and word.lower() not in stop_words:
-            found.add(bare_word(word.lower()))
-    return frozenset(found)
+def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
+    """Words with a capital letter inside the sentence; in German every noun is one."""
+    said = (word for place, word in enumerate(_WORD.findall(claim)) if place and word[:1].isupper())
+    named = (word.lower() for word in said if not any(sign.isdigit() for sign in word))
+    return frozenset(bare_word(word) for word in named if word not in stop_words)
 
 
 @lru_cache(8192)
@@ -125,8 +132,8 @@ def bare_word(word: str) -> str:
 
 @lru_cache(8192)
 def _forms(word: str) -> tuple[str, ...]:
-    if word in _NUMBERS:
-        return (_NUMBERS[word],)
+    if number := number_in(word):
+        return (number,)
     bare = bare_word(word)
     if any(sign.isdigit() for sign in bare):  # "9.50" and "9,50", "5pm" and "5 pm"
         return tuple(part.lstrip("0") or "0" if part.isdigit() else part[:_STEM] for part in _PARTS.findall(bare))

@@ -96,6 +96,14 @@ class ModelUnavailable(CragError):
         self.is_late = is_late
 
 
+class PromptTooLong(ModelUnavailable):
+    """The server found a prompt longer than its model reads at once; `said` is what it said."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint, is_of_request=True)
+        self.said = said
+
+
 class ModelMissing(CragError):
     """The server answers but does not have the model."""
 

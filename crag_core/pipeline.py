@@ -20,6 +20,7 @@ from typing import Any
 
 from crag_core import errors, grading, stages, web_stages, writing
 from crag_core.again import retrieve_again
+from crag_core.answer import left_out
 from crag_core.checking import CHECK, check
 from crag_core.edits import edited
 from crag_core.errors import CragError, Stopped
@@ -397,14 +398,15 @@ def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[
     another run's; a stage that was skipped before is not told twice. Of second opinions each may be another
     evaluator's, so all stay.
     """
-    step = Step(name, result.summary, result.state, seconds, result.usage, result.hint, result.error)
+    summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
+    step = Step(name, summary, result.state, seconds, result.usage, result.hint, result.error)
     gives_way = () if name == SECOND_OPINION else (*_BROKEN, StepState.WAITING)
     before = [old for old in trace.steps if old.name == name and old.state in gives_way]
     for old in before:
         if not old.taken_over:
             step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
     steps = tuple(old for old in trace.steps if old not in before)
-    skipped = (StepState.SKIPPED, result.summary)
+    skipped = (StepState.SKIPPED, summary)
     if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
         steps = (*steps, step)
     return replace(trace, steps=steps), step

@@ -25,6 +25,8 @@ _MARKS = re.compile(
     re.IGNORECASE,
 )
 """Where our own delimiter begins, in any spelling, and where marks of chat templates do."""
+EVIDENCE = re.compile(r"(?<=<evidence>\n).*?(?=\n</evidence>)", re.DOTALL)
+"""What stands in our delimiters, which no text of others can hold; the one part of a prompt that may be cut."""
 _STAND_INS = {"<": "‹", "＜": "‹", "﹤": "‹", "[": "⁅"}
 _REASON = 120  # characters; five reasons in any script must fit into one reply
 _WEB_LINE = 200  # characters of a web page's title or address

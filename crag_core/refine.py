@@ -10,6 +10,7 @@ from crag_core.figures import readable
 from crag_core.overall import effective_scores
 from crag_core.policy import Policy, StripOrder
 from crag_core.split import split
+from crag_core.tokens import beginning
 from crag_core.types import (
     TOPICAL,
     CorrectionKind,
@@ -232,23 +233,43 @@ def _whole(
     discarded: dict[str | None, str],
     notes: list[str],
 ) -> Kept:
-    """Passages as they are, in rank order, until the budget is full (the first one always goes in)."""
+    """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
+
+    Of the first, the beginning goes in where it is longer than the budget by itself.
+    """
     excerpts: list[Excerpt] = []
-    tokens = 0
+    left = budget
     for passage in passages:
-        tokens += estimate_tokens(passage.text)
-        if tokens > budget and excerpts:
-            notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
-            break
-        excerpts.append(Excerpt(passage, passage.text))
-    if len(excerpts) == 1 and estimate_tokens(excerpts[0].text) > budget:
-        notes.append(f"The first passage alone is longer than the token budget of {budget}.")
-    kept = {excerpt.passage.id for excerpt in excerpts}
+        text = passage.text if excerpts else beginning(passage.text, budget, estimate_tokens)
+        tokens = estimate_tokens(text)
+        if text and tokens <= left:
+            excerpts.append(_beginning(passage, text, strips))
+            left -= tokens
+    if len(excerpts) < len(passages):
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
+    ends = {excerpt.passage.id: len(excerpt.text) for excerpt in excerpts}
+    if excerpts and len(excerpts[0].text) < len(excerpts[0].passage.text):
+        whole = estimate_tokens(excerpts[0].passage.text)
+        used = estimate_tokens(excerpts[0].text)
+        notes.append(
+            f"The first passage alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
+            "tokens are used, from its beginning."
+        )
 
     def why_struck(strip: Strip) -> str:
-        return "" if strip.passage_id in kept else _why_discarded(strip, discarded) or "the token budget was full"
+        if strip.start < ends.get(strip.passage_id, 0):
+            return ""
+        return _why_discarded(strip, discarded) or "the token budget was full"
 
     return tuple(excerpts), _verdicts(strips, why_struck)
+
+
+def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
+    """So much of a passage; of one that is cut with the strips that are in it, so that no other one is quoted."""
+    if len(text) == len(passage.text):
+        return Excerpt(passage, text)
+    inside = (strip.id for strip in strips if strip.passage_id == passage.id and strip.start < len(text))
+    return Excerpt(passage, text, tuple(inside))
 
 
 def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:

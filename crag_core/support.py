@@ -14,9 +14,21 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from crag_core.claims import bare_word, claim_of, denies, facts_of, is_quotation, spoken, stands_in, terms_of
+from crag_core.claims import (
+    bare_word,
+    claim_of,
+    content_of,
+    denied_in,
+    denies,
+    is_quotation,
+    names_in,
+    spoken,
+    stands_in,
+    terms_of,
+)
 from crag_core.language import language_of, script_of
 from crag_core.protocols import Piece
+from crag_core.quantities import clauses, disagreeing, without_un
 from crag_core.refine import decompose
 from crag_core.types import Excerpt, Strip, Support
 from crag_core.words import words
@@ -31,13 +43,14 @@ Chosen so that of true sentences of written answers about 85 in 100 count as sup
 """
 
 LACKING = 0.5
-"""The most that a sentence scores with a number, a name or a "not" that its evidence lacks: weakly supported."""
+"""The most that a sentence scores with a number, rate, name or "not" that its evidence lacks: weakly supported."""
 
 TOGETHER = 3
 """Pieces of evidence that may stand behind one sentence together."""
 
 _GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
 _AS_GOOD = 0.1
+_NEXT, _NEAR = 3, 6  # words behind a "not" that turns an affirming claim round, and that is behind a denying one
 
 
 class Standing(StrEnum):
@@ -53,7 +66,7 @@ class Standing(StrEnum):
 class Match:
     """How much of a claim's weight stands in the pieces at `places` (best first): in the best one, and in all of them.
 
-    `lacking` holds the numbers and names that stand nowhere in the evidence.
+    `lacking` holds the names that stand nowhere in the evidence.
     """
 
     places: tuple[int, ...] = ()
@@ -95,11 +108,9 @@ class Held:
         found = {bare_word(word) for piece in self.pieces for word in words(piece.text)}
         return sorted(found | {part for word in found if "-" in word for part in word.split("-")})
 
-    def has(self, fact: str) -> bool:
-        """Whether a number stands in it, or a name, be it with another ending."""
-        if fact.isdigit():
-            return any(fact in terms for terms in self.terms)
-        return all(self._has_word(part) for part in fact.split("-") if part)
+    def has(self, name: str) -> bool:
+        """Whether a name stands in it, be it with another ending."""
+        return all(self._has_word(part) for part in name.split("-") if part)
 
     def _has_word(self, word: str) -> bool:
         """ "Berlin" in "Berliner" and the other way round."""
@@ -131,7 +142,10 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
         ids = excerpt.strip_ids or own.get(excerpt.passage.id, ())
         found += [Piece(id_, recorded[id_].text, number) for id_ in ids]
         if not ids:
-            found += [Piece(excerpt.passage.id, strip.text, number) for strip in decompose(excerpt.passage)]
+            found += [
+                Piece(excerpt.passage.id, strip.text, number)
+                for strip in decompose(replace(excerpt.passage, text=excerpt.text))
+            ]
     return tuple(found)
 
 
@@ -144,7 +158,7 @@ def quoted(claim: str, cited: Collection[int], held: Held) -> tuple[str, ...]:
 
 def match(
     weights: Mapping[str, float],
-    facts: Collection[str],
+    names: Collection[str],
     held: Held,
     places: Sequence[int],
     cited: Collection[int] = (),
@@ -157,7 +171,7 @@ def match(
     there = _gather(weights, held, [at for at in places if held.pieces[at].excerpt in cited])
     if there.places and there.score >= found.score - _AS_GOOD:
         found = replace(found, places=there.places)
-    return replace(found, lacking=tuple(sorted(fact for fact in facts if not held.has(fact))))
+    return replace(found, lacking=tuple(sorted(name for name in names if not held.has(name))))
 
 
 def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> Match:
@@ -211,11 +225,45 @@ def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...
 
 
 def lacking(sentence: str, held: Held, behind: Collection[str]) -> tuple[str, ...]:
-    """What may keep a sentence at `LACKING`: numbers and names that the evidence lacks, and a "not" that the pieces
-    with the ids in `behind` lack.
+    """What may keep a sentence at `LACKING`: names that the evidence lacks, and what else the pieces with the ids in
+    `behind` do not say.
     """
     claim = claim_of(sentence)
-    facts = facts_of(claim, (), has_names=language_of(claim) != "de")
-    found = tuple(sorted(fact for fact in facts if not held.has(fact)))
-    is_denied = denies(claim) and not any(denies(piece.text) for piece in held.pieces if piece.id in behind)
-    return (*found, "not") if is_denied else found
+    names = () if language_of(claim) == "de" else names_in(claim, ())
+    places = [at for at, piece in enumerate(held.pieces) if piece.id in behind]
+    lost = sorted(name for name in names if not held.has(name))
+    return (*lost, *disagreements(claim, held, places, content_of(claim, ())))
+
+
+def disagreements(claim: str, held: Held, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
+    """What a claim says of how much, how often and whether at all that the pieces at `places` do not say.
+
+    `content` holds the terms of what the claim says, without little words.
+    """
+    found = [held.pieces[at].text for at in places]
+    near = sorted({beside for at in places for beside in (at - 1, at + 1)} - set(places))
+    beside = [held.pieces[at].text for at in near if 0 <= at < len(held.pieces)]
+    return (*disagreeing(claim, found, beside), *_turned_round(claim, found, frozenset(content)))
+
+
+def _turned_round(claim: str, found: Sequence[str], content: frozenset[str]) -> tuple[str, ...]:
+    """The "not" or the "un-" that only the claim has, or only what stands behind it."""
+    said, there = set(words(claim)), {word for text in found for word in words(text)}
+    own, others = without_un(said - there) & there, without_un(there - said) & said
+    denied = frozenset().union(*(denied_in(text, _NEAR) for text in found)) | terms_of(" ".join(without_un(there)))
+    if denies(claim):
+        return () if content & denied else ("not",)
+    if own:
+        gained = sorted(word for word in own if not terms_of(word) & denied)
+        return tuple(f"un{word}" if f"un{word}" in said else f"non{word}" for word in gained)
+    is_denied = bool(others - there) or (bool(found) and _is_denied(content, found[0]))
+    return ("not",) if is_denied else ()
+
+
+def _is_denied(content: frozenset[str], piece: str) -> bool:
+    """Whether there is a "not" before one of these terms, in the part of a piece that holds most of them."""
+    parts = clauses(piece)
+    shares = [len(content & terms_of(part)) for part in parts]
+    best = max(shares, default=0)
+    fullest = [part for part, share in zip(parts, shares, strict=True) if share == best > 0]
+    return bool(fullest) and all(content & denied_in(part, _NEXT) for part in fullest)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 
+from crag_core.look_alikes import LOOKS
 from crag_core.suspicion_words import DELIMITERS, MARKERS, MEANINGS, PHRASES, SPACELESS, Sign, compiled
 from crag_core.trace import Trace
 from crag_core.types import Origin, Passage, Suspicion
@@ -29,9 +30,8 @@ _UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u
 _RUN_OF_UNSEEN = re.compile("[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{8,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
-_HOMOGLYPHS = str.maketrans("аеорсухіјѕԁһӏοаρτν", "aeopcyxijsdhloaptv")
 _WORD = re.compile(r"\w{2,40}")
-_LATIN, _LOOK_ALIKE = re.compile("[a-z]"), re.compile("[\u0370-\u052f]")
+_LATIN = re.compile("[a-z]")
 _LEET = re.compile(r"(?<![\w.])(?=[0-9$@]{0,2}[a-z])(?=[a-z]*[013457$@])[a-z013457$@]{5,20}(?![\w.])")
 _DIGITS = str.maketrans("013457$@", "oieastsa")
 
@@ -133,26 +133,29 @@ def fold(text: str) -> tuple[str, list[int]]:
     if text.isascii():
         return _plain_letters(text.lower()), list(range(len(text)))
     signs: list[str] = []
+    looks: list[str] = []
     at: list[int] = []
     for place, sign in enumerate(text):
         if _UNSEEN.match(sign):
             continue
-        for piece in unicodedata.normalize("NFKC", sign).lower():
-            signs.append(piece)
-            at.append(place)
-    folded = "".join(signs)
-    return _plain_letters(folded), at
+        for piece in unicodedata.normalize("NFKC", sign):
+            small = piece.lower()
+            signs += small
+            looks += LOOKS.get(piece, small) if len(small) == 1 else small
+            at += [place] * len(small)
+    return _plain_letters(_latin("".join(signs), "".join(looks))), at
+
+
+def _latin(folded: str, looks: str) -> str:
+    """Letters of another script that stand for Latin ones inside a word with Latin letters; as long as it was."""
+    if folded == looks:
+        return folded
+    return _WORD.sub(lambda word: looks[slice(*word.span())] if _LATIN.search(word[0]) else word[0], folded)
 
 
 def _plain_letters(folded: str) -> str:
-    """Letters of another script, or digits, that stand for Latin ones inside a word; as long as it was."""
-    latin = folded if folded.isascii() else _WORD.sub(_latin, folded)
-    return _LEET.sub(lambda word: word[0].translate(_DIGITS), latin)
-
-
-def _latin(word: re.Match[str]) -> str:
-    is_mixed = _LATIN.search(word[0]) and _LOOK_ALIKE.search(word[0])
-    return word[0].translate(_HOMOGLYPHS) if is_mixed else word[0]
+    """Digits that stand for letters inside a word; as long as it was."""
+    return _LEET.sub(lambda word: word[0].translate(_DIGITS), folded)
 
 
 def _decoded(blob: str) -> str:

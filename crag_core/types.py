@@ -74,17 +74,22 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a step cost: model calls and tokens (0 where the model did not say)."""
+    """What a step cost: model calls and tokens (0 where the model did not say).
+
+    `cut`: about so many tokens of evidence were left out, so that the prompts fit into what the model reads at once.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cut: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.cut + other.cut,
         )
 
 

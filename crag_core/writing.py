@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crag_core import prompts
-from crag_core.answer import EXTRACTIVE, Spoken, declines, may_decline, quote, why_no_evidence
+from crag_core.answer import EXTRACTIVE, Spoken, declines, left_out, may_decline, quote, why_no_evidence
 from crag_core.errors import CragError, Stopped
 from crag_core.protocols import LanguageModel
 from crag_core.reroute import Reroute, reroute
@@ -70,8 +70,11 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
         if spoken.is_thought_only:
             message = f"{model.name} thought aloud until its reply was cut off, and gave no answer."
+        message = " ".join(filter(None, (message, left_out(usage))))
     elif heard := spoken.rest():
         yield heard
     answer = Answer(text, state, model.name, key, message, usage)
     step_state = _STEP_STATES.get(state, StepState.DONE)
-    yield Result({"answer": answer}, message or f"written by {model.name}", usage, step_state, hint, broken)
+    # The step says itself what was left out.
+    told = message.removesuffix(left_out(usage)).rstrip()
+    yield Result({"answer": answer}, told or f"written by {model.name}", usage, step_state, hint, broken)

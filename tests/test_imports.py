@@ -51,7 +51,18 @@ PURE = core(
     *("judges", "language", "claims", "support", "unanswered", "side_by_side", "model_servers", "documents"),
     *("labels", "kept", "selection", "stage", "story", "story_corpus", "story_web", "database_urls", "rights"),
     *("identity", "auth_section", "measured", "over_time", "rota", "turnstile", "addresses", "suspicion"),
-    *("suspicion_words", "redaction", "silence", "ending", "closing"),
+    *(
+        "suspicion_words",
+        "redaction",
+        "silence",
+        "ending",
+        "closing",
+        "cells",
+        "quantities",
+        "quantity_words",
+        "tokens",
+    ),
+    "look_alikes",
 )
 RUNNING = ("pure", "pipeline")
 ADAPTERS = ("evaluators", "websearch", "llms", "retrieval", "cache", "history", "laboratory")

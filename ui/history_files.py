@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from crag_core.cells import written
 from crag_core.errors import BadRecord, CragError
 from crag_core.kept import KeptRun
 from crag_core.trace import Trace
@@ -18,7 +17,6 @@ MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
 LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
 _MOST_TOLD = 20
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the wide ones count too
 _COLUMNS = (
     "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
     "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled passages", "ended",
@@ -50,12 +48,8 @@ def to_lines(traces: Iterable[Trace]) -> bytes:
 
 def to_csv(runs: Iterable[KeptRun], zone: tzinfo) -> bytes:
     """With a mark in front that tells spreadsheets that it is UTF-8. No cell can be taken for a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(_COLUMNS)
-    for run in runs:
-        writer.writerow([_cell(value) for value in _values(run, zone)])
-    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", "replace")
+    rows = (tuple(_values(run, zone)) for run in runs)
+    return b"\xef\xbb\xbf" + written([_COLUMNS, *rows]).encode("utf-8", "replace")
 
 
 def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callable[[float], object]) -> Imported:
@@ -105,10 +99,3 @@ def _values(run: KeptRun, zone: tzinfo) -> Iterator[object]:
     yield from (round(run.seconds, 3), run.calls, run.tokens)
     yield from (run.route.value if run.route else "", run.answer.value if run.answer else "", run.labelled)
     yield from (run.ending.value, run.asked_by, "yes" if run.is_imported else "no")
-
-
-def _cell(value: object) -> object:
-    """A text that a spreadsheet would calculate gets an apostrophe in front, which makes it a text there."""
-    if isinstance(value, str) and value.lstrip(" \u00a0").startswith(_FORMULA):
-        return f"'{value}"
-    return value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from crag_core.answer import EXTRACTIVE, citations, quotable, quote
+from crag_core.answer import EXTRACTIVE, citations, left_out, quotable, quote
 from crag_core.checking import CHECK
 from crag_core.edits import edited
 from crag_core.policy import Policy
@@ -133,6 +133,8 @@ def _draw_state(answer: Answer, action: Action) -> None:
         )
     else:
         st.caption(f":material/edit_note: Written by {plain(answer.writer)} from the evidence below.")
+    if cut := left_out(answer.usage):
+        st.caption(f":orange[:material/content_cut: {cut}]")
 
 
 def _draw_unmeasured(trace: Trace, answer: Answer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,14 +13,14 @@ from typing import Any
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.llms.background import run
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told, words_of
+from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama_import import import_ollama
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, ollama_urls, shown, without_login, wrong_path
 
-CONTEXT_WINDOW = 8192
-ANSWER_TOKENS = 768
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
 """Seconds in which a server has to have told all its models."""
@@ -67,7 +68,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     from crag_core import outgoing
 
     called = shown(host)
-    told = wrong_path("OLLAMA_HOST", host)
+    misplaced = wrong_path("OLLAMA_HOST", host)
     try:
         listed, chat_models = run(_look(host, timeout))
     except outgoing.NotAsked as error:
@@ -75,8 +76,8 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return silent(host)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        if told:
-            return ServerState(False, (), *told)
+        if misplaced:
+            return ServerState(False, (), *misplaced)
         return ServerState(False, (), f"What answers at {called} is not Ollama.", "Check OLLAMA_HOST.")
     if not listed:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
@@ -146,7 +147,7 @@ def model(host: str, name: str, timeout: float, at_once: int) -> Served:
     return alone(client(host, name, timeout), host, at_once)
 
 
-def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
+def client(host: str, name: str, timeout: float) -> Fitting:
     """A chat model of the server at `host`; `timeout` in seconds of silence in a reply; CPUs are slow."""
     import_llama_index()
     import_ollama()
@@ -170,13 +171,21 @@ def client(host: str, name: str, timeout: float) -> LlamaIndexModel:
         async_client=AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds),
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
-    return LlamaIndexModel(
+    made = LlamaIndexModel(
         llm,
         name,
         explain=lambda error: explain(error, host, name),
         structured=lambda schema: {"format": schema},
         patience=waits,
     )
+
+    async def reads() -> int | None:
+        about = await llm.async_client.show(name)
+        known = [value for key, value in (about.modelinfo or {}).items() if key.endswith(".context_length")]
+        asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
+        return least(*known, int(asked[1]) if asked else None)
+
+    return Fitting(made, capacity_of(host, name), reads)
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:
@@ -185,19 +194,21 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
 
     from crag_core.outgoing import refusal_in
 
-    called, told = shown(host), wrong_path("OLLAMA_HOST", host)
+    called, misplaced = shown(host), wrong_path("OLLAMA_HOST", host)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
     if isinstance(error, TooLong):
         return late(error, f"Ollama at {called}", name)
-    if isinstance(error, ResponseError) and error.status_code in (404, 405) and told:
-        return ModelUnavailable(told[0], hint=told[1])
+    if isinstance(error, ResponseError) and error.status_code in (404, 405) and misplaced:
+        return ModelUnavailable(misplaced[0], hint=misplaced[1])
+    if isinstance(error, ResponseError) and (too_long := told(error, called, name)):
+        return too_long
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(
             f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
         )
     if isinstance(error, ResponseError):
-        failed = f"Ollama at {called} failed: {error.error[:_LONGEST]}."
+        failed = f"Ollama at {called} failed: {words_of(error.error)[:_LONGEST]}."
         refused = is_of_request(error.status_code)
         return ModelUnavailable(failed, hint="See the log of ollama serve.", is_of_request=refused)
     if isinstance(error, ConnectionError | OSError | httpx.HTTPError):
@@ -205,8 +216,8 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
         wrong = f"expected an object with a message, found {found}"
-        if told:
-            return ModelUnavailable(told[0], hint=told[1])
+        if misplaced:
+            return ModelUnavailable(misplaced[0], hint=misplaced[1])
         return ModelUnavailable(
             f"What answers at {called} does not speak Ollama's protocol: {wrong}.", hint="Check OLLAMA_HOST."
         )

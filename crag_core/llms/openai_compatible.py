@@ -8,8 +8,10 @@ import json
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.llms.background import run
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told
+from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
-from crag_core.llms.ollama import ANSWER_TOKENS, CONTEXT_WINDOW, LOADING, LOOKING, PATIENCE
+from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.served import Served, alone
 from crag_core.llms.shape import WrongShape, note_reply
 from crag_core.model_servers import ServerState, shown, without_login, wrong_path
@@ -35,7 +37,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         ):
             return await client.get(f"{bare.rstrip('/')}/models")
 
-    told = wrong_path("OPENAI_BASE_URL", url)
+    misplaced = wrong_path("OPENAI_BASE_URL", url)
     try:
         reply = run(ask())
         reply.raise_for_status()
@@ -44,15 +46,15 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
-        if told and status in (404, 405):
-            return ServerState(False, (), *told)
+        if misplaced and status in (404, 405):
+            return ServerState(False, (), *misplaced)
         hint = _KEY if status in (401, 403) else "The URL usually ends in /v1."
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
     except (ValueError, RecursionError):
-        if told:
-            return ServerState(False, (), *told)
+        if misplaced:
+            return ServerState(False, (), *misplaced)
         return ServerState(False, (), f"What answers at {called} does not list models.", "The URL usually ends in /v1.")
     return ServerState(True, names)
 
@@ -75,7 +77,7 @@ def model(url: str, name: str, key: str, timeout: float, at_once: int) -> Served
     return alone(client(url, name, key, timeout), url, at_once)
 
 
-def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
+def client(url: str, name: str, key: str, timeout: float) -> Fitting:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds of silence in a reply."""
     import_llama_index()
     import httpx
@@ -99,7 +101,7 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
-    return LlamaIndexModel(
+    made = LlamaIndexModel(
         llm,
         name,
         explain=lambda error: explain(error, url, name),
@@ -111,6 +113,25 @@ def client(url: str, name: str, key: str, timeout: float) -> LlamaIndexModel:
         asks_whole=True,  # some servers stream no reply of a schema
     )
 
+    async def reads() -> int | None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        bounds = outgoing.async_hooks(outgoing.LARGEST_LIST, LOOKING)
+        async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as server:
+            listed = await server.get(f"{bare.rstrip('/')}/models")
+        return reads_at_once(listed.json(), name)
+
+    return Fitting(made, capacity_of(url, name), reads)
+
+
+def reads_at_once(listed: object, name: str) -> int | None:
+    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not told."""
+    data = listed.get("data") if isinstance(listed, dict) else None
+    of = next((one for one in data or () if isinstance(one, dict) and one.get("id") == name), {})
+    meta = of.get("meta")
+    names = ("max_model_len", "loaded_context_length", "context_length", "max_context_length")
+    own = [meta.get(field) for field in ("n_ctx", "n_ctx_train")] if isinstance(meta, dict) else []
+    return least(*(of.get(field) for field in names), *own)
+
 
 def explain(error: Exception, url: str, name: str) -> CragError | None:
     import httpx
@@ -118,13 +139,15 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
 
     from crag_core.outgoing import refusal_in
 
-    called, wrong = shown(url), wrong_path("OPENAI_BASE_URL", url)
+    called, misplaced = shown(url), wrong_path("OPENAI_BASE_URL", url)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
     if isinstance(error, TooLong):
         return late(error, f"The server at {called}", name)
-    if isinstance(error, openai.APIStatusError) and error.status_code in (404, 405) and wrong:
-        return ModelUnavailable(wrong[0], hint=wrong[1])
+    if isinstance(error, openai.APIStatusError) and error.status_code in (404, 405) and misplaced:
+        return ModelUnavailable(misplaced[0], hint=misplaced[1])
+    if isinstance(error, openai.APIStatusError) and (too_long := told(error, called, name)):
+        return too_long
     if isinstance(error, openai.NotFoundError):
         return ModelMissing(
             f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
@@ -132,13 +155,13 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return ModelUnavailable(f"The server at {called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APIStatusError):
-        told = f"The server at {called} failed with status {error.status_code}."
-        return ModelUnavailable(told, hint="See its log.", is_of_request=is_of_request(error.status_code))
+        failed = f"The server at {called} failed with status {error.status_code}."
+        return ModelUnavailable(failed, hint="See its log.", is_of_request=is_of_request(error.status_code))
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
-        told = f"expected choices with a message, found {found}"
+        wrong = f"expected choices with a message, found {found}"
         return ModelUnavailable(
-            f"What answers at {called} does not speak OpenAI's protocol: {told}.",
+            f"What answers at {called} does not speak OpenAI's protocol: {wrong}.",
             hint="Check OPENAI_BASE_URL; it usually ends in /v1.",
         )
     if isinstance(error, openai.APIError | httpx.HTTPError | OSError):

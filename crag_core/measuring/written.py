@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
+from crag_core.cells import written
 from crag_core.measuring.measures import Unit
 from crag_core.measuring.table import Cell, Path, Row, Table
 from crag_core.records import to_plain
@@ -18,16 +17,14 @@ CSV_COLUMNS = (
 
 
 def to_csv(table: Table) -> str:
-    """A line for every measure of every configuration; numbers in full, empty where there is none."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow(CSV_COLUMNS)
+    """A line for every measure of every configuration; numbers in full, empty where there is none, no formulas."""
+    rows: list[tuple[object, ...]] = [CSV_COLUMNS]
     for row in table.rows:
         for name, cell in zip(table.names, row.cells, strict=True):
             measure = row.measure
             head = (measure.group.value, measure.name, measure.title, measure.unit.value, measure.better, name)
-            writer.writerow((*head, *_ends(cell.found), cell.counted, *_ends(cell.gain), *_ends(cell.change)))
-    return written.getvalue()
+            rows.append((*head, *_ends(cell.found), cell.counted, *_ends(cell.gain), *_ends(cell.change)))
+    return written(rows)
 
 
 def to_data(table: Table) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.answer import CITATION, EXTRACTIVE, citations
+from crag_core.answer import CITATION, EXTRACTIVE, citations, left_out
 from crag_core.report.shown import Name, Shown, name_of
 from crag_core.report.text import shortened
 from crag_core.reroute import Missing
@@ -116,6 +116,8 @@ def _notes(shown: Shown, answer: Answer) -> Iterator[str]:
         yield f"Quoted: the best kept sentences word for word; no language model wrote this.{doubt}"
     else:
         yield f"Written by the language model {answer.writer} from the evidence below."
+    if cut := left_out(answer.usage):
+        yield cut
     if not citations(answer.text, len(shown.routed.knowledge.excerpts)):
         yield "This answer cites nothing. Check it against the evidence it was given."
     if shown.trace.support is None:

@@ -215,7 +215,7 @@ def test_a_bug_before_the_reply_is_let_through(
     """What no client can send fails inside the client, with the same errors as a reply of another shape."""
     model = CLIENTS[wire](sound.url)
     field, value = ("keep_alive", object()) if wire == "ollama" else ("temperature", object())
-    monkeypatch.setitem(vars(model._llm), field, value)
+    monkeypatch.setitem(vars(model._model._llm), field, value)
     with pytest.raises((TypeError, ValueError)):
         call(model)
     assert sound.paths == []

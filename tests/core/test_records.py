@@ -264,7 +264,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_known_one() -> None:
 def test_an_unknown_key_far_from_all_lists_the_known_ones() -> None:
     with pytest.raises(BadRecord) as refusal:
         from_plain(Usage, {"__class__": 1})
-    assert refusal.value.hint == "Known keys: calls, prompt_tokens, completion_tokens."
+    assert refusal.value.hint == "Known keys: calls, prompt_tokens, completion_tokens, cut."
 
 
 def test_long_wrong_values_are_cut_in_the_message() -> None:
@@ -303,8 +303,8 @@ def test_equal_records_have_equal_fingerprints() -> None:
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:
-    # SHA-256 of {"calls":1,"completion_tokens":3,"prompt_tokens":2}
-    assert fingerprint(Usage(1, 2, 3)) == "7be65d070f3d3dc2"
+    # SHA-256 of {"calls":1,"completion_tokens":3,"cut":0,"prompt_tokens":2}
+    assert fingerprint(Usage(1, 2, 3)) == "45091bfecfc4f5ed"
 
 
 def test_every_setting_is_part_of_the_fingerprint() -> None:

@@ -317,14 +317,25 @@ def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
     ]
 
 
-def test_one_passage_goes_in_even_if_it_alone_fills_the_budget() -> None:
-    small = replace(WHOLE, strips=StripRules(token_budget=1))
-    knowledge = recompose(small, AS_IT_IS, FOUND, None, None, None)
-    assert texts(knowledge) == [FARES.text]
+def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in() -> None:
+    small = replace(WHOLE, strips=StripRules(token_budget=9))
+    knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half."]
+    assert knowledge.excerpts[0].strip_ids == tuple(strip.id for strip in STRIPS[:2]), "no other one is quoted"
+    assert struck(knowledge.verdicts)["The sea is blue."] == "the token budget was full"
     assert knowledge.notes == (
-        "The token budget of 1 holds 1 of 2 passages.",
-        "The first passage alone is longer than the token budget of 1.",
+        "The token budget of 9 holds 1 of 2 passages.",
+        "The first passage alone is longer than the token budget of 9: about 9 of its 14 tokens are used, from its "
+        "beginning.",
     )
+
+
+def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
+    long, short = passage("p8", "The sea is blue. " * 5), passage("p9", "Dogs pay half.")
+    small = replace(WHOLE, strips=StripRules(token_budget=14 + 5))
+    knowledge = recompose(small, AS_IT_IS, (FARES, long, short), None, None, None)
+    assert texts(knowledge) == [FARES.text, short.text]
+    assert knowledge.notes == ("The token budget of 19 holds 2 of 3 passages.",)
 
 
 def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
+from crag_core import prompts
 from crag_core.build import Choice, suit
+from crag_core.errors import PromptTooLong
 from crag_core.llms import ollama
+from crag_core.llms.capacity import capacity_of
 from crag_core.run import Run, WebMode
 from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState
+from crag_core.types import Action, AnswerState, Excerpt
+from tests.core.builders import passage
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, WRITER, Wire, at, broken_at, judged
 from tests.judge import ANSWER, heard, judging
@@ -299,3 +304,26 @@ def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, serve
     press(app, "Continue from here")
     assert not app.exception and ANSWER.partition(" [")[0] in shown(app)
     assert heard(server) == {"judge": before + 3, "answer": 1} and before == 3
+
+
+LONG = prompts.answer("What?", tuple(Excerpt(passage(f"p{n}"), "Donaudampfschiff " * 2000) for n in (1, 2)))
+
+
+@pytest.mark.parametrize("context", [2048, 4096, 8192])
+def test_a_prompt_is_cut_to_what_the_model_reads_and_that_is_told(server: OllamaServer, context: int) -> None:
+    """At a third of a token for a letter the bound holds; at a whole one the server is asked once more, with less."""
+    server.context_length = context
+    for each in (1 / 3, 1.0):
+        server.counts = lambda text, each=each: int(len(text) * each)  # type: ignore[misc]
+        capacity_of.cache_clear()
+        usage = ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, 1).complete(LONG, Event()).usage
+        assert usage.cut > 1000
+
+
+def test_a_prompt_that_is_too_long_all_the_same_is_told_in_plain_words(server: OllamaServer) -> None:
+    server.counts = lambda text: 24_530
+    capacity_of.cache_clear()
+    with pytest.raises(PromptTooLong) as told:
+        ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, 1).complete(LONG, Event())
+    assert ": 49,060 tokens, and the model reads 8,192 at once." in told.value.message
+    assert "{" not in str(told.value) and "longer context" in told.value.hint

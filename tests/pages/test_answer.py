@@ -14,11 +14,12 @@ from crag_core.checking import CHECK, check
 from crag_core.evaluators import ModelSupport, WordSupport
 from crag_core.protocols import SupportMeter
 from crag_core.refine import decompose
+from crag_core.report import render
 from crag_core.reroute import reroute
 from crag_core.run import Parts, Run
 from crag_core.support import SUPPORTED, WEAK, WORDS
 from crag_core.trace import Trace, context_key
-from crag_core.types import Answer, AnswerState, Grade, Step, StepState
+from crag_core.types import Answer, AnswerState, Grade, Step, StepState, Usage
 from tests.core.builders import passage, policy, trace
 from tests.fakes import FakeModel
 from tests.pages.drawn import drawn, parts, said
@@ -377,3 +378,12 @@ def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
     taken = time.process_time() - start
     assert taken < 0.5, "some 30 ms; generous for a busy machine"
     assert len(blocks) == 1 and len(blocks[0]["sentences"]) == 10
+
+
+def test_evidence_that_was_cut_for_the_model_is_said(meter: WordSupport) -> None:
+    run = answered(meter, "Dogs travel free of charge on a leash [1].")
+    assert run.answer is not None
+    cut = replace(run, answer=replace(run.answer, usage=Usage(1, 8000, 20, cut=16_338)))
+    told = "About 16,338 tokens of the evidence were left out, since the model cannot read them all at once."
+    assert told in said(shown(cut)) and told not in said(shown(run))
+    assert told in render(cut) and told not in render(run)

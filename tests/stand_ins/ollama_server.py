@@ -7,7 +7,7 @@ names it as it was asked for, `/api/show` names it with its tag.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Literal
@@ -34,9 +34,9 @@ SIZE = 98_000_000
 class OllamaServer(ModelServer):
     """Ollama with these models pulled, all answered by one engine. `x` and `x:latest` are the same model.
 
-    `num_ctx` is recorded and shown by `/api/ps`, not enforced. `capabilities` of a model, by its full name: what
-    `/api/show` tells, None: nothing, as older servers; a model that is not in it can write. `unlisted` are models that
-    `/api/ps` does not list, as before they are loaded.
+    `num_ctx` is recorded and shown by `/api/ps`; it is enforced once `counts` tells the tokens of a text.
+    `capabilities` of a model, by its full name: what `/api/show` tells, None: nothing, as older servers; a model that
+    is not in it can write. `unlisted` are models that `/api/ps` does not list, as before they are loaded.
     """
 
     chat_path = "/api/chat"
@@ -58,6 +58,7 @@ class OllamaServer(ModelServer):
         self.version = version
         self.capabilities: dict[str, list[str] | None] = {}
         self.unlisted: set[str] = set()
+        self.counts: Callable[[str], int] | None = None
         self._loaded: dict[str, int] = {}
 
     async def _greet(self, body: None) -> ASGIApp:
@@ -110,6 +111,11 @@ class OllamaServer(ModelServer):
         if with_tag(model) not in self.models:
             return not_found(model)
         self._loaded[with_tag(model)] = options.get("num_ctx", self.context_length)
+        if self.counts:
+            tokens = sum(self.counts(str(message.get("content"))) for message in messages)
+            room = min(options.get("num_ctx", self.context_length), self.context_length)
+            if tokens + max(options.get("num_predict", 0), 0) > room:
+                return too_long(tokens, room)
         wire = OllamaWire(model, kind)
         if not messages:
             # An empty request is how clients ask for a model to be loaded.
@@ -124,6 +130,13 @@ class OllamaServer(ModelServer):
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", True))
+
+
+def too_long(tokens: int, room: int) -> ASGIApp:
+    """As the runner of Ollama refuses it, whose JSON stands in the server's."""
+    told = f"request ({tokens} tokens) exceeds the available context size ({room} tokens), try increasing it"
+    kind = {"type": "exceed_context_size_error", "n_prompt_tokens": tokens, "n_ctx": room}
+    return JSONResponse({"error": json.dumps({"error": {"code": 400, "message": told} | kind})}, 400)
 
 
 class OllamaWire:

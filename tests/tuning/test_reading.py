@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from crag_core.cells import neutral
 from crag_core.tuning.files import reading
 from crag_core.tuning.files.decoding import cleaned
 from crag_core.tuning.files.reading import Problem, Read, read_questions, write_csv, write_questions
@@ -371,9 +372,10 @@ def test_nul_bytes_in_a_cell() -> None:
     assert labels(found)["A?"] == "CORRECT"
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+49 30?", "-1?", "@you?", "=cmd|' /C calc'!A0"])
-def test_text_that_looks_like_a_formula_stays_as_it_is(text: str) -> None:
+@pytest.mark.parametrize("text", ["=1+1", "+49 30?", "-1?", "@you?", "=cmd|' /C calc'!A0", "'=1", "a;=1", "\u200b=1"])
+def test_text_that_looks_like_a_formula_is_marked_and_read_as_it_was(text: str) -> None:
     asked = LabelledQuestion(text, Expected.CORRECT, answers=(text,))
+    assert str(neutral(text)) in write_csv([asked]) and neutral(text) != text
     assert read(write_csv([asked])).questions == (asked,)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
+from crag_core.cells import written
 from crag_core.errors import BadRecord
 from crag_core.records import to_plain
 from crag_core.tuning.files.columns import (
@@ -65,15 +64,11 @@ def write_questions(questions: Iterable[LabelledQuestion]) -> str:
 def write_csv(questions: Iterable[LabelledQuestion]) -> str:
     """As `write_questions`, for a spreadsheet, which takes it for UTF-8 only if it is encoded as `utf-8-sig`.
 
-    Text that a spreadsheet would take for a formula stays as it is: the file is to hold the questions that were asked.
+    Text that a spreadsheet would take for a formula is marked, and read again as the question that was asked.
     """
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow(field.name for field in fields(LabelledQuestion))
-    for question in questions:
-        plain = to_plain(question)
-        writer.writerow({**plain, "answers": _cell_of(question.answers)}.values())
-    return written.getvalue()
+    header = [field.name for field in fields(LabelledQuestion)]
+    plain = ({**to_plain(question), "answers": _cell_of(question.answers)} for question in questions)
+    return written([header, *(list(row.values()) for row in plain)])
 
 
 def _cell_of(answers: Sequence[str]) -> str:

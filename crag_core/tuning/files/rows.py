@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from crag_core.cells import as_it_was
 from crag_core.errors import BadRecord
 from crag_core.tuning.files.columns import known_columns
 
@@ -102,7 +103,7 @@ def _csv_rows(lines: list[str], header: Row, delimiter: str) -> Iterator[Row | P
                 f"Put a text that holds {_named(delimiter)} into quotation marks.",
             )
         elif any(cell.strip() for cell in cells):
-            yield Row(number, header.names, tuple(cells[:wide]) + ("",) * (wide - len(cells)))
+            yield Row(number, header.names, tuple(map(as_it_was, cells[:wide])) + ("",) * (wide - len(cells)))
 
 
 def _records(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int, list[str] | Problem]]:
