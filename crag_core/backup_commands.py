@@ -28,7 +28,7 @@ from crag_core.backup import (
 from crag_core.backup.archive import Sink
 from crag_core.build import VERSION, Workbench
 from crag_core.config import Config
-from crag_core.errors import BackupFailed
+from crag_core.errors import BackupFailed, WrongUse
 
 STREAM = "-"
 
@@ -139,7 +139,7 @@ def _source(name: str) -> Iterator[BinaryIO]:
             yield file
         return
     if not Path(name).is_file():
-        raise BackupFailed(f"{name} is not a file.", hint="Check the name of the backup.")
+        raise WrongUse(f"{name} is not a file.", hint="Check the name of the backup.")
     with Path(name).open("rb") as file:
         yield file
 

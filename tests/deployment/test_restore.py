@@ -75,9 +75,9 @@ def changed(members: list[Member], change: Callable[[dict[str, Any]], None]) -> 
     return [*members[:-1], file(NAME, json.dumps(manifest).encode())]
 
 
-def refuse(archive: Path, home: Path, told: str, capsys: Output) -> None:
+def refuse(archive: Path, home: Path, told: str, capsys: Output, code: int = 1) -> None:
     around = sorted(home.parent.parent.rglob("*"))
-    assert main(["restore", str(archive)]) == 1
+    assert main(["restore", str(archive)]) == code
     shown = capsys.readouterr()
     assert told in shown.err and shown.err.startswith("error: ") and shown.out == ""
     assert sorted(home.parent.parent.rglob("*")) == around, "nothing was left, nothing was changed"
@@ -134,7 +134,7 @@ def test_a_restore_that_was_killed_is_told_of(home: Path, whole: Path, capsys: O
 
 @pytest.mark.parametrize("name", ["no.tar", "."])
 def test_a_backup_that_is_not_there(name: str, home: Path, tmp_path: Path, capsys: Output) -> None:
-    refuse(tmp_path / name, home, "is not a file", capsys)
+    refuse(tmp_path / name, home, "is not a file", capsys, code=2)
 
 
 HOSTILE = [
