@@ -275,7 +275,7 @@ def test_thresholds_the_wrong_way_round_are_wrong_use_not_a_crash(
         (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
         (["report", "no.json"], "no.json: expected a recorded run, found: No such file"),
         (["restore", "no.tar"], "no.tar is not a file."),
-        (["reindex", "--tokens", "-5"], "expected 20 to"),
+        (["reindex", "--tokens", "-5"], "expected 50 to"),
         (["reindex", "--overlap", "99999999999999999999"], "expected 0 to half of"),
         (["serve-metrics", "--port", "-1"], "Expected a port of 1 to 65535 to serve at, found -1."),
     ],
