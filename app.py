@@ -10,9 +10,10 @@ from ui import ending
 ending.take_signals()  # before the other imports: what they load must not be taken down in the middle
 
 from crag_core.errors import CragError
-from ui import linked, router, shown, sidebar, sign_in, state
+from ui import incoming, linked, router, shown, sidebar, sign_in, state
 from ui.text import plain
 
+incoming.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
@@ -42,6 +43,7 @@ router.mark_routed()
 shown.forget_drawn()
 shown.open_waiting()
 linked.follow()
+incoming.draw_refused()
 sidebar.draw()
 page.run()
 state.warm_up().start()

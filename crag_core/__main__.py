@@ -8,7 +8,11 @@ if __name__ == "__main__":  # until the imports below are done, Ctrl-C would sho
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
+import io
+import json
+import os
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -24,13 +28,25 @@ from crag_core import (
 )
 from crag_core.answer import EXTRACTIVE
 from crag_core.budget import JUDGING, budget
-from crag_core.build import DATA, EVALUATORS, Choice, Workbench, default_evaluator, known_card, preset_choice, suit
+from crag_core.build import (
+    DATA,
+    EVALUATORS,
+    VERSION,
+    Choice,
+    Workbench,
+    default_evaluator,
+    known_card,
+    preset_choice,
+    suit,
+)
 from crag_core.documents import MAIN, Ingested, Progress, Recipe
-from crag_core.errors import CragError, UnknownName
+from crag_core.errors import CragError, ModelMissing, UnknownName, WrongUse, as_typed
+from crag_core.labelled_sets import check_collection
 from crag_core.logs import show_logs
 from crag_core.pipeline import approve, is_waiting, refuse
 from crag_core.policies import DEFAULT, find_policy
 from crag_core.policy import Policy
+from crag_core.query import LONGEST_QUESTION, check_question
 from crag_core.report import render
 from crag_core.report.files import STREAM, page_beside, read_run, write_page
 from crag_core.reroute import reroute
@@ -41,18 +57,58 @@ from crag_core.trace import Trace
 from crag_core.tuning.preset import TunedPreset
 from crag_core.types import AnswerState, Step
 
+FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
+EXIT_CODES = (
+    "exit code: 0 done; 1 something was refused or failed; 2 wrong use: an option, a value or a name (a file, policy, "
+    "preset, model, …) that cannot be, and nothing was begun; 3 evaluate and tune: a limit is not kept; 130 stopped by "
+    "Ctrl-C; 141 whatever read the output has closed it"
+)
+
+
+def run() -> int:
+    """`main` on a console or in a pipe, which may be closed at any time, be full, or write less than every letter."""
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream or open(os.devnull, mode)  # noqa: SIM115  closed by whoever started this
+        for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+    )
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else FAILED
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        code = UNHEARD
+    except OSError as error:  # of the output: what else the disk refuses is told where it happens
+        print(f"error: the output cannot be written ({error.strerror or error}).", file=sys.stderr)
+        code = FAILED
+    # What is left in the buffers would be written once more at the end, and complained of.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2) if code == UNHEARD else (1,):
+        os.dup2(nowhere, number)
+    return code
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0: done; 1: something was refused or failed; 2: wrong use."""
-    options = _parser().parse_args(arguments)
+    """The exit code, as `EXIT_CODES` tells; wrong use of options raises `SystemExit` with it."""
     try:
+        options = _parser().parse_args(arguments)
         return int(options.command(options))
     except CragError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return WRONG if isinstance(error, WrongUse | ModelMissing) else FAILED
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return STOPPED
 
 
 def ingest(options: argparse.Namespace) -> int:
+    if absent := [str(path)[:200] for path in options.paths if not os.path.lexists(path)]:
+        raise WrongUse(f"There is no file or folder {', '.join(absent)}.", hint="Nothing was indexed.")
     store = Workbench().store
     try:
         store.finish_rebuild(_print_progress)
@@ -79,7 +135,8 @@ def reindex(options: argparse.Namespace) -> int:
         now.overlap if options.overlap is None else options.overlap,
     )
     try:
-        done = workbench.rebuild(recipe, _print_progress, Event())
+        with as_typed():
+            done = workbench.rebuild(recipe, _print_progress, Event())
     except KeyboardInterrupt:
         print("\nstopped; the present passages stay, and the next start goes on with the new ones", file=sys.stderr)
         return 130
@@ -104,6 +161,7 @@ def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
 
 
 def ask(options: argparse.Namespace) -> int:
+    question = _question(options.question)
     workbench = Workbench()
     show_logs(workbench.config.log)
     choice = _choice(options, workbench)
@@ -114,6 +172,7 @@ def ask(options: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     pinned = _find_documents(workbench, options.pin)
+    check_collection(options.collection, workbench)
     if pinned and not options.search_too:
         policy = policy.without_retrieval()
     choice = replace(
@@ -129,11 +188,41 @@ def ask(options: argparse.Namespace) -> int:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
     pipeline = workbench.pipeline(choice)
     run = Run(Listener() if options.json else _Progress())
-    trace = pipeline.run(options.question, run)
+    trace = pipeline.run(question, run)
     if is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
-    print(trace.to_json() if options.json else _told(trace))
-    return int(trace.failure is not None)
+    print(_record(trace) if options.json else _told(trace))
+    if trace.failure is None:
+        return 0
+    return WRONG if trace.failure.error == ModelMissing.__name__ else FAILED
+
+
+def _question(text: str) -> str:
+    """As it was typed, or from standard input for "-"; raises `WrongUse` for none, and for one that is too long."""
+    if text == STREAM:
+        data = sys.stdin.buffer.read(8 * LONGEST_QUESTION)  # of more it is known that it is too long
+        encoding = "utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
+        try:
+            text = data.decode(encoding, "strict" if len(data) < 8 * LONGEST_QUESTION else "replace")
+        except UnicodeDecodeError as error:
+            told = f"Expected a question in UTF-8 on standard input, found other bytes ({error.reason})."
+            raise WrongUse(told, hint="Convert it to UTF-8, or give it as an argument.") from error
+    question = text.encode(errors="replace").decode().strip()  # a console may give bytes that are no text
+    if not question:
+        raise WrongUse("Expected a question, found nothing.", hint='For example: ask "When does the ferry leave?"')
+    with as_typed():
+        check_question(question)
+    return question
+
+
+def _record(trace: Trace) -> str:
+    """All letters as they are, where the output can have them: a question mark in their place is another record."""
+    text = trace.to_json()
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(trace.to_dict(), indent=1)
+    return text
 
 
 def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
@@ -142,7 +231,8 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
     policy = find_policy(options.policy or DEFAULT, workbench.config)
     if options.preset and options.preset not in {preset.name for preset in policy.presets}:
         tuned = _tuned(workbench, options.preset, policy)
-        return preset_choice(workbench, tuned, options.policy, options.evaluator, model)
+        with as_typed():
+            return preset_choice(workbench, tuned, options.policy, options.evaluator, model)
     evaluator = options.evaluator or default_evaluator(policy, model)
     policy = suit(policy, evaluator)
     policy = policy.preset(options.preset) if options.preset else policy
@@ -154,6 +244,8 @@ def _tuned(workbench: Workbench, name: str, policy: Policy) -> TunedPreset:
     try:
         return workbench.find_preset(name)
     except UnknownName:
+        if name.endswith(".toml"):  # a file, which is not there
+            raise
         known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
         raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
 
@@ -259,7 +351,10 @@ def _share(text: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m crag_core", description="Corrective RAG, from the command line.")
+    parser = argparse.ArgumentParser(
+        prog="python -m crag_core", description="Corrective RAG, from the command line.", epilog=EXIT_CODES
+    )
+    parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add = commands.add_parser("ingest", help="index files, ZIP archives and folders")
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
@@ -271,7 +366,7 @@ def _parser() -> argparse.ArgumentParser:
     anew.add_argument("--overlap", type=int, metavar="N", help="repeated of the passage before; default: as now")
     anew.set_defaults(command=reindex)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
-    query.add_argument("question")
+    query.add_argument("question", help=f"{STREAM}: from standard input, in UTF-8")
     query.add_argument("--policy", help=f"the name of a file in data/policies; default: {DEFAULT}")
     query.add_argument(
         "--preset", metavar="NAME",
@@ -308,4 +403,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    closing.run(main)
+    closing.run(run)

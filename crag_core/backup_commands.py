@@ -28,7 +28,7 @@ from crag_core.backup import (
 from crag_core.backup.archive import Sink
 from crag_core.build import VERSION, Workbench
 from crag_core.config import Config
-from crag_core.errors import BackupFailed
+from crag_core.errors import BackupFailed, CragError, WrongUse
 
 STREAM = "-"
 
@@ -55,6 +55,8 @@ def backup(options: argparse.Namespace) -> int:
 
 
 def restore(options: argparse.Namespace) -> int:
+    if options.file != STREAM and not Path(options.file).is_file():
+        raise WrongUse(f"{options.file} is not a file.", hint="Check the name of the backup.")
     settings = config.load()
     home = settings.home.absolute()
     with unfinished(home) as folder, _source(options.file) as file:
@@ -86,7 +88,13 @@ def count(home: Path, settings: Config) -> Counts:
 
 
 def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
-    found = count(folder, settings)
+    try:
+        found = count(folder, settings)
+    except (CragError, OSError):
+        raise
+    except Exception as error:  # of libraries, whose files these are said to be: LanceDB panics at some
+        told = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
+        raise BackupFailed(told, hint="It was changed before it was made. Take another one.") from error
     if found != made.counts:
         raise BackupFailed(
             f"The backup holds {found}; expected {made.counts}.", hint="Restore it with the version that made it."
@@ -138,8 +146,6 @@ def _source(name: str) -> Iterator[BinaryIO]:
             file.seek(0)
             yield file
         return
-    if not Path(name).is_file():
-        raise BackupFailed(f"{name} is not a file.", hint="Check the name of the backup.")
     with Path(name).open("rb") as file:
         yield file
 

@@ -354,9 +354,14 @@ class Workbench:
         """A preset of the laboratory by name, or of a TOML file by its path."""
         path = Path(name)
         if path.suffix != ".toml":
+            if name not in (known := self.laboratory.preset_names()):
+                raise UnknownName.among("preset", name, known)
             return self.laboratory.load_preset(name)
         try:
             return parse_preset(path.read_text("utf-8"), path.stem)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            unknown = UnknownName.among("preset", name, self.laboratory.preset_names())
+            raise UnknownName(f"There is no file {path}.", hint=unknown.hint) from error
         except (OSError, UnicodeError) as error:
             raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
 

@@ -169,7 +169,8 @@ class Config:
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
             if name not in _PROVIDERS:
-                raise UnknownName.among("web search provider", name, _PROVIDERS)
+                unknown = UnknownName.among("web search provider", name, _PROVIDERS)
+                raise BadRecord(f"CRAG_WEB_PROVIDERS: {unknown.message}", hint=unknown.hint)
         for name, given, variable in (
             ("searxng", self.searxng_url, "CRAG_SEARXNG_URL"),
             ("tavily", self.tavily_key, "TAVILY_API_KEY"),

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from crag_core.answer import EXTRACTIVE
 from crag_core.build import Choice, Workbench, default_evaluator, preset_choice, suit
 from crag_core.config import Config
-from crag_core.errors import BadRecord, UnknownName
+from crag_core.errors import UnknownName, WrongUse, as_typed
 from crag_core.policies import PLAIN, find_policy, load_policies, plain_rag
 from crag_core.policy import Policy
 from crag_core.run import WebMode
@@ -49,7 +49,7 @@ def read_configurations(texts: Sequence[str], workbench: Workbench) -> tuple[Con
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise BadRecord(f"Two configurations are called {name!r}.", hint="Give one another name: paper,name=strict")
+            raise WrongUse(f"Two configurations are called {name!r}.", hint="Give one another name: paper,name=strict")
     return found
 
 
@@ -62,7 +62,7 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
             _number("lower", written.lower), _number("upper", written.upper), _number("cutoff", written.cutoff)
         )
     except ValueError as error:
-        raise BadRecord(f"The configuration {text!r} cannot be used: {error}.") from None
+        raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
     top_k = _count(written.top_k) if written.top_k else choice.top_k
     web = _web(written.web) if written.web else WebMode.OFF
     return Configuration(written.name or text.strip(), replace(choice, policy=policy, web=web, top_k=top_k))
@@ -85,7 +85,7 @@ def starting(policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
 def _choice(written: Written, workbench: Workbench) -> Choice:
     settings, model = workbench.config, written.model or workbench.config.model or EXTRACTIVE
     if written.policy == PLAIN and (idle := [key for key in KEYS if key not in _OF_PLAIN and getattr(written, key)]):
-        raise BadRecord(
+        raise WrongUse(
             f"{PLAIN} grades nothing and searches no web: {', '.join(idle)} would change nothing.",
             hint=f"Its keys: {', '.join(_OF_PLAIN)}.",
         )
@@ -109,22 +109,25 @@ def _tuned(written: Written, policy: Policy, model: str, workbench: Workbench) -
     try:
         preset = workbench.find_preset(written.preset)
     except UnknownName:
+        if written.preset.endswith(".toml"):  # a file, which is not there
+            raise
         known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
         raise UnknownName.among(f"preset of policy {policy.name!r}", written.preset, known) from None
-    return preset_choice(workbench, preset, policy.name, written.evaluator or None, model)
+    with as_typed():
+        return preset_choice(workbench, preset, policy.name, written.evaluator or None, model)
 
 
 def _written(text: str) -> Written:
     policy, *others = (part.strip() for part in text.split(","))
     if not policy or "=" in policy:
-        raise BadRecord(
+        raise WrongUse(
             f"Expected a configuration such as “paper” or “paper,upper=0.8”, found {text!r}.",
             hint=f"Begin with the name of a policy, or with {PLAIN}.",
         )
     found: dict[str, str] = {}
     for key, value in _pairs(others, text):
         if key in found:
-            raise BadRecord(f"{text!r}: expected {key} once, found {found[key]!r} and {value!r}.")
+            raise WrongUse(f"{text!r}: expected {key} once, found {found[key]!r} and {value!r}.")
         found[key] = value
     return Written(policy, **found)
 
@@ -135,7 +138,7 @@ def _pairs(parts: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
         if not sign or not value or key not in KEYS:
             near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
-            raise BadRecord(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
+            raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
         yield key, value
 
 
@@ -143,16 +146,16 @@ def _number(key: str, text: str) -> float | None:
     try:
         return float(text) if text else None
     except ValueError:
-        raise BadRecord(f"{key}: expected a number from 0 to 1, found {text!r}.") from None
+        raise WrongUse(f"{key}: expected a number from 0 to 1, found {text!r}.") from None
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 20:
-        raise BadRecord(f"top_k: expected a whole number from 1 to 20, found {text!r}.")
+        raise WrongUse(f"top_k: expected a whole number from 1 to 20, found {text!r}.")
     return int(text)
 
 
 def _web(text: str) -> WebMode:
     if text not in (WebMode.AUTO, WebMode.OFF):
-        raise BadRecord(f"web: expected auto or off, since nobody can be asked, found {text!r}.")
+        raise WrongUse(f"web: expected auto or off, since nobody can be asked, found {text!r}.")
     return WebMode(text)

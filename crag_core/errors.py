@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -28,15 +29,20 @@ class BadRecord(CragError):
     """Data from a file, a link or an import does not have the expected shape."""
 
 
-class UnknownName(CragError):
+class WrongUse(CragError):
+    """What was typed cannot be meant: an empty question, an option's value, a file that is not there."""
+
+
+class UnknownName(WrongUse):
     """A name (policy, evaluator, model, file format) that nothing is registered under."""
 
     @classmethod
     def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
         names = sorted(known)
-        near = get_close_matches(name, names, n=1)
+        near = get_close_matches(name[:80], names, n=1)
         guess = f"Did you mean {near[0]!r}? " if near else ""
-        return cls(f"Unknown {kind} {name!r}.", hint=f"{guess}Known: {', '.join(names)}.")
+        there = f"Known: {', '.join(names)}." if names else "There is none yet."
+        return cls(f"Unknown {kind} {name[:80]!r}.", hint=f"{guess}{there}")
 
 
 class DocumentRefused(CragError):
@@ -120,6 +126,15 @@ class Busy(CragError):
 
 class Stopped(CragError):
     """The user stopped the run; what was recorded so far is kept."""
+
+
+@contextmanager
+def as_typed() -> Iterator[None]:
+    """Inside, what is wrong with a record is wrong with what somebody has typed: `WrongUse` in place of `BadRecord`."""
+    try:
+        yield
+    except BadRecord as error:
+        raise WrongUse(error.message, hint=error.hint) from error
 
 
 def kind_named(name: str) -> type[CragError]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crag_core.build import Workbench
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, UnknownName
 from crag_core.tuning.files.evaluation_sets import read_set
 from crag_core.tuning.files.reading import Read, read_questions
 from crag_core.tuning.labelled import LabelledSet
@@ -28,19 +28,31 @@ class Opened:
 def open_set(named: str, workbench: Workbench) -> Opened:
     """`named` is a kept set, a CSV or JSONL file, or a folder with queries.jsonl and its own corpus.jsonl.
 
-    Such a corpus is indexed apart from the user's documents, once. Raises `BadRecord` with every row that is wrong.
+    Such a corpus is indexed apart from the user's documents, once. Raises `BadRecord` with every row that is wrong,
+    `UnknownName` where there is no such set.
     """
     path = Path(named)
-    if path.is_dir():
-        return _open_folder(path, workbench)
-    if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt"):
-        try:
-            read = read_questions(path.name, path.read_bytes())
-        except OSError as error:
-            raise BadRecord(f"The labelled set {path} cannot be read: {error}.") from error
-    else:
-        read = workbench.laboratory.load_set(named)
+    try:
+        if named.strip() and path.is_dir():
+            return _open_folder(path, workbench)
+        is_file = path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt")
+        if not is_file and named not in (known := workbench.laboratory.set_names()):
+            raise UnknownName.among("labelled set", named, known)
+        read = read_questions(path.name, path.read_bytes()) if is_file else workbench.laboratory.load_set(named)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        unknown = UnknownName.among("labelled set", named, workbench.laboratory.set_names())
+        raise UnknownName(f"There is no file {named}.", hint=f"Kept sets: {unknown.hint}") from error
+    except OSError as error:
+        raise BadRecord(f"The labelled set {named[:200]} cannot be read: {error.strerror}.") from error
     return Opened(_checked(path.stem if path.suffix else named, read), workbench)
+
+
+def check_collection(name: str, workbench: Workbench) -> None:
+    """Raises `UnknownName` for a collection that holds no document; "" means all."""
+    if name:
+        known = {document.collection for document in workbench.store.documents()}
+        if name not in known:
+            raise UnknownName.among("collection", name, known)
 
 
 def _checked(name: str, read: Read) -> LabelledSet:
@@ -61,7 +73,9 @@ def _open_folder(folder: Path, workbench: Workbench) -> Opened:
         return file.read_bytes() if file.is_file() else b""
 
     if not (folder / "queries.jsonl").is_file():
-        raise BadRecord(f"Expected queries.jsonl in {folder}, found none.")
+        raise UnknownName(
+            f"Expected queries.jsonl in the folder {folder}, found none.", hint="Name a folder of a set, or a file."
+        )
     found = read_set(content("queries.jsonl"), content("corpus.jsonl"), content("qrels.tsv"))
     for remark in found.remarks:
         print(f"note: {remark}", file=sys.stderr)

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any
 
 from crag_core.build import VERSION, Workbench
-from crag_core.errors import BadRecord, HistoryUnavailable
+from crag_core.errors import BadRecord, HistoryUnavailable, WrongUse
 from crag_core.kept_metrics import registry_of
 from crag_core.logs import show_logs
 from crag_core.metrics import serve
@@ -28,7 +28,8 @@ def serve_metrics(options: argparse.Namespace) -> int:
     port = settings.metrics_port if options.port is None else options.port
     address = options.address or settings.metrics_address
     if not 1 <= port <= 65535:
-        raise BadRecord(f"Expected a port of 1 to 65535 to serve at, found {port}.", hint="Set CRAG_METRICS_PORT.")
+        kind = BadRecord if options.port is None else WrongUse
+        raise kind(f"Expected a port of 1 to 65535 to serve at, found {port}.", hint="Set CRAG_METRICS_PORT.")
     if not history.is_on:
         raise HistoryUnavailable("No runs are kept: CRAG_HISTORY is off.", hint="Set CRAG_HISTORY=disk, or a URL.")
     show_logs(settings.log)

@@ -15,8 +15,8 @@ from typing import Any
 from crag_core.answer import EXTRACTIVE
 from crag_core.batch import Controls
 from crag_core.build import Choice, Workbench, default_evaluator, preset_choice, suit
-from crag_core.errors import BadRecord, CragError
-from crag_core.labelled_sets import Opened, open_set
+from crag_core.errors import BadRecord, CragError, WrongUse, as_typed
+from crag_core.labelled_sets import Opened, check_collection, open_set
 from crag_core.policies import DEFAULT, find_policy
 from crag_core.scoring import score
 from crag_core.tuning.auroc import auroc
@@ -94,6 +94,7 @@ def grade(options: argparse.Namespace) -> Graded:
     workbench = Workbench()
     choice = _choice(options, workbench)
     opened = open_set(options.set, workbench)
+    check_collection(options.collection, opened.workbench)
     pipeline = opened.workbench.pipeline(choice, observed=False)
     conditions = opened.workbench.conditions(pipeline)
     book = opened.workbench.laboratory.scores(conditions)
@@ -119,7 +120,8 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
     model = options.model or workbench.config.model or EXTRACTIVE
     if options.preset:
         preset = workbench.find_preset(options.preset)
-        choice = preset_choice(workbench, preset, options.policy, options.evaluator, model)
+        with as_typed():
+            choice = preset_choice(workbench, preset, options.policy, options.evaluator, model)
     else:
         policy = find_policy(options.policy or DEFAULT, workbench.config)
         evaluator = options.evaluator or default_evaluator(policy, model)
@@ -127,7 +129,7 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
     try:
         policy = choice.policy.with_thresholds(options.lower, options.upper)
     except ValueError as error:
-        raise BadRecord(f"{error}.") from None
+        raise WrongUse(f"{error}.") from None
     return replace(choice, policy=policy, top_k=options.top_k or choice.top_k, collection=options.collection)
 
 

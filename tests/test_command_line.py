@@ -165,9 +165,9 @@ def test_all_passages_are_made_anew(
     shown = capsys.readouterr()
     assert "made anew: at most 60 tokens, 5 of them repeated, by all-MiniLM-L6-v2" in shown.out
     assert "long.txt" in shown.err
-    assert main(["reindex", "--tokens", "300"]) == 1
+    assert main(["reindex", "--tokens", "300"]) == 2
     assert "expected at most that many, found 300" in capsys.readouterr().err
-    assert main(["reindex", "--tokens", "60", "--overlap", "31"]) == 1
+    assert main(["reindex", "--tokens", "60", "--overlap", "31"]) == 2
     assert "expected 0 to half of 60, found 31" in capsys.readouterr().err
 
     def interrupt(self: object, texts: object) -> None:
@@ -186,8 +186,10 @@ def test_all_passages_are_made_anew(
 
 
 def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:
-    assert main(["ingest", str(tmp_path / "nowhere.txt")]) == 1
-    assert "nowhere.txt: refused" in capsys.readouterr().out
+    (tmp_path / "there.txt").write_text(BREAD)
+    assert main(["ingest", str(tmp_path / "there.txt"), str(tmp_path / "nowhere.txt")]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and f"no file or folder {tmp_path / 'nowhere.txt'}. Nothing was indexed." in shown.err
 
 
 def test_folder_without_files_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:
@@ -208,24 +210,24 @@ def test_empty_store_says_that_nothing_was_retrieved(home: Path, capsys: Output)
 
 
 def test_unknown_policy_names_the_near_one_and_all_others(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--policy", "papre"]) == 1
+    assert main(["ask", QUESTION, "--policy", "papre"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("error: Unknown policy 'papre'. Did you mean 'paper'? Known: agentic, heuristic, paper")
 
 
 def test_unknown_evaluator_names_the_known_ones(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--evaluator", "embeding"]) == 1
+    assert main(["ask", QUESTION, "--evaluator", "embeding"]) == 2
     assert "Did you mean 'embedding'?" in capsys.readouterr().err
 
 
 def test_judge_without_a_model_says_what_it_needs(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--evaluator", "llm"]) == 1
+    assert main(["ask", QUESTION, "--evaluator", "llm"]) == 2
     assert "needs a language model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", ["gpt", "ollama/", "openai/x"])
 def test_unknown_model_says_what_is_expected(home: Path, capsys: Output, model: str) -> None:
-    assert main(["ask", QUESTION, "--model", model]) == 1
+    assert main(["ask", QUESTION, "--model", model]) == 2
     assert '"ollama/NAME"' in capsys.readouterr().err
 
 
@@ -255,6 +257,68 @@ def test_thresholds_the_wrong_way_round_are_wrong_use_not_a_crash(
 ) -> None:
     assert main(["ask", QUESTION, *arguments]) == 2
     assert "lower must not exceed upper" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", ""], "Expected a question, found nothing."),
+        (["ask", " \t\n"], "Expected a question, found nothing."),
+        (["ask", "x" * 2001], "at most 2,000 characters, found 2,001"),
+        (["ask", QUESTION, "--collection", "nowhere"], "Unknown collection 'nowhere'. Known: main."),
+        (["ask", QUESTION, "--preset", "no.toml"], "There is no file no.toml."),
+        (["ask", QUESTION, "--preset", "../x"], "Unknown preset of policy 'two-signal' '../x'."),
+        (["evaluate", "--set", "no.csv"], "There is no file no.csv."),
+        (["evaluate", "--set", ""], "Unknown labelled set ''"),
+        (["evaluate", "--set", "../../etc/passwd"], "Unknown labelled set '../../etc/passwd'"),
+        (["tune", "--set", "x.csv", "--policy", "papre"], "Did you mean 'paper'?"),
+        (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
+        (["report", "no.json"], "no.json: expected a recorded run, found: No such file"),
+        (["restore", "no.tar"], "no.tar is not a file."),
+        (["reindex", "--tokens", "-5"], "expected 50 to"),
+        (["reindex", "--overlap", "99999999999999999999"], "expected 0 to half of"),
+        (["serve-metrics", "--port", "-1"], "Expected a port of 1 to 65535 to serve at, found -1."),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_names_and_values_that_cannot_be_are_wrong_use(
+    indexed: Path, capsys: Output, arguments: list[str], words: str
+) -> None:
+    capsys.readouterr()
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert words in shown.err and shown.err.startswith("error: ") and shown.out == ""
+
+
+def test_a_collection_without_documents_is_told_so(home: Path, capsys: Output) -> None:
+    assert main(["ask", QUESTION, "--collection", "nowhere"]) == 2
+    assert "Unknown collection 'nowhere'. There is none yet." in capsys.readouterr().err
+
+
+def test_a_question_from_standard_input_has_an_end(home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    for data, code, words in (
+        (b"", 2, "found nothing"),
+        (b"x" * 10**6, 2, "at most 2,000 characters"),
+        (QUESTION.encode("utf-16"), 0, ""),
+    ):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        assert main(["ask", "-"]) == code
+        assert words in capsys.readouterr().err
+
+
+def test_a_model_that_the_server_has_not_is_an_unknown_name(
+    indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "At nine [1].")) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        assert main(["ask", QUESTION, "--model", "ollama/nobody", *GOOD_ENOUGH]) == 2
+    assert "nobody" in capsys.readouterr().out
+
+
+def test_help_tells_the_exit_codes(capsys: Output) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "exit code: 0 done; 1" in " ".join(capsys.readouterr().out.split())
 
 
 def test_no_command_is_wrong_use(capsys: Output) -> None:
@@ -379,7 +443,7 @@ def test_preset_against_a_threshold_is_wrong_use(home: Path, capsys: Output) -> 
 def test_unknown_preset_names_those_of_the_policy(
     home: Path, capsys: Output, policy: str, preset: str, words: str
 ) -> None:
-    assert main(["ask", QUESTION, "--policy", policy, "--preset", preset]) == 1
+    assert main(["ask", QUESTION, "--policy", policy, "--preset", preset]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -429,7 +493,7 @@ def test_unknown_file_names_the_near_one_and_nothing_is_run(
     two_files: Path, capsys: Output, name: str, words: str
 ) -> None:
     capsys.readouterr()
-    assert main(["ask", QUESTION, "--pin", "bread.md", "--pin", name]) == 1
+    assert main(["ask", QUESTION, "--pin", "bread.md", "--pin", name]) == 2
     shown = capsys.readouterr()
     assert shown.err == f"error: {words}\n" and shown.out == ""
 

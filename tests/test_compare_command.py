@@ -82,9 +82,9 @@ def compare(*arguments: object, wanted: Sequence[str] = ("plain", JUDGED)) -> in
     return main(["compare", *map(str, arguments), *named])
 
 
-def refused(capsys: Output, *arguments: object, wanted: Sequence[str] = ("plain", JUDGED)) -> str:
+def refused(capsys: Output, *arguments: object, wanted: Sequence[str] = ("plain", JUDGED), code: int = 2) -> str:
     capsys.readouterr()
-    assert compare(*arguments, wanted=wanted) == 1
+    assert compare(*arguments, wanted=wanted) == code
     shown = capsys.readouterr()
     assert shown.out == "" and "Traceback" not in shown.err
     return shown.err
@@ -444,7 +444,7 @@ def test_an_unknown_set_and_rows_that_cannot_be_used_are_told(home: Path, capsys
     assert "Unknown labelled set 'mine'" in refused(capsys, "--set", "mine")
     file = home / "bad.csv"
     file.write_text("question,expected\nWhy?,perhaps\n", "utf-8")
-    assert "1 rows that cannot be used" in refused(capsys, "--set", file)
+    assert "1 rows that cannot be used" in refused(capsys, "--set", file, code=1)
     assert "Expected queries.jsonl" in refused(capsys, "--set", home)
 
 
@@ -452,7 +452,7 @@ def test_an_unknown_set_and_rows_that_cannot_be_used_are_told(home: Path, capsys
 def test_a_file_that_cannot_be_written_is_told_and_what_was_run_is_kept(
     option: str, table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "cannot be written" in refused(capsys, "--set", table, option, home / "no such folder" / "out")
+    assert "cannot be written" in refused(capsys, "--set", table, option, home / "no such folder" / "out", code=1)
     asked = count_retrievals(monkeypatch)
     assert compare("--set", table, option, home / "out") == 0 and asked == []
 
@@ -496,7 +496,7 @@ def test_where_everything_fails_it_ends_with_the_reason(
     table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away_for("", monkeypatch)
-    assert "error: The model is away. Bring it back." in refused(capsys, "--set", table)
+    assert "error: The model is away. Bring it back." in refused(capsys, "--set", table, code=1)
 
 
 def test_ctrl_c_ends_it_at_once_and_keeps_what_was_run(

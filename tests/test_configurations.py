@@ -18,7 +18,7 @@ from crag_core.configurations import (
     read_configurations,
     starting,
 )
-from crag_core.errors import BadRecord, CragError, UnknownName
+from crag_core.errors import CragError, UnknownName, WrongUse
 from crag_core.policies import DEFAULT, PLAIN, load_policies, plain_rag
 from crag_core.run import WebMode
 from crag_core.tuning.conditions import Conditions
@@ -202,7 +202,7 @@ def test_what_cannot_be_used_is_refused_with_what_was_expected(text: str, told: 
     "text", ["paper,lower=0.9,upper=0.8", "paper,upper=2", "paper,top_k=x", "papr", "plain,web=off"]
 )
 def test_a_refusal_is_an_error_of_the_project_and_no_bug(text: str, workbench: Workbench) -> None:
-    assert isinstance(refused(text, workbench), BadRecord | UnknownName)
+    assert isinstance(refused(text, workbench), WrongUse | UnknownName)
 
 
 def test_a_policy_whose_file_is_broken_says_what_is_wrong_with_it(folder: Path, workbench: Workbench) -> None:
@@ -240,7 +240,9 @@ def test_a_tuned_preset_is_found_by_the_path_of_its_file_too(tmp_path: Path, wor
     file = tmp_path / "elsewhere.toml"
     file.write_text(tuned().to_toml(), "utf-8")
     assert read(f"paper,preset={file}", workbench).choice.policy.thresholds == (0.31, 0.62, 0.23)
-    assert "cannot be read" in str(refused(f"paper,preset={tmp_path / 'none.toml'}", workbench))
+    assert f"There is no file {tmp_path / 'none.toml'}." in str(
+        refused(f"paper,preset={tmp_path / 'none.toml'}", workbench)
+    )
 
 
 def test_a_tuned_preset_goes_with_its_own_policy_and_evaluator_only(workbench: Workbench) -> None:
@@ -282,7 +284,7 @@ def test_several_keep_their_order(workbench: Workbench) -> None:
     ],
 )
 def test_two_of_one_name_are_refused(texts: list[str], name: str, workbench: Workbench) -> None:
-    with pytest.raises(BadRecord) as refusal:
+    with pytest.raises(WrongUse) as refusal:
         read_configurations(texts, workbench)
     assert str(refusal.value) == (f"Two configurations are called {name!r}. Give one another name: paper,name=strict")
 

@@ -11,7 +11,7 @@ import pytest
 
 from crag_core import config
 from crag_core.config import Config, load, reference, variable_of
-from crag_core.errors import BadRecord, UnknownName
+from crag_core.errors import BadRecord
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),
@@ -258,10 +258,11 @@ def test_a_provider_without_what_it_needs_is_refused(provider: str, variable: st
 
 
 def test_an_unknown_provider_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(UnknownName) as refused:
+    with pytest.raises(BadRecord) as refused:
         load({"CRAG_WEB_PROVIDERS": "duckduckgo,travily"})
     assert str(refused.value) == (
-        "Unknown web search provider 'travily'. Did you mean 'tavily'? Known: duckduckgo, searxng, snapshot, tavily."
+        "CRAG_WEB_PROVIDERS: Unknown web search provider 'travily'. "
+        "Did you mean 'tavily'? Known: duckduckgo, searxng, snapshot, tavily."
     )
 
 

@@ -162,7 +162,7 @@ def test_rows_that_cannot_be_used_are_named_and_nothing_is_graded(home: Path, ca
 
 
 def test_an_unknown_set_lists_those_that_are_kept(home: Path, capsys: Output) -> None:
-    assert main(["evaluate", "--set", "mine"]) == 1
+    assert main(["evaluate", "--set", "mine"]) == 2
     assert "Unknown labelled set 'mine'" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from crag_core.kept import KeptRun
 from crag_core.selection import EVERYTHING, Selection
 from crag_core.trace import Trace
-from ui import access, history_filter, lab, shown, state
+from ui import access, history_filter, lab, shown, state, under_way
 from ui.history_files import Imported, take_in, to_csv, to_lines
 from ui.history_filter import Filter
 
@@ -181,8 +181,7 @@ def table(selection: Selection) -> bytes:
 
 def import_file(content: bytes, on_progress: Callable[[float], object]) -> None:
     """Into the history, as this visitor's; what became of it is told at the next redraw. Raises `CragError`."""
-    history, who = state.workbench().history, access.user()
-    st.session_state[_IMPORTED] = take_in(content, lambda trace: history.save_import(trace, who), on_progress)
+    st.session_state[_IMPORTED] = take_in(content, under_way.keep_import, on_progress)
     st.session_state[_ROUND] = import_round() + 1
     look_again()
 

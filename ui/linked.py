@@ -11,7 +11,7 @@ from crag_core.build import EVALUATORS, known_card
 from crag_core.edits import measured
 from crag_core.errors import CragError
 from crag_core.trace import Trace
-from ui import access, shown, state, under_way
+from ui import shown, state, under_way
 from ui.demos import demo_of
 from ui.links import (
     DROPPED,
@@ -83,7 +83,7 @@ def _take(found: Trace) -> None:
     """Show an imported run; the next redraw has an empty uploader."""
     st.session_state["records"] += 1
     with suppress(CragError):  # where nothing is kept it can be looked at all the same
-        found = state.workbench().history.save_import(found, access.user())
+        found = under_way.keep_import(found)
     shown.open_later(found)
     st.rerun()
 

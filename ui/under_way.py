@@ -13,6 +13,7 @@ from crag_core.batch import TakeTurn
 from crag_core.build import Choice, Workbench
 from crag_core.errors import CragError, ModelUnavailable
 from crag_core.pipeline import Pipeline
+from crag_core.records import fingerprint
 from crag_core.run import Run
 from crag_core.trace import Trace
 from crag_core.turnstile import Ticket
@@ -81,6 +82,18 @@ def go_on(found: Trace, chosen: Choice | None = None) -> None:
         workbench = workbench.using(replace(state.settings(), support=found.settings.support))
     chosen = chosen or own_choice(found)
     _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, chosen, workbench)
+
+
+def keep_import(found: Trace) -> Trace:
+    """Keep a run from elsewhere as this visitor's; raises `CragError`. The one that is kept may have another id.
+
+    A run that goes on here is not kept yet and has its id all the same: it would take the place of the import when it
+    ends, or be followed in its place by whoever opens the link.
+    """
+    running = live_jobs().get(found.id)
+    if running is not None and running.is_running:
+        found = replace(found, id=f"imported-{fingerprint(found)}")
+    return state.workbench().history.save_import(found, access.user())
 
 
 def start_opinion(evaluator: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from crag_core.backup.manifest import NAME, Counts, Entry, Manifest, check_path, read_manifest
-from crag_core.errors import BackupFailed
+from crag_core.errors import BackupFailed, CragError
 
 _MOST = 256 * 2**20
 """Bytes of a manifest: that of a home of a million files."""
@@ -128,7 +128,9 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
 def _explained() -> Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, EOFError, UnicodeError) as error:
+    except (CragError, OSError):
+        raise
+    except Exception as error:  # of tarfile, which meets bytes that it does not expect with errors of every kind
         raise BackupFailed(
             f"This is not a whole backup ({error}).", hint="Copy it once more, or take an earlier one."
         ) from error

@@ -6,7 +6,7 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
-from crag_core.errors import BadRecord
+from crag_core.errors import BadRecord, WrongUse
 from crag_core.trace import Trace
 
 STREAM = "-"
@@ -20,6 +20,8 @@ def read_run(name: str) -> Trace:
     try:
         data = sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
         return Trace.from_json(data.decode("utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise WrongUse(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
     except OSError as error:
         raise BadRecord(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
     except UnicodeDecodeError as error:

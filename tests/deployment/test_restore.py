@@ -75,9 +75,9 @@ def changed(members: list[Member], change: Callable[[dict[str, Any]], None]) -> 
     return [*members[:-1], file(NAME, json.dumps(manifest).encode())]
 
 
-def refuse(archive: Path, home: Path, told: str, capsys: Output) -> None:
+def refuse(archive: Path, home: Path, told: str, capsys: Output, code: int = 1) -> None:
     around = sorted(home.parent.parent.rglob("*"))
-    assert main(["restore", str(archive)]) == 1
+    assert main(["restore", str(archive)]) == code
     shown = capsys.readouterr()
     assert told in shown.err and shown.err.startswith("error: ") and shown.out == ""
     assert sorted(home.parent.parent.rglob("*")) == around, "nothing was left, nothing was changed"
@@ -134,7 +134,7 @@ def test_a_restore_that_was_killed_is_told_of(home: Path, whole: Path, capsys: O
 
 @pytest.mark.parametrize("name", ["no.tar", "."])
 def test_a_backup_that_is_not_there(name: str, home: Path, tmp_path: Path, capsys: Output) -> None:
-    refuse(tmp_path / name, home, "is not a file", capsys)
+    refuse(tmp_path / name, home, "is not a file", capsys, code=2)
 
 
 HOSTILE = [
@@ -232,6 +232,61 @@ def test_any_byte_that_is_not_what_it_was_is_found(home: Path, tmp_path: Path, w
         bent[place] ^= 1
         (tmp_path / "a.tar").write_bytes(bent)
         refuse(tmp_path / "a.tar", home, "error: ", capsys)
+
+
+def test_a_header_of_nonsense_is_refused_in_words(home: Path, tmp_path: Path, whole: Path, capsys: Output) -> None:
+    """tarfile meets such with errors of many kinds: of a size beyond all numbers with OverflowError."""
+    data = bytearray(whole.read_bytes())
+    for place, value in ((124, 0xFF), (124, 0x80), (156, ord("S")), (156, ord("x")), (0, 0xFF)):
+        bent = data.copy()
+        bent[place] = value
+        if place == 124:
+            bent[124:136] = bytes([value]) + b"\x7f" * 11
+        bent[148:156] = b" " * 8
+        bent[148:156] = b"%06o\0 " % sum(bent[:512])
+        (tmp_path / "a.tar").write_bytes(bent)
+        refuse(tmp_path / "a.tar", home, "error: ", capsys)
+    for fields in (
+        {"size": "-5"},
+        {"size": "many"},
+        {"size": "9" * 400},
+        {"GNU.sparse.map": "x"},
+        {"path": "index/\0"},
+    ):
+        nonsense = listed(file("index/a", b"x" * 600, pax_headers=fields))
+        with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+            for member, content in nonsense:
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        refuse(tmp_path / "a.tar", home, "error: ", capsys)
+
+
+NUMBERS: dict[str, dict[str, Any]] = {
+    "a size beyond all numbers": {"entries": [{"path": "index/a", "size": 10**400, "sha256": "a" * 64}]},
+    "a size beyond the disk": {"entries": [{"path": "index/a", "size": 10**18, "sha256": "a" * 64}]},
+    "half a character": {"entries": [{"path": "index/\ud800", "size": 1, "sha256": "a" * 64}]},
+    "a name that is too long": {"entries": [{"path": f"index/{'a' * 5000}", "size": 1, "sha256": "a" * 64}]},
+    "another kind of format": {"format": "1"},
+    "no counts": {"counts": None},
+    "counts that are words": {"counts": {"documents": "many"}},
+    "more than there is": {"counts": {"documents": 10**400}},
+}
+
+
+@pytest.mark.parametrize("fields", NUMBERS.values(), ids=NUMBERS)
+def test_a_list_of_absurd_values_is_refused(fields: dict[str, Any], home: Path, tmp_path: Path, capsys: Output) -> None:
+    refuse(write(tmp_path / "a.tar", listed(file("index/a"), **fields)), home, "error: ", capsys)
+
+
+DAMAGED = ("history.db", "index/documents.lance/_versions/1.manifest", "index/passages.lance/data/x.lance", "index/a")
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_content_that_nobody_can_read_is_refused_though_its_checksums_are_right(
+    name: str, home: Path, tmp_path: Path, capsys: Output
+) -> None:
+    damaged = listed(file(name, b"\xff" * 5000), counts={"documents": 1})
+    refuse(write(tmp_path / "a.tar", damaged), home, "error: ", capsys)
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz"])

@@ -70,17 +70,17 @@ def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("code", "arguments", "words"),
     [
-        (["--policy", "papre"], "Unknown policy 'papre'. Did you mean 'paper'?"),
-        (["--policy", "worst-chunk", "--preset", "bold"], "Unknown preset of policy 'worst-chunk' 'bold'."),
-        (["-o", "no/such/folder/x.html"], "no/such/folder/x.html: the report cannot be written there: No such file"),
+        (2, ["--policy", "papre"], "Unknown policy 'papre'. Did you mean 'paper'?"),
+        (2, ["--policy", "worst-chunk", "--preset", "bold"], "Unknown preset of policy 'worst-chunk' 'bold'."),
+        (1, ["-o", "no/such/folder/x.html"], "no/such/folder/x.html: the report cannot be written there: No such file"),
     ],
 )
-def test_what_cannot_be_done_is_named_with_exit_code_1(
-    run_file: Path, capsys: Output, arguments: list[str], words: str
+def test_what_cannot_be_done_is_named_with_its_exit_code(
+    run_file: Path, capsys: Output, code: int, arguments: list[str], words: str
 ) -> None:
-    assert main(["report", str(run_file), *arguments]) == 1
+    assert main(["report", str(run_file), *arguments]) == code
     assert words in capsys.readouterr().err
     assert list(run_file.parent.glob("*.html")) == []
 
@@ -122,7 +122,7 @@ def test_what_is_no_run_is_said_with_what_to_do(tmp_path: Path, capsys: Output, 
 
 @pytest.mark.parametrize(("name", "words"), [("gone.json", "No such file"), (".", "Is a directory")])
 def test_a_run_that_is_not_there_is_said_with_what_to_do(tmp_path: Path, capsys: Output, name: str, words: str) -> None:
-    assert main(["report", str(tmp_path / name)]) == 1
+    assert main(["report", str(tmp_path / name)]) == 2
     told = capsys.readouterr().err
     assert f"expected a recorded run, found: {words}" in told and 'python -m crag_core ask "…" --json' in told
 
