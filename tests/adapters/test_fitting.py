@@ -13,7 +13,7 @@ from crag_core.errors import PromptTooLong
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, told, words_of
 from crag_core.llms.fitting import Fitting
-from crag_core.llms.model import LoopModel
+from crag_core.llms.model import ALONE, Call, LoopModel
 from crag_core.protocols import Cancel, Messages, Reply
 from crag_core.types import Excerpt, Usage
 from tests.core.builders import passage
@@ -43,13 +43,17 @@ class Counting(LoopModel):
             raise PromptTooLong("Too long.", said=f"request ({self.sent[-1]} tokens) exceeds the context size")
         return self.sent[-1]
 
-    async def ask(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply | Exception:
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> Reply | Exception:
         try:
             return Reply("{}", Usage(1, self._count(messages), 1))
         except PromptTooLong as error:
             return error
 
-    async def pieces(self, messages: Messages, cancel: Cancel) -> AsyncGenerator[str | Usage, None]:
+    async def pieces(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+    ) -> AsyncGenerator[str | Usage, None]:
         counted = self._count(messages)
         yield "Nine."
         yield Usage(1, counted, 1)
@@ -107,7 +111,7 @@ def test_a_server_that_cannot_tell_what_it_reads_is_asked_all_the_same() -> None
 def test_an_error_of_length_is_told_in_plain_words(raw: str) -> None:
     from ollama import ResponseError
 
-    error = ollama.explain(ResponseError(raw, 400), "http://127.0.0.1:11434", "small", 60.0)
+    error = ollama.explain(ResponseError(raw, 400), "http://127.0.0.1:11434", "small")
     assert isinstance(error, PromptTooLong) and error.is_of_request and "{" not in str(error)
     assert "too long for 'small'" in error.message and "longer context" in error.hint
     if raw is REAL:
@@ -117,9 +121,7 @@ def test_an_error_of_length_is_told_in_plain_words(raw: str) -> None:
 def test_another_error_in_json_is_told_by_its_words() -> None:
     from ollama import ResponseError
 
-    error = ollama.explain(
-        ResponseError('{"error":{"code":500,"message":"out of memory"}}', 500), "http://x", "m", 60.0
-    )
+    error = ollama.explain(ResponseError('{"error":{"code":500,"message":"out of memory"}}', 500), "http://x", "m")
     assert error is not None and error.message.endswith("failed: out of memory.")
     assert words_of({"error": {"message": {"error": "deep"}}}) == "deep" and words_of("{broken") == "{broken"
     assert told(ValueError("no such thing"), "x", "m") is None
