@@ -17,6 +17,7 @@ from crag_core.protocols import Cancel
 from crag_core.retrieval.parse_start import start_process
 from crag_core.retrieval.parse_wire import (
     BadFrame,
+    Cutting,
     Drawing,
     Limits,
     Reply,
@@ -47,11 +48,12 @@ class TookTooLong(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """A file to be read, or with `drawing` to be drawn; `name` is for its reader and for the log."""
+    """A file to be read, with `drawing` or `cutting` as in `Request`; `name` is for its reader and for the log."""
 
     name: str
     content: bytes
     drawing: Drawing | None = None
+    cutting: Cutting | None = None
 
 
 class ParseProcess:
@@ -86,7 +88,7 @@ class ParseProcess:
         if not self._is_ready:
             self._await_start(cancel)
         self.files += 1
-        request = Request(self.files, task.name, task.drawing)
+        request = Request(self.files, task.name, task.drawing, task.cutting)
         with self._lock:
             if self.is_over:
                 raise ProcessLost("had ended")
@@ -155,7 +157,7 @@ class ParseProcess:
         if request is None:
             return False
         write_frame(stdin, *request)
-        self._replies.put(read_frame(stdout, self._limits.reply_bytes))
+        self._replies.put(read_frame(stdout, self._limits.reply_bytes(request[0])))
         return True
 
     def _next(self) -> tuple[Request, bytes] | None:
