@@ -23,6 +23,8 @@ Tokenize = Callable[[str], Sequence[Any]]
 
 # No database keeps these as text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SHORT = 32  # characters
+_REMEMBERED = 2**16  # texts
 # In these a line that starts with "#" is no heading.
 _UNHEADED = (".txt", ".csv", ".pdf")
 
@@ -99,23 +101,15 @@ def count_pages(pages: Sequence[Page]) -> tuple[int, int]:
 def counter(cut: Cut) -> Count:
     """The tokens of a text: by `tokenize` where it is there, else by the file, else as LlamaIndex counts."""
     if cut.tokenize is None and cut.tokenizer:
-        return _remembering_letters(_load_counter(cut.tokenizer))
+        return _remembering(_load_counter(cut.tokenizer))
     tokenize = cut.tokenize or _find_tokenizer()
-    return _remembering_letters(lambda text: len(tokenize(text)))
+    return _remembering(lambda text: len(tokenize(text)))
 
 
-def _remembering_letters(count: Count) -> Count:
-    """Texts without gaps are cut into them one by one."""
-    letters: dict[str, int] = {}
-
-    def count_letters(text: str) -> int:
-        if len(text) != 1:
-            return count(text)
-        if text not in letters:
-            letters[text] = count(text)
-        return letters[text]
-
-    return count_letters
+def _remembering(count: Count) -> Count:
+    """Texts without gaps are cut letter by letter, and tables have the same words in every row."""
+    remembered = lru_cache(maxsize=_REMEMBERED)(count)
+    return lambda text: remembered(text) if len(text) <= _SHORT else count(text)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from crag_core.errors import DocumentRefused, Stopped
 from crag_core.protocols import Cancel
@@ -15,22 +15,18 @@ MAX_CHUNKS = 20_000
 
 
 class TooManyChunks(Exception):
-    """Has how many there are."""
-
-    def __init__(self, found: int) -> None:
-        super().__init__(found)
-        self.found = found
+    """Says no more; the rest is not cut, since that may take longer than the file has time."""
 
 
 def cut_bounded(pages: Sequence[Page], name: str, cut: Cut, limit: int, cancel: Cancel | None = None) -> Chunks:
     """Raises `TooManyChunks`, and `Stopped` once `cancel` is set."""
     kept: list[Chunk] = []
-    found = 0
-    for found, chunk in enumerate(_unless_stopped(cut_pages(pages, name, cut), cancel), 1):
-        if found <= limit:
-            kept.append(chunk)
-    if found > limit:
-        raise TooManyChunks(found)
+    for chunk in cut_pages(pages, name, cut):
+        if cancel is not None and cancel.is_set():
+            raise Stopped("Stopped by you.")
+        if len(kept) == limit:
+            raise TooManyChunks
+        kept.append(chunk)
     return Chunks(tuple(kept), *count_pages(pages))
 
 
@@ -38,19 +34,12 @@ def cut_here(pages: Sequence[Page], name: str, cut: Cut, cancel: Cancel) -> Chun
     """In this very process; raises `DocumentRefused` and `Stopped`."""
     try:
         return cut_bounded(pages, name, cut, MAX_CHUNKS, cancel)
-    except TooManyChunks as too_many:
-        raise refuse_chunks(name, too_many.found, MAX_CHUNKS) from None
+    except TooManyChunks:
+        raise refuse_chunks(name, count_pages(pages)[1], MAX_CHUNKS) from None
 
 
-def refuse_chunks(name: str, found: int, limit: int) -> DocumentRefused:
+def refuse_chunks(name: str, characters: int, limit: int) -> DocumentRefused:
     return DocumentRefused(
-        f"{name}: its text makes {found:,} chunks; the limit is {limit:,}.",
+        f"{name}: its {characters:,} characters of text make more than {limit:,} chunks, which is the limit.",
         hint="Split the document into smaller files and add those, or leave out data that nobody asks questions about.",
     )
-
-
-def _unless_stopped(chunks: Iterator[Chunk], cancel: Cancel | None) -> Iterator[Chunk]:
-    for chunk in chunks:
-        if cancel is not None and cancel.is_set():
-            raise Stopped("Stopped by you.")
-        yield chunk

@@ -129,7 +129,7 @@ class Reply:
     """Pages, chunks, a picture, a refusal (`message`, `hint`) or a fault.
 
     The bytes of pages are their texts as UTF-8, `lengths` of each; those of chunks likewise, and then their sections.
-    `is_missing`: the page is not there to be drawn. `found` is how many chunks there are, where they are too many.
+    `is_missing`: the page is not there to be drawn. `found` is the length of the text that makes too many chunks.
     """
 
     id: int

@@ -77,8 +77,8 @@ def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, byt
             cut = Cut(asked.tokens, asked.overlap, tokenizer=asked.tokenizer)
             return pack_chunks(request.id, cut_bounded(pages, request.name, cut, limits.chunks))
         return pack_pages(request.id, pages)
-    except TooManyChunks as too_many:
-        return Reply(request.id, fault=Fault.CHUNKS, found=too_many.found), b""
+    except TooManyChunks:
+        return Reply(request.id, fault=Fault.CHUNKS, found=sum(len(page.text) for page in pages)), b""
     except DocumentRefused as refusal:
         if isinstance(refusal.__cause__, MemoryError):
             return Reply(request.id, fault=Fault.MEMORY), b""
