@@ -5,11 +5,12 @@ from pathlib import Path
 import streamlit as st
 
 from crag_core.errors import CragError
-from ui import linked, router, shown, sidebar, sign_in, state
+from ui import held_uploads, linked, router, shown, sidebar, sign_in, state
 from ui.text import plain
 
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
+held_uploads.bound()
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 page = st.navigation(
     [
