@@ -28,7 +28,8 @@ def bound() -> None:
     """From now on, for all sessions; a file too many is answered with 413, and those before it stay."""
     files = _find_files()
     if files is not None:
-        files.add_file = bounded(files, MOST_FILES, MOST_MB * 2**20, MOST_MB_IN_ALL * 2**20)  # type: ignore[method-assign]
+        # Sessions and the server hold this very object, so none can be put in its place.
+        setattr(files, "add_file", bounded(files, MOST_FILES, MOST_MB * 2**20, MOST_MB_IN_ALL * 2**20))  # noqa: B010
 
 
 def bounded(
@@ -57,7 +58,7 @@ def bounded(
 
 
 def forget(uploaded: Iterable[UploadedFile]) -> None:
-    """What was taken over from a widget that will not be drawn again; Streamlit would hold it until the session ends."""
+    """What was taken from a widget that is not drawn again; Streamlit would hold it until the session ends."""
     files, here = _find_files(), get_script_run_ctx()
     if files is not None and here is not None:
         for one in uploaded:
