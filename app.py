@@ -10,12 +10,13 @@ from ui import ending
 ending.take_signals()  # before the other imports: what they load must not be taken down in the middle
 
 from crag_core.errors import CragError
-from ui import incoming, linked, router, shown, sidebar, sign_in, state
+from ui import held_uploads, incoming, linked, router, shown, sidebar, sign_in, state
 from ui.text import plain
 
 incoming.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
+held_uploads.bound()
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 page = st.navigation(
     [

@@ -111,7 +111,7 @@ class Workbench:
         self.store = PassageStore(
             open_backend(self.config.store, self.config.home / "index", writer().write),
             self.find_embedder(self.config.embedding),
-            parser().read,
+            parser().cut,
             recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
             find_embedder=self.find_embedder,
         )

@@ -4,7 +4,7 @@ import streamlit as st
 
 from crag_core.documents import MAIN
 from crag_core.errors import CragError
-from ui import router, state
+from ui import held_uploads, router, state
 from ui.access import Right
 from ui.render_documents import (
     collections_of,
@@ -38,6 +38,7 @@ def add() -> None:
         except CragError as error:
             state.report(str(error))
         state.next_upload_round()
+        held_uploads.forget(files)
 
 
 def draw_adding(busy: bool) -> None:

@@ -26,7 +26,7 @@ failures, start = [], threading.Barrier(3)
 works = [
     lambda: (start.wait(), ollama.model("http://127.0.0.1:9", "any", 1.0, 1)),
     lambda: (start.wait(), openai_compatible.model("http://127.0.0.1:9/v1", "any", "", 1.0, 1)),
-    lambda: (start.wait(), chunking.split_lines("One. Two.")),
+    lambda: (start.wait(), chunking.make_nodes([], chunking.Source("", "a.txt", 0, 0, ""))),
 ]
 threads = [threading.Thread(target=run, args=(work,)) for work in works]
 [thread.start() for thread in threads]

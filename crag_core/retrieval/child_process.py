@@ -22,6 +22,8 @@ from crag_core.waiting import GLANCE
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    _Request = tuple[DataclassInstance, bytes, int]
+
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _MOST_SAID = 2_000  # bytes
@@ -65,19 +67,18 @@ def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -
 class ChildProcess:
     """Answers one request at a time, for whoever holds it; ends itself after `idle` seconds without any, or when we do.
 
-    A reply has at most `reply_bytes`. Raises `StartFailed`.
+    Raises `StartFailed`.
     """
 
-    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], idle: float, reply_bytes: int) -> None:
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], idle: float) -> None:
         self.is_busy = False
         self.is_over = False
         self._idle = idle
-        self._reply_bytes = reply_bytes
         self._is_ready = False
         self._said = b""
         self._trouble = ""
         self._lock = Lock()
-        self._requests: SimpleQueue[tuple[DataclassInstance, bytes] | None] = SimpleQueue()
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._replies: SimpleQueue[tuple[Any, bytes] | None] = SimpleQueue()
         try:
             self._process = start()
@@ -88,14 +89,18 @@ class ChildProcess:
         self._drain.start()
         self._server.start()
 
-    def exchange(self, request: DataclassInstance, content: bytes, seconds: float, cancel: Cancel) -> tuple[Any, bytes]:
-        """Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
+    def exchange(
+        self, request: DataclassInstance, content: bytes, seconds: float, cancel: Cancel, most: int = 0
+    ) -> tuple[Any, bytes]:
+        """The reply, whose body has at most `most` bytes.
+
+        Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
         if not self._is_ready:
             self._await_start(cancel)
         with self._lock:
             if self.is_over:
                 raise ProcessLost("had ended")
-            self._requests.put((request, content))
+            self._requests.put((request, content, most))
         return self._await(seconds, cancel)
 
     def reserve(self) -> bool:
@@ -161,11 +166,12 @@ class ChildProcess:
         request = self._next()
         if request is None:
             return False
-        write_frame(stdin, *request)
-        self._replies.put(read_frame(stdout, self._reply_bytes))
+        record, content, most = request
+        write_frame(stdin, record, content)
+        self._replies.put(read_frame(stdout, most))
         return True
 
-    def _next(self) -> tuple[DataclassInstance, bytes] | None:
+    def _next(self) -> _Request | None:
         try:
             return self._requests.get(timeout=self._idle)
         except Empty:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -97,6 +98,20 @@ class HuggingFaceEmbedder:
                     self._tokenizer = self._make_tokenizer()
             return list(self._tokenizer.tokenize(text))
 
+    def find_tokenizer(self) -> str:
+        """A file for the package `tokenizers` that counts as `tokenize` does; "": this model has none."""
+        self.tokenize("")  # loads it
+        try:
+            from transformers.utils.hub import cached_file
+
+            found = cached_file(self._find_source(), "tokenizer.json", local_files_only=True)
+            path = Path(found) if found else None
+            made = self._tokenizer.backend_tokenizer.to_str()
+            return str(path) if path and _is_same_tokenizer(path.read_text("utf-8"), made) else ""
+        # A tokenizer of another kind, or none on the disk, is no fault.
+        except (OSError, ValueError, AttributeError):
+            return ""
+
     def _load(self) -> HuggingFaceEmbedding:
         """The model, ready for use from this thread: each thread has its own number of OpenMP threads."""
         if self._model is None:
@@ -152,6 +167,12 @@ class HuggingFaceEmbedder:
             f"The embedding model {self._name!r} cannot be loaded ({first[:300]}).",
             hint=f"Check its name and the network, or use the built-in {DEFAULT_MODEL!r}, which needs none.",
         )
+
+
+def _is_same_tokenizer(one: str, other: str) -> bool:
+    """But for how long a text may be and what fills it up, which plays no part in counting."""
+    read = [{**json.loads(text), "truncation": None, "padding": None} for text in (one, other)]
+    return read[0] == read[1]
 
 
 @cache

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby, pairwise
 
-from crag_core.llama_import import import_llama_index
-from crag_core.retrieval.chunking import CLAUSE, USUAL, Cut, Tokenize, split_lines
+from crag_core.retrieval.chunking import USUAL, Cut, counter
+from crag_core.retrieval.splitting import CLAUSE, Count, split_lines
 from crag_core.types import Passage
 
 _BLANK_LINE = "\n\n"
@@ -28,7 +28,8 @@ def join_passages(passages: Sequence[Passage], cut: Cut = USUAL) -> str:
 def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int | None, str]]:
     """The number and the text of each page, likewise; (None, …) where the format has no pages."""
     pages = groupby(passages, key=lambda passage: passage.page)
-    return [(number, _join_page([passage.text for passage in page], cut)) for number, page in pages]
+    count = counter(cut)
+    return [(number, _join_page([passage.text for passage in page], cut, count)) for number, page in pages]
 
 
 def find_overlap(before: str, after: str, cut: Cut) -> int:
@@ -38,31 +39,45 @@ def find_overlap(before: str, after: str, cut: Cut) -> int:
     lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
     words shown twice do less harm than words lost.
     """
-    count = _counter(cut.tokenize)
+    return _find_overlap(before, after, cut, counter(cut))
+
+
+def _find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
     for split in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
-        pieces = split(before)
+        pieces = [*split(before)]
+        sizes: list[int] = []
         for first, start in enumerate(accumulate(map(len, pieces[:-1]), initial=0)):
             repeated = before[start:].lstrip()
             rest = after[len(repeated) :]
             if not repeated or not after.startswith(repeated):
                 continue
-            ended = [*pieces[:-1], pieces[-1] + _line_end(rest)] if split is _cut_lines else pieces
-            sizes = [count(piece) for piece in ended]
-            following = count(_first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else split))
+            sizes = sizes or [count(piece) for piece in pieces]
+            if split is _cut_lines:
+                sizes[-1] = count(pieces[-1] + _line_end(rest))
+            # Looked at first: where one letter is repeated for ever, the rest would take the square of the length.
+            if sum(sizes[first : first + cut.overlap + 1]) > cut.overlap:
+                continue
+            next_piece = _first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else split)
+            following = count(next_piece)
+            is_full = len(before) + len(next_piece) > cut.size.characters
             telling = len(repeated.encode()) >= _TELLING and before.count(repeated) == 1
-            if _could_repeat(sizes[:first], sizes[first:], following, cut, telling):
+            if _could_repeat(sizes[:first], sizes[first:], following, cut, telling, is_full):
                 return len(repeated)
     return 0
 
 
-def _could_repeat(left_out: Sequence[int], repeated: Sequence[int], following: int, cut: Cut, telling: bool) -> bool:
+def _could_repeat(
+    left_out: Sequence[int], repeated: Sequence[int], following: int, cut: Cut, telling: bool, is_full: bool
+) -> bool:
     """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
+
+    It does so where the tokens are too many, or, which `is_full` says, the characters.
 
     It repeats as many pieces as fit the overlap and leave room for the following one. Where it cut some pieces more
     finely than others, that many cannot be told exactly: then it is enough that the text is telling.
     """
     size = sum(repeated)
-    if sum(left_out) + size + following <= cut.tokens:
+    if not is_full and sum(left_out) + size + following <= cut.tokens:
         return False
     if size > cut.overlap or size + following > cut.tokens:
         return False
@@ -96,17 +111,9 @@ def _line_end(rest: str) -> str:
     return "" if space.startswith(_BLANK_LINE) else space
 
 
-def _join_page(texts: Sequence[str], cut: Cut) -> str:
+def _join_page(texts: Sequence[str], cut: Cut, count: Count) -> str:
     joined = [texts[0]]
     for before, after in pairwise(texts):
-        overlap = find_overlap(before, after, cut)
+        overlap = _find_overlap(before, after, cut, count)
         joined.append(after[overlap:] if overlap else f"\n{after}")
     return "".join(joined)
-
-
-def _counter(tokenize: Tokenize | None) -> Callable[[str], int]:
-    import_llama_index()
-    from llama_index.core.utils import get_tokenizer
-
-    tokens: Callable[[str], Sequence[object]] = tokenize or get_tokenizer()
-    return lambda text: len(tokens(text))

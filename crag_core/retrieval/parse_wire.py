@@ -15,13 +15,16 @@ from typing import IO, TYPE_CHECKING, Any
 from crag_core.errors import BadRecord
 from crag_core.records import from_plain, to_plain
 from crag_core.retrieval.boxes import Box
+from crag_core.retrieval.chunking import Chunk, Chunks
 from crag_core.retrieval.page_picture import Span
 from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.sections import LONGEST_SECTION
+from crag_core.retrieval.splitting import Size
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# Enough for 100 000 pages or 10 000 boxes, and too little to fill our memory with what stands in it.
+# Enough for 100 000 pages, 50 000 chunks or 10 000 boxes, and too little to fill our memory with what stands in it.
 MOST_HEADER = 2 * 1024 * 1024
 _SIZES = struct.Struct(">II")
 
@@ -39,11 +42,13 @@ class Fault(StrEnum):
 
     MEMORY = "memory"
     TEXT = "text"
+    CHUNKS = "chunks"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one file: `seconds` to work on it, bytes of `memory` meanwhile, `characters` of text or bytes of `png` then.
+    """Of one file: `seconds` to work on it, bytes of `memory` meanwhile, then `characters` of text, `chunks` of them
+    or bytes of `png`.
 
     `readers` is a module whose `READERS` the process has beside our own; "": none.
     """
@@ -53,11 +58,16 @@ class Limits:
     characters: int = 0
     png: int = 0
     readers: str = ""
+    chunks: int = 0
 
-    @property
-    def reply_bytes(self) -> int:
+    def reply_bytes(self, request: Request) -> int:
         """Of the body of a reply; no character takes more than four."""
-        return max(4 * self.characters, self.png)
+        if request.cutting is None:
+            return max(4 * self.characters, self.png)
+        # What chunks repeat is at most half of each; now and then the splitter repeats a little of it once more.
+        return 4 * (
+            min(3 * self.characters, self.chunks * request.cutting.size.characters) + self.chunks * LONGEST_SECTION
+        )
 
 
 @dataclass(frozen=True)
@@ -71,15 +81,29 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class Cutting:
+    """How the file is to be cut into chunks: as `Cut`, whose `tokenizer` is a file that the process reads."""
+
+    tokens: int
+    overlap: int
+    tokenizer: str
+
+    @property
+    def size(self) -> Size:
+        return Size(self.tokens, self.overlap)
+
+
+@dataclass(frozen=True)
 class Request:
     """`id` comes back in the reply; the bytes of the frame are the file's.
 
-    Without `drawing` the file is to be read; otherwise a page of it is to be drawn.
+    With `drawing` a page of the file is to be drawn, with `cutting` it is to be cut into chunks, else only to be read.
     """
 
     id: int
     name: str
     drawing: Drawing | None = None
+    cutting: Cutting | None = None
 
 
 @dataclass(frozen=True)
@@ -95,10 +119,20 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Reply:
-    """Pages, a picture, a refusal (`message`, `hint`) or a fault.
+class Counted:
+    """What there is to say of a document that was cut, as in `Chunks`; `sections` are the lengths of theirs."""
 
-    The bytes of pages are their texts as UTF-8, `lengths` of each. `is_missing`: the page is not there to be drawn.
+    pages: int
+    characters: int
+    sections: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Pages, chunks, a picture, a refusal (`message`, `hint`) or a fault.
+
+    The bytes of pages are their texts as UTF-8, `lengths` of each; those of chunks likewise, and then their sections.
+    `is_missing`: the page is not there to be drawn. `found` is the length of the text that makes too many chunks.
     """
 
     id: int
@@ -109,6 +143,8 @@ class Reply:
     is_missing: bool = False
     fault: Fault | None = None
     drawn: Drawn | None = None
+    counted: Counted | None = None
+    found: int = 0
 
 
 def write_frame(stream: IO[bytes], record: DataclassInstance, body: bytes = b"") -> None:
@@ -155,19 +191,55 @@ def check_reply(header: Any, request_id: int) -> Reply:
     return reply
 
 
+def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
+    texts = [chunk.text.encode() for chunk in made.chunks]
+    sections = [chunk.section.encode() for chunk in made.chunks]
+    counted = Counted(made.pages, made.characters, tuple(len(section) for section in sections))
+    reply = Reply(
+        request_id, tuple(chunk.page for chunk in made.chunks), tuple(len(text) for text in texts), counted=counted
+    )
+    return reply, b"".join([*texts, *sections])
+
+
 def unpack_pages(reply: Reply, body: bytes, characters: int) -> tuple[Page, ...]:
     """At least one page, each with text, at most so many characters in all; raises `BadFrame`."""
-    if not reply.lengths or min(reply.lengths) < 1 or sum(reply.lengths) != len(body):
-        raise BadFrame("expected as many bytes as the pages have")
-    if len(reply.numbers) != len(reply.lengths) or any(number is not None and number < 1 for number in reply.numbers):
+    if len(reply.numbers) != len(reply.lengths) or not _are_numbers(reply.numbers):
         raise BadFrame("expected a number from 1, or none, for each page")
-    pages, start = [], 0
-    for number, length in zip(reply.numbers, reply.lengths, strict=True):
+    pages = tuple(map(Page, _unpack_texts(reply.lengths, body), reply.numbers))
+    if any(not page.text.strip() for page in pages) or sum(len(page.text) for page in pages) > characters:
+        raise BadFrame(f"expected pages with text, of at most {characters} characters in all")
+    return pages
+
+
+def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chunks:
+    """At least one chunk, each with text, none larger than it may be, nor too many; raises `BadFrame`."""
+    counted = reply.counted
+    if counted is None or not len(reply.numbers) == len(reply.lengths) == len(counted.sections) <= limits.chunks:
+        raise BadFrame(f"expected at most {limits.chunks} chunks, each with a page and a section")
+    if not _are_numbers(reply.numbers) or counted.pages < 0 or not 0 < counted.characters <= limits.characters:
+        raise BadFrame("expected numbers from 1, or none, and as much text as a file may have")
+    texts = _unpack_texts((*reply.lengths, *counted.sections), body)
+    chunks = tuple(map(Chunk, texts[: len(reply.lengths)], reply.numbers, texts[len(reply.lengths) :]))
+    for chunk in chunks:
+        if not chunk.text.strip() or len(chunk.text) > size.characters or len(chunk.section) > LONGEST_SECTION:
+            raise BadFrame(f"expected chunks with text, of at most {size.characters} characters each")
+    return Chunks(chunks, counted.pages, counted.characters)
+
+
+def _are_numbers(pages: Sequence[int | None]) -> bool:
+    return all(number is None or number >= 1 for number in pages)
+
+
+def _unpack_texts(lengths: Sequence[int], body: bytes) -> list[str]:
+    if not lengths or min(lengths) < 0 or sum(lengths) != len(body):
+        raise BadFrame("expected as many bytes as the texts have")
+    texts, start = [], 0
+    for length in lengths:
         try:
-            pages.append(Page(body[start : start + length].decode(), number))
+            texts.append(body[start : start + length].decode())
         except UnicodeDecodeError as error:
             raise BadFrame("expected UTF-8") from error
         start += length
-    if any(page.text.isspace() for page in pages) or sum(len(page.text) for page in pages) > characters:
-        raise BadFrame(f"expected pages with text, of at most {characters} characters in all")
-    return tuple(pages)
+    if any("\x00" in text for text in texts):
+        raise BadFrame("expected text, found a zero in it")
+    return texts

@@ -18,7 +18,9 @@ from typing import IO
 from crag_core.errors import DocumentMissing, DocumentRefused
 from crag_core.records import from_plain
 from crag_core.retrieval.child_pipes import Frame, listen, take_pipes
+from crag_core.retrieval.chunking import Cut
 from crag_core.retrieval.confining import confine, forbid_processes
+from crag_core.retrieval.cutting import TooManyChunks, cut_bounded
 from crag_core.retrieval.page_picture import page_picture
 from crag_core.retrieval.parse_wire import (
     Drawing,
@@ -26,6 +28,7 @@ from crag_core.retrieval.parse_wire import (
     Limits,
     Reply,
     Request,
+    pack_chunks,
     pack_pages,
     write_frame,
 )
@@ -61,14 +64,19 @@ def _run(arguments: list[str]) -> None:
         _answer_next(requests, replies_to, limits)
 
 
-def answer(request: Request, content: bytes, characters: int) -> tuple[Reply, bytes]:
+def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, bytes]:
     try:
         if request.drawing:
             return _draw(request.id, content, request.drawing)
         pages = read_document(content, request.name)
-        if sum(len(page.text) for page in pages) > characters:
+        if sum(len(page.text) for page in pages) > limits.characters:
             return Reply(request.id, fault=Fault.TEXT), b""
+        if asked := request.cutting:
+            cut = Cut(asked.tokens, asked.overlap, tokenizer=asked.tokenizer)
+            return pack_chunks(request.id, cut_bounded(pages, request.name, cut, limits.chunks))
         return pack_pages(request.id, pages)
+    except TooManyChunks:
+        return Reply(request.id, fault=Fault.CHUNKS, found=sum(len(page.text) for page in pages)), b""
     except DocumentRefused as refusal:
         if isinstance(refusal.__cause__, MemoryError):
             return Reply(request.id, fault=Fault.MEMORY), b""
@@ -86,7 +94,7 @@ def _draw(request_id: int, content: bytes, asked: Drawing) -> tuple[Reply, bytes
 def _answer_next(requests: SimpleQueue[Frame], replies_to: IO[bytes], limits: Limits) -> None:
     header, content = requests.get()
     _set_alarm(int(limits.seconds) + _GRACE)
-    write_frame(replies_to, *answer(from_plain(Request, header), content, limits.characters))
+    write_frame(replies_to, *answer(from_plain(Request, header), content, limits))
     _set_alarm(0)
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from crag_core.documents import Document, Generation
 from crag_core.errors import Stopped
 from crag_core.protocols import Cancel, Embedder
-from crag_core.retrieval.chunking import Cut, Source, Tokenize, split_pages
+from crag_core.retrieval.chunking import Chunks, Cut, Source, Tokenize, make_nodes
+from crag_core.retrieval.cutting import cut_here
 from crag_core.retrieval.hits import now
 from crag_core.retrieval.readers import Page
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-Read = Callable[[bytes, str, Cancel], Sequence[Page]]
-"""(content, name, cancel) to pages; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
+Read = Callable[[bytes, str, Cut, Cancel], Chunks]
+"""(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
 OnEmbedded = Callable[[int, int], None]
 """Is told how many passages of how many have a vector."""
 
-_EMBEDDED_AT_ONCE = 32
+# A stop waits for so many: half a second of the built-in model on two cores.
+_EMBEDDED_AT_ONCE = 16
 
 
 class Preparer:
@@ -36,22 +39,26 @@ class Preparer:
 
     def prepare(self, row: Document, content: bytes, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
         """The row with what reading told of the document, and its passages; raises `DocumentRefused` too."""
-        return self.prepare_pages(row, self._read(content, row.name, self._cancel), on_embedded)
+        cut = replace(self.cut, tokenizer=_find_tokenizer(self._embedder))
+        return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded)
 
     def prepare_pages(
         self, row: Document, pages: Sequence[Page], on_embedded: OnEmbedded
     ) -> tuple[Document, list[TextNode]]:
-        numbers = [page.number for page in pages if page.number is not None]
-        characters = sum(len(page.text) for page in pages)
-        row = replace(row, pages=max(numbers, default=0), characters=characters, changed_at=now())
-        nodes = split_pages(pages, Source(row.id, row.name, row.pages, row.characters, row.changed_at), self.cut)
+        """The same of a text that was read before."""
+        return self._embed(row, cut_here(pages, row.name, self.cut, self._cancel), on_embedded)
+
+    def _embed(self, row: Document, read: Chunks, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
+        row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
+        nodes = make_nodes(read.chunks, Source(row.id, row.name, row.pages, row.characters, row.changed_at))
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
             self.look()
             on_embedded(start, len(nodes))
             batch = nodes[start : start + _EMBEDDED_AT_ONCE]
             vectors = self._embedder.embed_texts([node.text for node in batch])
             for node, vector in zip(batch, vectors, strict=True):
-                node.embedding = list(vector)
+                # A list of Python's own numbers takes eight times the memory, and the index keeps no more of them.
+                node.embedding = cast(list[float], array("f", vector))
         self.look()
         on_embedded(len(nodes), len(nodes))
         return row, nodes
@@ -65,3 +72,8 @@ def cut_of(generation: Generation, embedder: Embedder) -> Cut:
     """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
     tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
     return Cut(generation.tokens, generation.overlap, tokenize)
+
+
+def _find_tokenizer(embedder: Embedder) -> str:
+    find: Callable[[], str] | None = getattr(embedder, "find_tokenizer", None)
+    return find() if find else ""

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 JOINED = " › "
-_LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*?)[ #]*$")
-_LONGEST = 200
+LONGEST_SECTION = 200
+_LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*)$")
+_HEADINGS = re.compile(r"(?:#{1,6} .*\s*)*")
 
 
-def find_sections(text: str, pieces: Sequence[str]) -> list[str]:
-    """The headings above the start of each piece, outermost first; "" above the first heading.
+def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str]]:
+    """Each piece with the headings above its start, outermost first; "" above the first heading.
 
-    `text` marks headings with "#" as Markdown does; what stands between fences is code. `pieces` are parts of it in
-    reading order, which may overlap; one that is not found there shares the place of the piece before.
+    `text` marks headings with "#" as Markdown does; what stands between fences is code. `pieces` are parts of it by
+    their offsets.
     """
     places = list(_headings(text))
     starts = [start for start, _ in places]
-    found: list[str] = []
-    at = 0
-    for piece in pieces:
-        at = max(text.find(piece, at), at)
+    for at, piece in pieces:
         # A passage that begins with headings stands under them.
-        begun = at + len(re.match(r"(?:#{1,6} .*\s*)*", piece)[0])  # type: ignore[index]
+        opening = _HEADINGS.match(piece)
+        begun = at + (opening.end() if opening else 0)
         index = bisect_right(starts, max(begun - 1, at))
-        found.append(places[index - 1][1] if index else "")
-        at += 1
-    return found
+        yield piece, places[index - 1][1] if index else ""
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
@@ -40,5 +37,7 @@ def _headings(text: str) -> Iterator[tuple[int, str]]:
             in_code = not in_code
         elif not in_code:
             level = len(match["marks"])
-            path = [*((depth, title) for depth, title in path if depth < level), (level, match["title"])]
-            yield match.start(), JOINED.join(title for _, title in path)[:_LONGEST]
+            # A line may close with "#" as it opens. Whole titles in every path would take the square of their length.
+            title = (match["title"][0] + match["title"][1:].rstrip(" #"))[:LONGEST_SECTION]
+            path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
+            yield match.start(), JOINED.join(above for _, above in path)[:LONGEST_SECTION]

@@ -13,12 +13,14 @@ from crag_core.errors import DocumentMissing, StoreUnavailable
 from crag_core.protocols import Cancel, Embedder
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.retrieval.chunking import Chunks, Cut
+from crag_core.retrieval.cutting import cut_here
 from crag_core.retrieval.hits import DOCUMENT_ID, PASSAGE_ID, Hit
 from crag_core.retrieval.indexing import Indexer
 from crag_core.retrieval.intake import Given
 from crag_core.retrieval.joining import join_passages
 from crag_core.retrieval.preparing import Preparer, Read, cut_of
-from crag_core.retrieval.readers import Page, read_document
+from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.rebuilding import Rebuilder
 from crag_core.retrieval.shelf import Shelf
 from crag_core.retrieval.surroundings import Surroundings, surround
@@ -28,8 +30,8 @@ FindEmbedder = Callable[[str], Embedder]
 """By name; may load nothing before the embedder is used."""
 
 
-def _read_here(content: bytes, name: str, cancel: Cancel) -> Sequence[Page]:
-    return read_document(content, name)
+def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
+    return cut_here(read_document(content, name), name, cut, cancel)
 
 
 def _tell_nobody(progress: Progress) -> None:

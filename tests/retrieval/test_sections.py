@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from crag_core.retrieval.chunking import Cut, cut_pages
+from crag_core.retrieval.readers import Page
 from crag_core.retrieval.sections import find_sections
 from crag_core.retrieval.store import PassageStore
 from tests.retrieval.fakes import write_prose
 
 GUIDE = "Before.\n\n# Guide\n\nIntro.\n\n## Fares\n\nFour pounds.\n\n### Late ##\n\nSix.\n\n## Times\n\nAt nine."
+
+
+def sections_of(text: str, *pieces: str) -> list[str]:
+    """Of each piece where it stands first."""
+    return [section for _, section in find_sections(text, [(text.index(piece), piece) for piece in pieces])]
 
 
 @pytest.mark.parametrize(
@@ -17,28 +24,29 @@ GUIDE = "Before.\n\n# Guide\n\nIntro.\n\n## Fares\n\nFour pounds.\n\n### Late ##
         (["Before.", "Intro.", "Four", "Six.", "At nine."],
          ["", "Guide", "Guide › Fares", "Guide › Fares › Late", "Guide › Times"]),
         (["# Guide\n\nIntro.", "## Fares\n\nFour pounds.\n\n### Late ##\n\nSix."], ["Guide", "Guide › Fares"]),
-        (["nowhere to be found", "At nine."], ["", "Guide › Times"]),
         ([], []),
     ],
 )  # fmt: skip
 def test_a_passage_stands_under_the_headings_before_it(pieces: list[str], sections: list[str]) -> None:
-    assert find_sections(GUIDE, pieces) == sections
+    assert sections_of(GUIDE, *pieces) == sections
 
 
 def test_a_passage_that_begins_with_headings_stands_under_all_of_them() -> None:
-    assert find_sections(GUIDE, ["# Guide\n\nIntro."]) == ["Guide"]
+    assert sections_of(GUIDE, "# Guide\n\nIntro.") == ["Guide"]
     text = "# Guide\n\n## Fares\n\n### Late\n\nSix."
-    assert find_sections(text, [text]) == ["Guide › Fares › Late"]
+    assert sections_of(text, text) == ["Guide › Fares › Late"]
 
 
-def test_the_same_words_twice_are_looked_for_one_after_the_other() -> None:
-    text = "# One\n\nThe same.\n\n# Two\n\nThe same."
-    assert find_sections(text, ["The same.", "The same."]) == ["One", "Two"]
+def test_the_same_words_twice_stand_each_where_they_stand() -> None:
+    text = f"# One\n\n{'The same. ' * 20}\n\n# Two\n\n{'The same. ' * 20}"
+    sections = [chunk.section for chunk in cut_pages([Page(text)], "a.md", Cut(60, 10))]
+    assert set(sections) == {"One", "Two"} and sections == sorted(sections, key=["One", "Two"].index)
 
 
 def test_code_has_no_headings_and_long_ones_are_cut() -> None:
-    assert find_sections("# Real\n\n```\n# no heading\n```\n\nText.", ["Text."]) == ["Real"]
-    assert len(find_sections(f"# {'x' * 900}\n\nText.", ["Text."])[0]) == 200
+    assert sections_of("# Real\n\n```\n# no heading\n```\n\nText.", "Text.") == ["Real"]
+    assert len(sections_of(f"# {'x' * 900}\n\nText.", "Text.")[0]) == 200
+    assert sections_of(f"# {'x' * 900}\n\n## y\n\nText.", "Text.") == ["x" * 200]
 
 
 def test_sections_are_stored_with_the_passages_and_found_again(store: PassageStore) -> None:

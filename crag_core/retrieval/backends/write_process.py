@@ -97,7 +97,7 @@ class Writer:
 class _WriteProcess(ChildProcess):
     def __init__(self, keys: Mapping[str, str], idle: float) -> None:
         self.keys = keys
-        super().__init__(_start, idle, 0)
+        super().__init__(_start, idle)
 
     def ask(self, write: Write, body: bytes) -> Answer:
         header, _ = self.exchange(write, body, math.inf, Event())

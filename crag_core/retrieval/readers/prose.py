@@ -24,7 +24,8 @@ def normalise_text(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
     text = re.sub("[\f\v\u2029]", "\n\n", text).replace("\u00a0", " ").replace("\u202f", " ")
     text = unicodedata.normalize("NFC", _NOT_TEXT.sub("", text))
-    text = re.sub(r"[ \t]+\n", "\n", text)
+    # From the start of a gap only, and without a step back: a long one would take the square of its length.
+    text = re.sub(r"(?<![ \t])[ \t]++\n", "\n", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n").rstrip()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crag_core.errors import DocumentRefused
@@ -62,27 +63,37 @@ def show_html(content: bytes, name: str) -> tuple[str, str]:
 
 
 def _drop_furniture(soup: BeautifulSoup) -> None:
-    for tag in soup.find_all([*_DROPPED, "head"]):
-        tag.decompose()
-    for tag in soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", ""))))):
-        tag.decompose()
+    _drop(soup.find_all([*_DROPPED, "head"]))
+    _drop(soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", ""))))))
+
+
+def _drop(tags: Iterable[Tag]) -> None:
+    for tag in tags:
+        # What stands in another one went with it; to look for its end again takes the square of their number.
+        if not tag.decomposed:
+            tag.decompose()
 
 
 def _show_page(soup: BeautifulSoup) -> str:
     pieces: list[str] = []
     _show(soup, pieces, 0)
     text = "".join(pieces)
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"(?m)^(?!\ue000)[ \t]+", "", text)).replace("\ue000", "")
+    text = re.sub(r"(?m)^(?!\ue000)[ \t]+", "", text)
+    # From the start of a gap only, and without a step back: a long one would take the square of its length.
+    return re.sub(r"(?:(?<![ \t])[ \t]++)?\n[ \t]*", "\n", text).replace("\ue000", "")
 
 
 def _show(element: Tag, pieces: list[str], depth: int) -> None:
     if depth > _DEEPEST:
         raise RecursionError
+    items = 0
     for child in element.children:
-        _show_child(child, pieces, depth)
+        items += getattr(child, "name", None) == "li"
+        _show_child(child, pieces, depth, items)
 
 
-def _show_child(child: PageElement, pieces: list[str], depth: int) -> None:
+def _show_child(child: PageElement, pieces: list[str], depth: int, items: int) -> None:
+    """`items` counts those of a list up to this one."""
     from bs4.element import NavigableString, PreformattedString, Tag
 
     if isinstance(child, NavigableString):
@@ -101,7 +112,8 @@ def _show_child(child: PageElement, pieces: list[str], depth: int) -> None:
         heading = _show_line(child, depth)
         pieces.append(f"\n\n{_HEADINGS[tag]}{heading}\n\n" if heading else "")
     elif tag == "li":
-        pieces.append(f"\n{_mark_item(child)}")
+        in_order = child.parent is not None and child.parent.name == "ol"
+        pieces.append(f"\n{items}. " if in_order else "\n- ")
         _show(child, pieces, depth + 1)
     elif tag == "table" and _is_data(child):
         pieces.append(f"\n\n{_show_data(child, depth)}\n\n")
@@ -110,13 +122,6 @@ def _show_child(child: PageElement, pieces: list[str], depth: int) -> None:
         pieces.append(edge)
         _show(child, pieces, depth + 1)
         pieces.append(edge)
-
-
-def _mark_item(item: Tag) -> str:
-    parent = item.parent
-    if parent is None or parent.name != "ol":
-        return "- "
-    return f"{1 + sum(1 for _ in item.find_previous_siblings('li'))}. "
 
 
 def _is_data(table: Tag) -> bool:

@@ -1,0 +1,257 @@
+"""Chunks: as LlamaIndex cuts them, bounded in tokens and in characters, and made in time that grows with the text."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crag_core.errors import DocumentRefused, Stopped
+from crag_core.retrieval.chunking import Chunk, Chunks, Cut, counter, cut_pages
+from crag_core.retrieval.cutting import MAX_CHUNKS, cut_here
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.retrieval.parse_wire import BadFrame, Limits, check_reply, pack_chunks, unpack_chunks
+from crag_core.retrieval.parsing import Parser
+from crag_core.retrieval.readers import Page, read_document
+from crag_core.retrieval.sentences import split_sentences
+from crag_core.retrieval.splitting import CLAUSE, Size, split_lines, split_text
+from tests.retrieval.conftest import REPOSITORY
+
+SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())
+WORDS = Cut(60, 10, str.split)
+TROUBLE = [*"aB7.?!,;:'\")(]-* \n\t\u201d\u00bb\u3000\u00e9\u0130渡。", "  ", "J.", "...", ". .", "--", "12.", "1,5"]
+TROUBLE += ["Foo", "the "]
+texts = st.lists(st.sampled_from(TROUBLE), max_size=120).map("".join)
+
+
+@pytest.fixture(scope="module")
+def punkt() -> Callable[[str], list[str]]:
+    """The sentences that LlamaIndex would find."""
+    from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
+
+    split: Callable[[str], list[str]] = split_by_sentence_tokenizer()
+    return split
+
+
+def llama_chunks(text: str, size: Size, tokenize: Callable[[str], Any]) -> list[str]:
+    from llama_index.core.node_parser import SentenceSplitter
+
+    splitter = SentenceSplitter(
+        chunk_size=size.tokens,
+        chunk_overlap=size.overlap,
+        tokenizer=tokenize,
+        paragraph_separator="\n\n",
+        chunking_tokenizer_fn=lambda text: [*split_lines(text)],
+        secondary_chunking_regex=CLAUSE,
+    )
+    return [chunk for chunk in splitter.split_text(text) if chunk]
+
+
+# --- the same as LlamaIndex -----------------------------------------------------------------------------------------
+
+
+@given(texts)
+@example("He said “no”. Then J. Bach left at 5. the next day. (So!) 1. One ... two. . . three?")
+@settings(max_examples=400, deadline=None)
+def test_sentences_are_those_of_punkt(punkt: Callable[[str], list[str]], text: str) -> None:
+    assert [*split_sentences(text)] == punkt(text)
+
+
+def test_sentences_of_every_shared_document_are_those_of_punkt(
+    punkt: Callable[[str], list[str]], shared_documents: Path
+) -> None:
+    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
+        for page in read_document(path):
+            for line in page.text.splitlines(keepends=True):
+                assert [*split_sentences(line)] == punkt(line), path.name
+
+
+@given(texts, st.integers(5, 40), st.integers(0, 2))
+@settings(max_examples=400, deadline=None)
+def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) -> None:
+    size = Size(tokens, (0, tokens // 3, tokens // 2)[repeated])
+    if all(len(part) <= size.characters for part in text.split()):
+        tokenize: Callable[[str], Any] = list if tokens > 20 else str.split
+        made = [*split_text(text, size, lambda text: len(tokenize(text)))]
+        if len(text) <= size.characters or tokenize is list:
+            assert [chunk.text for chunk in made] == llama_chunks(text, size, tokenize)
+        assert all(text.startswith(chunk.text, chunk.start) for chunk in made)
+
+
+@pytest.mark.embedding
+def test_chunks_of_every_shared_document_are_those_of_llama_index(shared_documents: Path) -> None:
+    embedder = HuggingFaceEmbedder()
+    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
+        pages = read_document(path)
+        expected = [
+            (text, page.number) for page in pages for text in llama_chunks(page.text, Size(220, 30), embedder.tokenize)
+        ]
+        made = cut_pages(pages, path.name, Cut(tokenize=embedder.tokenize))
+        assert [(chunk.text, chunk.page) for chunk in made] == expected, path.name
+
+
+@pytest.mark.embedding
+def test_the_file_of_the_tokenizer_counts_as_the_model_does(shared_documents: Path) -> None:
+    embedder = HuggingFaceEmbedder()
+    found = embedder.find_tokenizer()
+    assert Path(found).name == "tokenizer.json"
+    own, of_file = counter(Cut(tokenize=embedder.tokenize)), counter(Cut(tokenizer=found))
+    odd = ["", " ", "a", "ÄÖ ü", "x" * 101, "渡船九点开", "[CLS] [MASK]", "e\u0301 \u200b\u00ad", "🛳️", "\x07\ufffd"]
+    odd += ["ﷺ", "[UNK]##"]
+    lines = [line for path in SAMPLE for page in read_document(path) for line in page.text.split("\n")]
+    lines += [line for path in (shared_documents / "ok").glob("UDHR*") for line in path.read_text().split("\n")]
+    assert len(lines) > 1000 and [*map(of_file, odd + lines)] == [*map(own, odd + lines)]
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+LONG = 300_000
+ANY_TEXT = {
+    "one word": "a" * LONG,
+    "a word and others": f"Before. {'b' * LONG} After.",
+    "Chinese without a stop": "渡船九点开" * (LONG // 5),
+    "spaces": f"a{' ' * LONG}b",
+    "empty lines": f"a{chr(10) * LONG}b",
+    "hidden letters": "\u200b\u200b \n" * (LONG // 4),
+    "marks without a gap": "a!:" * (LONG // 3),
+    "quotes after quotes": "a!)!)" * (LONG // 5),
+    "dots": ". " * (LONG // 2),
+    "commas": "a, " * (LONG // 3),
+    "rows": "\n".join("; ".join(f"column {n}: {n * row}" for n in range(400)) for row in range(60)),
+    "headings": "# a\n" * (LONG // 4),
+    "marks of headings": f"# a{' #' * (LONG // 2)} b",
+    "long headings": f"# {'a' * 1000}\n## b\n" * (LONG // 1000),
+}
+
+
+@pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
+def test_any_text_is_cut_in_little_time_into_small_chunks_and_nothing_is_lost(text: str) -> None:
+    started = time.monotonic()
+    chunks = [*cut_pages([Page(text)], "a.md", Cut(220, 30, str.split))]
+    assert time.monotonic() - started < 15, "a second, where the machine is not busy"
+    placed = [*split_text(text, Size(220, 30), lambda text: len(text.split()))]
+    assert [chunk.text for chunk in chunks] == [chunk for _, chunk in placed]
+    assert max(len(chunk.text) for chunk in chunks) <= Size(220, 30).characters
+    assert len(chunks) <= 4 * len(text) / 220 + 10
+    at = 0
+    for start, chunk in placed:  # each begins before the end of those before it, or after white space only
+        assert text.startswith(chunk, start) and not text[at:start].strip()
+        at = max(at, start + len(chunk))
+    assert not text[at:].strip()
+
+
+def test_a_word_that_counts_as_one_token_is_cut_too() -> None:
+    pieces = [chunk.text for chunk in split_text("a" * 10_000, Size(220, 30), lambda text: 1)]
+    assert len(pieces) == 3 and "".join(pieces) == "a" * 10_000
+
+
+def test_a_letter_of_many_tokens_is_a_chunk() -> None:
+    assert [chunk.text for chunk in split_text("ﷺﷺ", Size(5, 0), lambda text: 18 * len(text))] == ["ﷺ", "ﷺ"]
+
+
+def test_a_text_of_too_many_chunks_is_refused_with_what_to_do() -> None:
+    text = "渡" * (60 * MAX_CHUNKS)
+    with pytest.raises(DocumentRefused, match=r"a.txt: its 1,200,000 characters .* 20,000 chunks") as refusal:
+        cut_here([Page(text)], "a.txt", Cut(50, 0, list), threading.Event())
+    assert "smaller files" in (refusal.value.hint or "")
+
+
+def test_a_stop_is_heard_between_two_chunks() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(Stopped):
+        cut_here([Page("word " * 1000)], "a.txt", WORDS, cancel)
+
+
+# --- in the process that reads --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cut() -> Cut:
+    embedder = HuggingFaceEmbedder()
+    return Cut(220, 30, embedder.tokenize, embedder.find_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def parser() -> Iterator[Parser]:
+    made = Parser(readers="tests.retrieval.bad_readers")
+    yield made
+    made.close()
+
+
+@pytest.mark.embedding
+def test_chunks_of_the_process_are_those_of_ours(parser: Parser, cut: Cut, shared_documents: Path) -> None:
+    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
+        expected = cut_here(read_document(path), path.name, cut, threading.Event())
+        assert parser.cut(path.read_bytes(), path.name, cut, threading.Event()) == expected, path.name
+
+
+@pytest.mark.embedding
+def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut: Cut) -> None:
+    for limits, said in (({"chunks": 5}, "more than 5 chunks"), ({"seconds": 0.5}, "longer than 0.5 seconds")):
+        parser = Parser(**limits)  # type: ignore[arg-type]
+        parser.cut(b"A good file.", "good.txt", cut, threading.Event())
+        with pytest.raises(DocumentRefused, match=said):
+            parser.cut("渡船 九点开。".encode() * 60_000, "a.txt", cut, threading.Event())
+        assert parser.cut(b"A good file.", "good.txt", cut, threading.Event()).chunks == (Chunk("A good file."),)
+        parser.close()
+
+
+@pytest.mark.embedding
+def test_a_stop_ends_cutting_at_once(parser: Parser, cut: Cut) -> None:
+    parser.cut(b"A good file.", "good.txt", cut, threading.Event())
+    cancel = threading.Event()
+    threading.Timer(0.5, cancel.set).start()
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        parser.cut("渡船 九点开。".encode() * 200_000, "a.txt", cut, cancel)
+    assert time.monotonic() - started < 2
+
+
+def test_without_a_tokenizer_file_the_count_is_still_the_model_s(parser: Parser) -> None:
+    made = parser.cut(b"word " * 1000, "a.txt", WORDS, threading.Event())
+    assert {len(chunk.text.split()) for chunk in made.chunks[:-1]} == {60} and made.characters == 4999
+
+
+SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
+
+
+@pytest.mark.parametrize(
+    ("reply", "body"),
+    [
+        ({"counted": None}, b"ab"),
+        ({"numbers": [1] * 4, "lengths": [1] * 4, "counted": {"sections": [0] * 4}}, b"abcd"),
+        ({"counted": {"sections": []}}, b"a"),
+        ({"counted": {"pages": -1}}, b"ab"),
+        ({"counted": {"characters": 1001}}, b"ab"),
+        ({"counted": {"characters": 0}}, b"ab"),
+        ({"numbers": [0]}, b"ab"),
+        ({"lengths": [-1], "counted": {"sections": [3]}}, b"ab"),
+        ({}, b"abc"),
+        ({}, b" b"),
+        ({}, b"\xffb"),
+        ({}, b"\x00b"),
+        ({"lengths": [801]}, b"a" * 802),
+        ({"counted": {"sections": [201]}}, b"a" * 202),
+    ],
+)
+def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None:
+    counted = {"pages": 2, "characters": 9, "sections": [1]}
+    sound = {"id": 7, "numbers": [1], "lengths": [1], "counted": counted}
+    assert unpack_chunks(check_reply(sound, 7), b"ab", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
+    changed = reply.get("counted", {})
+    header = {**sound, **reply, "counted": None if changed is None else {**counted, **changed}}
+    with pytest.raises(BadFrame):
+        unpack_chunks(check_reply(header, 7), body, SIZE, LIMITS)
+
+
+def test_chunks_come_through_as_they_are() -> None:
+    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None)), 3, 9)
+    reply, body = pack_chunks(7, made)
+    assert unpack_chunks(reply, body, SIZE, LIMITS) == made

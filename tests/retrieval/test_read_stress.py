@@ -1,0 +1,121 @@
+"""Inputs that hold a careless reader for minutes: each is read, or refused, in time that grows with its length."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+
+import pytest
+
+from crag_core.errors import DocumentRefused
+from crag_core.retrieval.readers import read_document
+
+MANY = 400_000
+ITEMS = 20_000
+RUNS = {
+    "spaces": " ",
+    "tabs": "\t",
+    "no-break spaces": "\u00a0",
+    "hashes": "#",
+    "dashes": "-",
+    "bars": "|",
+    "quotation": ">",
+    "stars": "*",
+    "dots": ".",
+    "headings": "# ",
+    "items": "- ",
+    "digits": "0",
+    "figures": "1,",
+    "brackets": "(",
+    "accents": "\u0301",
+}
+HEAD = "From: a@b.c\nSubject: x\n"
+RESTART = ' w:val="restart"'
+PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
+
+
+def word(body: str) -> bytes:
+    import docx
+
+    made, changed = io.BytesIO(), io.BytesIO()
+    docx.Document().save(made)
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "word/document.xml":
+                part = part.replace(b"<w:body>", f"<w:body>{body}".encode())
+            new.writestr(name, part)
+    return changed.getvalue()
+
+
+def merged(count: int) -> str:
+    begun, going_on = (
+        f"<w:tr><w:tc><w:tcPr><w:vMerge{how}/></w:tcPr>{PARAGRAPH}</w:tc></w:tr>" for how in (RESTART, "")
+    )
+    return f"<w:tbl>{begun}{going_on * count}</w:tbl>"
+
+
+def runs(name: str) -> dict[str, bytes]:
+    unit = RUNS[name] * (MANY // len(RUNS[name]))
+    return {
+        f"{name}.txt": unit.encode(),
+        f"{name} within.md": f"a{unit}z".encode(),
+        f"{name} in a heading.md": f"# a {unit} z\n\ntext".encode(),
+        f"{name}.csv": f"a,b\n1,2\n{unit}".encode(),
+        f"{name}.html": f"<p>a{unit}z<h1>{unit}b</h1><pre>{unit}c</pre>".encode(),
+        f"{name}.rtf": rf"{{\rtf1\ansi a{unit}z}}".encode("ascii", "replace"),
+        f"{name}.eml": f"{HEAD}\na{unit}z".encode(),
+    }
+
+
+STRESS = {
+    **{name: content for run in RUNS for name, content in runs(run).items()},
+    "items of a list.html": b"<ol>" + b"<li>x" * ITEMS,
+    "nested items.html": b"<ul><li>x" * ITEMS,
+    "nested and closed.html": b"<ul><li>x" * ITEMS + b"</li></ul>" * ITEMS,
+    "nested tables.html": b"<table><tr><td>x" * ITEMS,
+    "nested quotations.html": b"<blockquote>x" * ITEMS,
+    "nested pictures.html": b"<svg>x" * ITEMS,
+    "nested and hidden.html": b"<i hidden>x" * ITEMS,
+    "nested by style.html": b"<b style='display:none'>x" * ITEMS,
+    "cells of a row.html": b"<table><tr>" + b"<td>x" * ITEMS,
+    "rows.html": b"<table>" + b"<tr><td>x<td>y" * ITEMS,
+    "line breaks.html": b" <br> " * ITEMS,
+    "groups.rtf": b"{\\rtf1 " + b"{" * MANY,
+    "groups in a row.rtf": b"{\\rtf1 " + b"{x}" * ITEMS,
+    "cells.rtf": b"{\\rtf1 \\trowd" + b"\\cellx1" * ITEMS + b"\\intbl x\\cell" * ITEMS + b"\\row}",
+    "merged cells.rtf": b"{\\rtf1 " + b"\\trowd\\clvmrg\\cellx2\\intbl x\\cell\\row " * ITEMS + b"}",
+    "parts.eml": f"{HEAD}Content-Type: multipart/mixed; boundary=b\n".encode() + b"\n--b\n\nx" * ITEMS,
+    "long header.eml": f"From: a@b.c\nSubject: {'=?utf-8?q?a?= ' * ITEMS}\n\nx".encode(),
+    "paragraphs.docx": word(PARAGRAPH * 8_000),
+    "cells of a row.docx": word(f"<w:tbl><w:tr>{f'<w:tc>{PARAGRAPH}</w:tc>' * 2_000}</w:tr></w:tbl>"),
+    "merged cells.docx": word(merged(4_000)),
+}
+
+
+@pytest.mark.parametrize("name", STRESS)
+def test_no_input_holds_a_reader(name: str) -> None:
+    started = time.process_time()
+    try:
+        read_document(STRESS[name], name)
+    except DocumentRefused as refusal:
+        assert refusal.hint
+    assert time.process_time() - started < 12, "about a second, of which it took minutes"
+
+
+def test_items_of_an_ordered_list_have_their_numbers() -> None:
+    page = b"<ol><li>a<li>b<ul><li>c<li>d</ul><p>no item</p><li>e<ol><li>f</ol></ol>"
+    lines = read_document(page, "a.html")[0].text.split("\n")
+    assert [line for line in lines if line] == ["1. a", "2. b", "- c", "- d", "no item", "3. e", "1. f"]
+
+
+def test_a_merged_cell_says_in_each_of_its_rows_what_it_says_in_the_first() -> None:
+    rows = [("", "Harbour", "A"), ("restart", "Pier", "B"), ("continue", "", "C"), ("continue", "", "D")]
+    body = "".join(
+        f'<w:tr><w:tc><w:tcPr>{f"""<w:vMerge w:val="{merge}"/>""" if merge else ""}</w:tcPr>'
+        f"{PARAGRAPH.replace('x', first)}</w:tc><w:tc>{PARAGRAPH.replace('x', second)}</w:tc></w:tr>"
+        for merge, first, second in rows
+    )
+    shown = read_document(word(f"<w:tbl>{body}</w:tbl>"), "a.docx")[0].text
+    assert shown == "Harbour: Pier; A: B\nHarbour: Pier; A: C\nHarbour: Pier; A: D"
