@@ -189,6 +189,7 @@ def _draw_web_mode() -> None:
         "Web search",
         list(_WEB_MODES),
         format_func=lambda mode: _WEB_MODES[WebMode(mode)],
+        default=WebMode(state.settings().web),
         required=True,
         key="web",
         persist_state="session",
