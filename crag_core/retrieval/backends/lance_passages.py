@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 _EMBEDDING = b"crag_embedding"
+_ROWS_AT_ONCE = 512
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
 """Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
 _PASSAGE = {
@@ -77,8 +78,10 @@ class LancePassages:
             if not table.list_indices():
                 table.create_index("text", config=_keyword_index())
             self._add_columns(table)
-            rows = [_row(node, collections[node.ref_doc_id or ""]) for node in nodes]
-            table.add(pa.Table.from_pylist(rows, schema=table.schema))
+            # Some at a time, since rows in Python take several times the memory of a table.
+            parts = [nodes[start : start + _ROWS_AT_ONCE] for start in range(0, len(nodes), _ROWS_AT_ONCE)]
+            rows = ([_row(node, collections[node.ref_doc_id or ""]) for node in part] for part in parts)
+            table.add(pa.concat_tables(pa.Table.from_pylist(part, schema=table.schema) for part in rows))
 
     def delete(self, document_ids: Collection[str]) -> None:
         with self._tables.explain():
@@ -282,7 +285,9 @@ def _row(node: TextNode, collection: str) -> dict[str, Any]:
     """As LlamaIndex's LanceDBVectorStore writes it, so that its own tools can read the table."""
     from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
-    metadata = node_to_metadata_dict(node, remove_text=False, flat_metadata=False)
+    metadata = node_to_metadata_dict(
+        node.model_copy(update={"embedding": None}), remove_text=False, flat_metadata=False
+    )
     section = metadata.pop("section", "")
     return {
         "id": node.node_id,
