@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from crag_core.documents import Document, Generation
 from crag_core.errors import Stopped
@@ -57,8 +57,9 @@ class Preparer:
             batch = nodes[start : start + _EMBEDDED_AT_ONCE]
             vectors = self._embedder.embed_texts([node.text for node in batch])
             for node, vector in zip(batch, vectors, strict=True):
-                # A list of Python's own numbers takes eight times the memory, and the index keeps no more of them.
-                node.embedding = cast(list[float], array("f", vector))
+                # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
+                # assignment would make it one again.
+                object.__setattr__(node, "embedding", array("f", vector))
         self.look()
         on_embedded(len(nodes), len(nodes))
         return row, nodes

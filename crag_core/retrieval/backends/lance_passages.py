@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 _EMBEDDING = b"crag_embedding"
+_ROWS_AT_ONCE = 512
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
 """Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
 _PASSAGE = {
@@ -79,8 +80,11 @@ class LancePassages:
         """An Arrow table of what `add` adds."""
         import pyarrow as pa
 
-        rows = [_row(node, collections[node.ref_doc_id or ""]) for node in nodes]
-        return pa.Table.from_pylist(rows, schema=_schema(len(nodes[0].get_embedding()), self._embedding))
+        schema = _schema(len(nodes[0].get_embedding()), self._embedding)
+        # Some at a time, since rows in Python take several times the memory of a table.
+        parts = [nodes[start : start + _ROWS_AT_ONCE] for start in range(0, len(nodes), _ROWS_AT_ONCE)]
+        rows = ([_row(node, collections[node.ref_doc_id or ""]) for node in part] for part in parts)
+        return pa.concat_tables(pa.Table.from_pylist(part, schema=schema) for part in rows)
 
     def add_rows(self, rows: Any) -> None:
         with self._tables.explain():
@@ -332,7 +336,9 @@ def _row(node: TextNode, collection: str) -> dict[str, Any]:
     """As LlamaIndex's LanceDBVectorStore writes it, so that its own tools can read the table."""
     from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
-    metadata = node_to_metadata_dict(node, remove_text=False, flat_metadata=False)
+    metadata = node_to_metadata_dict(
+        node.model_copy(update={"embedding": None}), remove_text=False, flat_metadata=False
+    )
     section = metadata.pop("section", "")
     return {
         "id": node.node_id,
