@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -255,3 +257,17 @@ def test_chunks_come_through_as_they_are() -> None:
     made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None)), 3, 9)
     reply, body = pack_chunks(7, made)
     assert unpack_chunks(reply, body, SIZE, LIMITS) == made
+
+
+@pytest.mark.embedding
+def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
+    """The process that reads may start none."""
+    work = (
+        "import os, sys; from crag_core.retrieval.chunking import Cut, cut_pages;"
+        "from crag_core.retrieval.readers import Page;"
+        "chunks = [*cut_pages([Page('A word. ' * 20_000)], 'a.md', Cut(tokenizer=sys.argv[1]))];"
+        "heavy = [name for name in ('torch', 'llama_index', 'transformers', 'numpy', 'nltk') if name in sys.modules];"
+        "print(len(chunks) > 100, heavy, len(os.listdir('/proc/self/task')) if sys.platform == 'linux' else 1)"
+    )
+    done = subprocess.run([sys.executable, "-c", work, cut.tokenizer], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.stdout == "True [] 1\n", done.stderr
