@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 _EMBEDDING = b"crag_embedding"
-_ROWS_AT_ONCE = 512
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
 """Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
 _PASSAGE = {
