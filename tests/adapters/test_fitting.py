@@ -81,6 +81,8 @@ def test_a_server_that_refuses_a_prompt_is_asked_once_more_with_less() -> None:
     assert len(counting.sent) == 2 and counting.sent[1] < counting.sent[0]
     model.complete(ASKED, Event())
     assert len(counting.sent) == 3, "what it counted is remembered"
+    whole = Counting(8192, 3.0)
+    assert fitting(whole)[0].complete(ASKED, Event()).usage.cut > 1000 and len(whole.sent) == 2
     with pytest.raises(PromptTooLong):
         fitting(Counting(10, 3.0))[0].complete(ASKED, Event())
 
