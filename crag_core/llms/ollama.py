@@ -9,7 +9,7 @@ from typing import Any
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told, words_of
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told, words_of
 from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama_import import import_ollama
@@ -132,7 +132,7 @@ def explain(error: Exception, host: str, name: str, timeout: float) -> CragError
     called = shown(host)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
-    if isinstance(error, ResponseError) and (too_long := told(error, called, name)):
+    if isinstance(error, ResponseError) and (too_long := length_told(error, called, name)):
         return too_long
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(

@@ -6,7 +6,7 @@ import json
 
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told
 from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, is_of_request
 from crag_core.llms.ollama import LOOKING, PATIENCE
@@ -125,7 +125,7 @@ def explain(error: Exception, url: str, name: str, timeout: float) -> CragError 
     called = shown(url)
     if why := refusal_in(error):
         return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
-    if isinstance(error, openai.APIStatusError) and (too_long := told(error, called, name)):
+    if isinstance(error, openai.APIStatusError) and (too_long := length_told(error, called, name)):
         return too_long
     if isinstance(error, openai.NotFoundError):
         return ModelMissing(

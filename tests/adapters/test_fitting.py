@@ -11,7 +11,7 @@ import pytest
 from crag_core import prompts
 from crag_core.errors import PromptTooLong
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, told, words_of
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, length_told, words_of
 from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LoopModel
 from crag_core.protocols import Cancel, Messages, Reply
@@ -124,7 +124,7 @@ def test_another_error_in_json_is_told_by_its_words() -> None:
     )
     assert error is not None and error.message.endswith("failed: out of memory.")
     assert words_of({"error": {"message": {"error": "deep"}}}) == "deep" and words_of("{broken") == "{broken"
-    assert told(ValueError("no such thing"), "x", "m") is None
+    assert length_told(ValueError("no such thing"), "x", "m") is None
 
 
 @pytest.mark.parametrize(
