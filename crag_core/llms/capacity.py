@@ -99,7 +99,7 @@ def too_long(error: Exception) -> str:
     return said if _TOO_LONG.search(said) else ""
 
 
-def told(error: Exception, called: str, name: str) -> PromptTooLong | None:
+def length_told(error: Exception, called: str, name: str) -> PromptTooLong | None:
     """In words for people that a prompt was too long; None for another failure."""
     said = too_long(error)
     if not said:

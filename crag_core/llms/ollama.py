@@ -13,7 +13,7 @@ from typing import Any
 from crag_core.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.llama_import import import_llama_index
 from crag_core.llms.background import run
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, told, words_of
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told, words_of
 from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama_import import import_ollama
@@ -201,7 +201,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
         return late(error, f"Ollama at {called}", name)
     if isinstance(error, ResponseError) and error.status_code in (404, 405) and misplaced:
         return ModelUnavailable(misplaced[0], hint=misplaced[1])
-    if isinstance(error, ResponseError) and (too_long := told(error, called, name)):
+    if isinstance(error, ResponseError) and (too_long := length_told(error, called, name)):
         return too_long
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(

@@ -11,7 +11,7 @@ import pytest
 from crag_core import prompts
 from crag_core.errors import PromptTooLong
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, told, words_of
+from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, length_told, words_of
 from crag_core.llms.fitting import Fitting
 from crag_core.llms.model import ALONE, Call, LoopModel
 from crag_core.protocols import Cancel, Messages, Reply
@@ -85,6 +85,8 @@ def test_a_server_that_refuses_a_prompt_is_asked_once_more_with_less() -> None:
     assert len(counting.sent) == 2 and counting.sent[1] < counting.sent[0]
     model.complete(ASKED, Event())
     assert len(counting.sent) == 3, "what it counted is remembered"
+    whole = Counting(8192, 3.0)
+    assert fitting(whole)[0].complete(ASKED, Event()).usage.cut > 1000 and len(whole.sent) == 2
     with pytest.raises(PromptTooLong):
         fitting(Counting(10, 3.0))[0].complete(ASKED, Event())
 
@@ -124,7 +126,7 @@ def test_another_error_in_json_is_told_by_its_words() -> None:
     error = ollama.explain(ResponseError('{"error":{"code":500,"message":"out of memory"}}', 500), "http://x", "m")
     assert error is not None and error.message.endswith("failed: out of memory.")
     assert words_of({"error": {"message": {"error": "deep"}}}) == "deep" and words_of("{broken") == "{broken"
-    assert told(ValueError("no such thing"), "x", "m") is None
+    assert length_told(ValueError("no such thing"), "x", "m") is None
 
 
 @pytest.mark.parametrize(
