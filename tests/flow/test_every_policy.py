@@ -183,7 +183,7 @@ def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: A
     for grade in trace.grades or ():
         assert grade.cause and grade.raw is not None if grade.score is None else 0.0 <= grade.score <= 1.0
     if trace.answer.state is AnswerState.COMPLETE:
-        assert trace.answer.text == reply.strip() != ""
+        assert trace.answer.text == reply.rpartition("</think>")[2].strip() != "", "a thought is no answer"
     else:
         assert trace.answer.state is AnswerState.CANNOT_ANSWER and trace.answer.message
     for excerpt in reroute(trace, trace.settings.policy).knowledge.excerpts:
