@@ -125,16 +125,17 @@ def test_the_command_serves_what_other_processes_keep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "told"),
+    ("arguments", "variables", "code", "told"),
     [
-        ([], {}, "Expected a port of 1 to 65535 to serve at, found 0. Set CRAG_METRICS_PORT."),
-        (["--port", "70000"], {}, "Expected a port of 1 to 65535 to serve at, found 70000."),
-        (["--port", "9"], {"CRAG_HISTORY": "off"}, "No runs are kept: CRAG_HISTORY is off."),
+        ([], {}, 1, "Expected a port of 1 to 65535 to serve at, found 0. Set CRAG_METRICS_PORT."),
+        (["--port", "70000"], {}, 2, "Expected a port of 1 to 65535 to serve at, found 70000."),
+        (["--port", "9"], {"CRAG_HISTORY": "off"}, 1, "No runs are kept: CRAG_HISTORY is off."),
     ],
 )
 def test_what_cannot_be_served_is_refused_with_what_to_do(
     arguments: list[str],
     variables: dict[str, str],
+    code: int,
     told: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -142,7 +143,7 @@ def test_what_cannot_be_served_is_refused_with_what_to_do(
 ) -> None:
     for name, value in {"CRAG_HOME": str(tmp_path), **variables}.items():
         monkeypatch.setenv(name, value)
-    assert main(["serve-metrics", *arguments]) == 1
+    assert main(["serve-metrics", *arguments]) == code
     assert told in capsys.readouterr().err
 
 

@@ -120,7 +120,7 @@ def test_calls_of_llama_index_are_below_the_step_that_makes_them(
     by_id = {span.span_id: span for span in collector.spans}
     calls = [span for span in collector.spans if span.name.startswith("Ollama.")]
     parents = {span.name: {by_id[one.parent_span_id].name for one in calls if one.name == span.name} for span in calls}
-    assert parents == {"Ollama.achat": {"crag.step.rewrite"}, "Ollama.astream_chat": {"crag.step.answer"}}
+    assert parents == {"Ollama.astream_chat": {"crag.step.rewrite", "crag.step.answer"}}, "both are read as they come"
     assert {plain(span.attributes)["gen_ai.request.model"] for span in calls} == {MODEL}
 
 
