@@ -117,6 +117,12 @@ def keep_damaged(home: Path) -> None:
             database.execute("UPDATE scored SET facts = 'no facts', record = x'00'")
 
 
+def put_folder(place: Path) -> None:
+    """In the place of a file that other tests may have left in the home that they share."""
+    place.unlink(missing_ok=True)
+    place.mkdir()
+
+
 def keep_no_databases(home: Path) -> None:
     """Every file of a database is something else; some are folders."""
     keep_sound(home)
@@ -124,13 +130,13 @@ def keep_no_databases(home: Path) -> None:
         file.unlink()
     for name in ("history.db", "laboratory/scores.db", "laboratory/outcomes.db", "grades.sqlite"):
         (home / name).write_bytes(b"no database at all, but long enough to look like one" * 100)
-    (home / "audit.jsonl").mkdir()
+    put_folder(home / "audit.jsonl")
 
 
 def keep_folders(home: Path) -> None:
     """A folder where a file is expected, and a file where a folder is."""
     for name in ("history.db", "grades.sqlite", "audit.jsonl"):
-        (home / name).mkdir()
+        put_folder(home / name)
     (home / "laboratory").write_text("a file")
 
 
