@@ -70,7 +70,10 @@ def test_ended_while_it_loads_and_while_it_indexes_and_finished_by_the_next_star
         assert code == -number, said
         assert "terminate called" not in said and "Traceback" not in said
         assert seconds < 20, "ten are promised; a busy machine is no failure"
-        assert not (tmp_path / "sample-indexed").exists(), "the first start is not over"
+        if (tmp_path / "sample-indexed").exists():  # the signal came when all were in
+            assert len(Workbench(Config(home=tmp_path)).store.documents()) == SAMPLES, (
+                "the first start is over too early"
+            )
     store = Workbench(Config(home=tmp_path)).store
     assert len(store.listing()) == SAMPLES, "all are kept, and none is forgotten"
     store.finish_interrupted()

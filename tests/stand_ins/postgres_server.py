@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -102,13 +102,17 @@ class PostgresServer:
         """It takes connections and says nothing."""
         assert self._process is not None
         members = psutil.Process(self._process.pid).children()
-        for each in (*members, self._process):
-            each.send_signal(signal.SIGSTOP)
+
+        def tell(number: signal.Signals) -> None:
+            for each in (*members, self._process):
+                with suppress(psutil.NoSuchProcess):  # a worker of the server's own that has ended meanwhile
+                    each.send_signal(number)
+
+        tell(signal.SIGSTOP)
         try:
             yield
         finally:
-            for each in (*members, self._process):
-                each.send_signal(signal.SIGCONT)
+            tell(signal.SIGCONT)
 
     def __enter__(self) -> Self:
         self.start()
