@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(setting.metadata["variable"], None)
     settings.ENV_FILE = Path("no-such-folder/.env")
     stay_local()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, object, object]:
+    """Text that is no UTF-8, such as a hostile setting that was logged, cannot be sent from one process to another."""
+    return _encodable((yield))
+
+
+def _encodable(part: Any) -> Any:
+    if isinstance(part, str):
+        return part.encode("utf-8", "backslashreplace").decode()
+    if isinstance(part, dict):
+        return {name: _encodable(value) for name, value in part.items()}
+    return type(part)(map(_encodable, part)) if isinstance(part, (list, tuple)) else part
 
 
 @pytest.fixture(scope="session")

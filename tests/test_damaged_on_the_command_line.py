@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -31,14 +30,6 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "bent": lambda data: bytes(byte ^ 0x55 if place % 7 == 0 else byte for place, byte in enumerate(data)),
     "another file": lambda data: b'{"schema": 99, "policy": []}\n',
 }
-
-
-@pytest.fixture(autouse=True)
-def unlogged() -> Iterator[None]:
-    """What is logged quotes values that are no UTF-8, which a report from another process cannot carry."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def run(capsys: Output, *arguments: str) -> int:
