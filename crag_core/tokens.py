@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from crag_core.prompts import EVIDENCE
-from crag_core.protocols import Messages
 from crag_core.split import split
 
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\W\d_A-Za-z]+|\s+|[^\w\s]|_|.", re.DOTALL)
@@ -122,32 +120,3 @@ def beginning(text: str, most: int, count: Callable[[str], int]) -> str:
         least, beyond = (middle, beyond) if count(near[:middle]) <= most else (least, middle)
     space = near.rfind(" ", 0, least)
     return near[: space if space > least // 2 else least].rstrip()
-
-
-def fitted(messages: Messages, room: int, count: Callable[[str], int]) -> tuple[Messages, int]:
-    """The messages with their longest evidence cut at ends of sentences until all have `room`; and the tokens cut.
-
-    Evidence that is shorter than what is left for each piece stays whole, wherever it stands.
-    """
-    total = sum(count(text) for _, text in messages)
-    sizes = [count(found) for role, text in messages if role == "user" for found in EVIDENCE.findall(text)]
-    if total <= room or not sizes:
-        return messages, 0
-    most = _share(sizes, room - (total - sum(sizes)))
-
-    def cut(found: re.Match[str]) -> str:
-        return beginning(found[0], most, count) if count(found[0]) > most else found[0]
-
-    short = [(role, EVIDENCE.sub(cut, text) if role == "user" else text) for role, text in messages]
-    return short, total - sum(count(text) for _, text in short)
-
-
-def _share(sizes: Sequence[int], room: int) -> int:
-    """The most that each may have so that all together have `room`."""
-    left = room
-    for done, size in enumerate(sorted(sizes)):
-        share = left // (len(sizes) - done)
-        if size > share:
-            return max(share, 0)
-        left -= size
-    return max(sizes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from crag_core.errors import PromptTooLong
+from crag_core.prompts import EVIDENCE
 from crag_core.protocols import Messages
-from crag_core.tokens import UNKNOWN, Weight, fitted, learned, weigh
+from crag_core.tokens import UNKNOWN, Weight, beginning, learned, weigh
 
 CONTEXT_WINDOW = 8192
 """Tokens that are asked for; what a model is taken to read where its server does not tell."""
@@ -121,3 +123,32 @@ def _weight(messages: Messages) -> Weight:
 def _number(pattern: re.Pattern[str], words: str) -> int | None:
     match = pattern.search(words)
     return next((int(group) for group in match.groups() if group), None) if match else None
+
+
+def fitted(messages: Messages, room: int, count: Callable[[str], int]) -> tuple[Messages, int]:
+    """The messages with their longest evidence cut at ends of sentences until all have `room`; and the tokens cut.
+
+    Evidence that is shorter than what is left for each piece stays whole, wherever it stands.
+    """
+    total = sum(count(text) for _, text in messages)
+    sizes = [count(found) for role, text in messages if role == "user" for found in EVIDENCE.findall(text)]
+    if total <= room or not sizes:
+        return messages, 0
+    most = _share(sizes, room - (total - sum(sizes)))
+
+    def cut(found: re.Match[str]) -> str:
+        return beginning(found[0], most, count) if count(found[0]) > most else found[0]
+
+    short = [(role, EVIDENCE.sub(cut, text) if role == "user" else text) for role, text in messages]
+    return short, total - sum(count(text) for _, text in short)
+
+
+def _share(sizes: Sequence[int], room: int) -> int:
+    """The most that each may have so that all together have `room`."""
+    left = room
+    for done, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - done)
+        if size > share:
+            return max(share, 0)
+        left -= size
+    return max(sizes)

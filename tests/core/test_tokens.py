@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core import prompts
-from crag_core.tokens import UNKNOWN, Weight, beginning, fitted, learned, weigh
+from crag_core.llms.capacity import fitted
+from crag_core.tokens import UNKNOWN, Weight, beginning, learned, weigh
 from crag_core.types import Excerpt
 from crag_core.words import estimate_tokens
 from tests.core.builders import passage
