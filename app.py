@@ -5,15 +5,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import ending
+from ui.shell import shutdown
 
-ending.take_signals()  # before the other imports: what they load must not be taken down in the middle
+shutdown.take_signals()  # before the other imports: what they load must not be taken down in the middle
 
-from crag_core.errors import CragError
-from ui import held_uploads, incoming, linked, router, shown, sidebar, sign_in, state
+from crag_core.base.errors import CragError
+from ui.documents import held_uploads
+from ui.run.share import open_link
+from ui.session import app_state, current_run
+from ui.shell import incoming_messages, router, sidebar, sign_in
 from ui.text import plain
 
-incoming.check_all()
+incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 held_uploads.bound()
@@ -35,16 +38,16 @@ st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 try:
     sign_in.check()
     sign_in.gate()
-    state.shared_workbench()
+    app_state.shared_workbench()
 except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
 router.mark_routed()
-shown.forget_drawn()
-shown.open_waiting()
-linked.follow()
-incoming.draw_refused()
+current_run.forget_drawn()
+current_run.open_waiting()
+open_link.follow()
+incoming_messages.draw_refused()
 sidebar.draw()
 page.run()
-state.warm_up().start()
+app_state.warm_up().start()

@@ -16,11 +16,11 @@ from benchmarks.evaluator import tell
 from benchmarks.measures import Estimate, auroc, kappa_estimate, share
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell
-from crag_core import config
-from crag_core.build import EVALUATOR_FOLDER, Workbench
+from crag_core.app import config
+from crag_core.app.workbench import EVALUATOR_FOLDER, Workbench
+from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
 from crag_core.evaluators import ModelSupport, WordSupport
-from crag_core.protocols import Backing, LanguageModel, Piece, SupportMeter
-from crag_core.support import SUPPORTED, WEAK, WORDS
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
 LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)
 """Sets whose right sentences people wrote, beside invented ones or other passages. Others were altered by rule."""

@@ -11,15 +11,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crag_core.evaluators.inquiry import Inquiry
-from crag_core.measuring.ranking import ANSWERS
-from crag_core.measuring.relevance import of_passage
-from crag_core.policy import Policy, parse_policy
-from crag_core.prompts import judge
-from crag_core.protocols import Cancel, Evaluator, LanguageModel, Messages
-from crag_core.replies import ScoreReply
-from crag_core.tuning.labelled import LabelledQuestion
-from crag_core.types import EvaluatorCard, Grade, Passage
+from crag_core.base.prompts import judge
+from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Messages
+from crag_core.base.reply_parsing import ScoreReply
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.decision.policy import Policy, parse_policy
+from crag_core.evaluators.shared.ask_model import Inquiry
+from crag_core.experiments.comparison.rank_metrics import ANSWERS
+from crag_core.experiments.comparison.relevance import of_passage
+from crag_core.experiments.labelled.questions import LabelledQuestion
 
 _POLICY = """
 title = "Any no"

@@ -20,10 +20,10 @@ from statistics import median, quantiles
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.build import DATA, Choice, Workbench, default_evaluator, suit
-from crag_core.config import Config
-from crag_core.policies import DEFAULT, find_policy
-from crag_core.run import Run
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, find_policy
+from crag_core.app.workbench import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.pipeline.run import Run
 
 AT_ONCE = (1, 4)
 

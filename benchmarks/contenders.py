@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
-from crag_core.build import DATA
+from crag_core.app.workbench import DATA
+from crag_core.base.protocols import Embedder, Evaluator
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EmbeddingEvaluator, HeuristicEvaluator, SignalsEvaluator
-from crag_core.protocols import Embedder, Evaluator
-from crag_core.signals import SignalMeter
-from crag_core.types import ANSWERING, TOPICAL, Grade, Passage
 
 CROSS_ENCODER = "cross-encoder"
 NAMES = ("heuristic", "signals", "embedding", CROSS_ENCODER)

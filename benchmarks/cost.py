@@ -14,10 +14,10 @@ from threading import Event
 
 from benchmarks.contenders import MODEL, build
 from benchmarks.tables import Cell, Table
-from crag_core.build import DATA
-from crag_core.protocols import Evaluator
+from crag_core.app.workbench import DATA
+from crag_core.base.protocols import Evaluator
+from crag_core.base.types import Passage
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.types import Passage
 
 PASSAGES, TOKENS = 20, 200
 TIMES = 15

@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from crag_core.build import DATA, OWN_JUDGE, Choice, Workbench, suit
-from crag_core.config import Config
-from crag_core.policies import find_policy
+from crag_core.app.config import Config
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import DATA, OWN_JUDGE, Choice, Workbench, suit
 
 POLICIES = ("two-signal", "paper")
 

@@ -39,7 +39,7 @@ from websockets.exceptions import WebSocketException
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.history import open_history
+from crag_core.storage.history import open_history
 from tests.browser.conftest import ROOT, find_port
 from tests.browser.visitor import Visitor
 from tests.stand_ins.engines import ScriptedModel

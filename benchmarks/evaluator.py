@@ -26,7 +26,7 @@ from benchmarks.nearest import RememberingEmbedder
 from benchmarks.readers import LIMITS, READERS, USUAL_LIMIT
 from benchmarks.sets import Source, Task
 from benchmarks.tables import Table
-from crag_core.protocols import Evaluator
+from crag_core.base.protocols import Evaluator
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 DATA = Path(os.environ.get("CRAG_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -19,12 +19,12 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.build import DATA
-from crag_core.history import HistoryStore
-from crag_core.labels import Mark, of_route
-from crag_core.selection import EVERYTHING, Feedback, Selection
-from crag_core.trace import Trace
-from crag_core.types import Action
+from crag_core.app.workbench import DATA
+from crag_core.base.types import Action
+from crag_core.storage.history import HistoryStore
+from crag_core.storage.history.run_filter import EVERYTHING, Feedback, Selection
+from crag_core.trace.feedback import Mark, of_route
+from crag_core.trace.trace import Trace
 
 GOES = 5
 MINUTE = 60.0

@@ -29,15 +29,15 @@ from benchmarks.cost import make_passages
 from benchmarks.reroute import milliseconds, recorded
 from benchmarks.tables import Table
 from benchmarks.tuning_speed import measure_surfaces
-from crag_core.build import DATA, Choice, Workbench, default_evaluator, suit
-from crag_core.config import Config
-from crag_core.measured import measure
-from crag_core.over_time import figures, quantile
-from crag_core.policies import DEFAULT, find_policy
-from crag_core.reroute import reroute
-from crag_core.run import WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, find_policy
+from crag_core.app.workbench import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.base.types import Action
+from crag_core.observability.trends import figures, quantile
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.run_stats import measure
+from crag_core.trace.trace import Trace
 
 ROOT = Path(__file__).parent.parent
 TIMES = 9
@@ -156,7 +156,9 @@ def start() -> Iterator[Figure]:
                 page.close()
         yield Figure("command to first page", median(drawn), 3, "s", f"server answers after {median(served):.1f} s")
         yield Figure("command to embedding model loaded", median(loaded), None, "s", "in the background")
-        imported = [_seconds([sys.executable, "-c", "import crag_core.build, ui.sidebar"]) for _ in range(3)]
+        imported = [
+            _seconds([sys.executable, "-c", "import crag_core.app.workbench, ui.shell.sidebar"]) for _ in range(3)
+        ]
         yield Figure("import of the application", median(imported), None, "s", "interpreter included")
 
 

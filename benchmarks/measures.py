@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.tuning.auroc import auroc
-from crag_core.tuning.curves import Values
-from crag_core.tuning.intervals import Estimate, wilson
+from crag_core.experiments.statistics.auroc import auroc
+from crag_core.experiments.statistics.curves import Values
+from crag_core.experiments.statistics.intervals import Estimate, wilson
 
 __all__ = [
     "SEED",

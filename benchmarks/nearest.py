@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.protocols import Embedder
-from crag_core.words import words
+from crag_core.base.protocols import Embedder
+from crag_core.base.text.words import words
 
 _K1, _B = 1.2, 0.75
 _AT_ONCE = 512

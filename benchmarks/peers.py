@@ -28,18 +28,18 @@ from benchmarks.held_out import route_set
 from benchmarks.quality import HALLUCINATED, ROUTE, counts_of, shown_rows
 from benchmarks.running import HOME, SMALL, open_held_out, run_contenders, serving
 from benchmarks.tables import Table
-from crag_core.answer import EXTRACTIVE
-from crag_core.build import OWN_JUDGE, Choice, Workbench
-from crag_core.compare_commands import book_of
-from crag_core.comparing import Contender
-from crag_core.configurations import read_configurations
-from crag_core.labelled_sets import Opened
-from crag_core.measuring import table as measured
-from crag_core.measuring.setup import Setup
-from crag_core.measuring.written import to_data
-from crag_core.policies import PLAIN
-from crag_core.protocols import Evaluator
-from crag_core.run import WebMode
+from crag_core.app.cli.compare import book_of
+from crag_core.app.cli.set_files import Opened
+from crag_core.app.configuration_text import read_configurations
+from crag_core.app.policy_files import PLAIN
+from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench
+from crag_core.base.protocols import Evaluator
+from crag_core.experiments.comparison import table as measured
+from crag_core.experiments.comparison.run_configurations import Contender
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.store.result_files import to_data
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 OURS = ("two-signal", "paper")
 FEW, SIX = 2, 6

@@ -26,16 +26,16 @@ from benchmarks.evaluator import DATA, show
 from benchmarks.held_out import HeldOut, as_published, leaflet_set, route_set
 from benchmarks.running import HOME, SMALL, open_held_out, run_configurations, serving
 from benchmarks.tables import Cell, Table
-from crag_core.answer import EXTRACTIVE
-from crag_core.build import OWN_JUDGE, Workbench
-from crag_core.configurations import Configuration, read_configurations
-from crag_core.labelled_sets import Opened
-from crag_core.measuring import table as measured
-from crag_core.measuring.measures import MEASURES, Unit
-from crag_core.measuring.written import figure, to_data
-from crag_core.policies import PLAIN, load_policies
-from crag_core.tuning.intervals import Estimate
-from crag_core.tuning.labelled import Expected, LabelledQuestion
+from crag_core.app.cli.set_files import Opened
+from crag_core.app.configuration_text import Configuration, read_configurations
+from crag_core.app.policy_files import PLAIN, load_policies
+from crag_core.app.workbench import OWN_JUDGE, Workbench
+from crag_core.experiments.comparison import table as measured
+from crag_core.experiments.comparison.metrics import MEASURES, Unit
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.store.result_files import figure, to_data
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 ROUTE, LEAFLETS, NEGATIVES = "route_dev", "health-leaflets", "nomiracl_en_dev"
 SETS: Mapping[str, Callable[[Path, Path], HeldOut]] = {

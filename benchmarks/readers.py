@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.nearest import Nearest
 from benchmarks.sets import Comparison, Question, Source, Task, make_question
-from crag_core.refine import as_passage, decompose
-from crag_core.types import Passage
+from crag_core.base.types import Passage
+from crag_core.decision.refine import as_passage, decompose
 
 TOP = 6
 """Passages retrieved for a question that is routed, as the application does."""

@@ -13,14 +13,14 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.build import known_card
-from crag_core.decide import decide
-from crag_core.policies import find_policy
-from crag_core.refine import decompose
-from crag_core.reroute import reroute
-from crag_core.stability import stability
-from crag_core.trace import RunSettings, Trace
-from crag_core.types import Grade, Passage
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import known_card
+from crag_core.base.types import Grade, Passage
+from crag_core.decision.decide import decide
+from crag_core.decision.refine import decompose
+from crag_core.decision.stability import stability
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import RunSettings, Trace
 
 TIMES = 200
 

@@ -10,16 +10,16 @@ from threading import Event
 
 from benchmarks.evaluator import tell
 from benchmarks.held_out import HeldOut
-from crag_core.answer import EXTRACTIVE
-from crag_core.batch import Scoring
-from crag_core.build import Workbench
-from crag_core.compare_commands import book_of, drawn
-from crag_core.comparing import Contender, run_set
-from crag_core.config import Config
-from crag_core.configurations import Configuration
-from crag_core.labelled_sets import Opened, open_set
-from crag_core.measuring.table import Table
-from crag_core.warming import WarmUp
+from crag_core.app.cli.compare import book_of, drawn
+from crag_core.app.cli.set_files import Opened, open_set
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import Configuration
+from crag_core.app.workbench import Workbench
+from crag_core.experiments.batch import Scoring
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 HOME = Path(__file__).parent.parent / "build" / "quality-home"
 SMALL = "small"

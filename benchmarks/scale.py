@@ -27,15 +27,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.documents import Document, Recipe, State
-from crag_core.llama_import import import_llama_index
-from crag_core.retrieval.approximating import Approximation, measure_recalls
+from crag_core.base.documents import Document, Recipe, State
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.text.sentences import split
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.retrieval.index.ann_index import Approximation, measure_recalls
+from crag_core.retrieval.index.index_writer import Shelf
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.shelf import Shelf
-from crag_core.split import split
 
 ROOT = Path(__file__).parent.parent
 SIZES = (1_000, 100_000, 1_000_000)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measures import SEED
-from crag_core.claims import claim_of, sentences
-from crag_core.split import split
-from crag_core.words import words
+from crag_core.base.text.sentences import split
+from crag_core.base.text.words import words
+from crag_core.trace.grounding.claims import claim_of, sentences
 
 HALLUCINATED, SAME_LENGTH = "right / hallucinated answers", "the same, equally long"
 WRITTEN = "written from these passages / from others"

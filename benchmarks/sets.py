@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.measures import SEED
 from benchmarks.nearest import RememberingEmbedder
-from crag_core.types import Passage
+from crag_core.base.types import Passage
 
 
 @dataclass(frozen=True)

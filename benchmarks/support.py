@@ -32,16 +32,16 @@ from benchmarks.measures import SEED, auroc, share
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
-from crag_core.build import DATA as OURS
-from crag_core.build import EVALUATOR_FOLDER
-from crag_core.claims import claim_of, content_of, names_in
+from crag_core.app.workbench import DATA as OURS
+from crag_core.app.workbench import EVALUATOR_FOLDER
+from crag_core.base.protocols import Piece
+from crag_core.base.text.words import words
+from crag_core.base.types import Passage
 from crag_core.evaluators import CrossEncoderStripEvaluator, WordSupport
-from crag_core.evaluators.model_files import RARITY, parse_rarity, read_file
-from crag_core.protocols import Piece
+from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.support import LACKING, SUPPORTED, WEAK, Held, Match, match
-from crag_core.types import Passage
-from crag_core.words import words
+from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Held, Match, match
+from crag_core.trace.grounding.claims import claim_of, content_of, names_in
 
 SHIPPED = "words, capped by facts"
 KEPT, MISSED = 0.85, 0.03

@@ -13,14 +13,14 @@ import numpy as np
 from benchmarks.measures import SEED, share
 from benchmarks.tables import Cell, Table
 from benchmarks.tuning_speed import JUDGE
-from crag_core.build import known_card
-from crag_core.policies import find_policy
-from crag_core.policy import Policy
-from crag_core.tuning.board import Array, Board, grid
-from crag_core.tuning.guarantee import guarantee
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import Case, ScoredQuestion
-from crag_core.types import Grade, Passage
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import known_card
+from crag_core.base.types import Grade, Passage
+from crag_core.decision.policy import Policy
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import Case, ScoredQuestion
+from crag_core.experiments.thresholds.risk_bound import guarantee
+from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 
 LIMITS, DELTAS = (0.05, 0.10, 0.20), (0.05, 0.10)
 UPPERS = grid(1001)

@@ -11,17 +11,17 @@ from statistics import median
 
 from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
-from crag_core.batch import Scoring
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import Config
-from crag_core.labelled_sets import open_set
-from crag_core.policies import find_policy
-from crag_core.scoring import score
-from crag_core.tuning.board import Board
-from crag_core.tuning.objective import Costs, Objective
-from crag_core.tuning.recommend import Compared, Recommendation, recommend
-from crag_core.tuning.scored import Case, cases
-from crag_core.types import EvaluatorCard
+from crag_core.app.cli.set_files import open_set
+from crag_core.app.config import Config
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.base.types import EvaluatorCard
+from crag_core.experiments.batch import Scoring
+from crag_core.experiments.grade_set import score
+from crag_core.experiments.labelled.scored import Case, cases
+from crag_core.experiments.thresholds.objective import Costs, Objective
+from crag_core.experiments.thresholds.recommend import Compared, Recommendation, recommend
+from crag_core.experiments.thresholds.threshold_board import Board
 
 POLICIES = ("paper", "two-signal")
 LIMIT = 0.10

@@ -12,18 +12,18 @@ import numpy as np
 
 from benchmarks.measures import SEED
 from benchmarks.tables import Cell, Table
-from crag_core.build import known_card, suit
-from crag_core.decide import decide
-from crag_core.policies import load_policies
-from crag_core.policy import Policy
-from crag_core.signals import NAMES, RERANK
-from crag_core.tuning.board import ACTIONS, Board, grid
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.objective import Objective, allowed, losses, surface
-from crag_core.tuning.rates import Prices
-from crag_core.tuning.recommend import recommend
-from crag_core.tuning.scored import Case, ScoredQuestion
-from crag_core.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.app.policy_files import load_policies
+from crag_core.app.workbench import known_card, suit
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import NAMES, RERANK
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import Case, ScoredQuestion
+from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface
+from crag_core.experiments.thresholds.rates import Prices
+from crag_core.experiments.thresholds.recommend import recommend
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, grid
 
 JUDGE = "cross-encoder"
 STEPS, PASSAGES = 21, 6

@@ -1,0 +1,66 @@
+"""Corrective RAG whose decisions can be seen, moved and replayed. What a program needs of it, by name.
+
+Nothing heavy is loaded before it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crag_core.app.config import Config
+    from crag_core.app.policy_files import load_policies
+    from crag_core.app.workbench import Workbench, build_pipeline
+    from crag_core.base.errors import CragError
+    from crag_core.base.types import Action, Decision, Grade, Passage
+    from crag_core.decision.decide import decide
+    from crag_core.decision.policy import Policy
+    from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
+    from crag_core.pipeline.pipeline import Pipeline
+    from crag_core.trace.reroute import Reroute, reroute
+    from crag_core.trace.trace import Trace
+
+_HOMES = {
+    "Action": "crag_core.base.types",
+    "Config": "crag_core.app.config",
+    "CRAGPostprocessor": "crag_core.llamaindex.postprocessor",
+    "CRAGQueryEngine": "crag_core.llamaindex.query_engine",
+    "CragError": "crag_core.base.errors",
+    "Decision": "crag_core.base.types",
+    "Grade": "crag_core.base.types",
+    "Passage": "crag_core.base.types",
+    "Pipeline": "crag_core.pipeline.pipeline",
+    "Policy": "crag_core.decision.policy",
+    "Reroute": "crag_core.trace.reroute",
+    "Trace": "crag_core.trace.trace",
+    "Workbench": "crag_core.app.workbench",
+    "build_pipeline": "crag_core.app.workbench",
+    "decide": "crag_core.decision.decide",
+    "load_policies": "crag_core.app.policy_files",
+    "reroute": "crag_core.trace.reroute",
+}
+__all__ = [
+    "Action",
+    "CRAGPostprocessor",
+    "CRAGQueryEngine",
+    "Config",
+    "CragError",
+    "Decision",
+    "Grade",
+    "Passage",
+    "Pipeline",
+    "Policy",
+    "Reroute",
+    "Trace",
+    "Workbench",
+    "build_pipeline",
+    "decide",
+    "load_policies",
+    "reroute",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -17,18 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from crag_core import (
-    backup_commands,
-    closing,
-    compare_commands,
-    config,
-    metrics_commands,
-    settings_commands,
-    tuning_commands,
-)
-from crag_core.answer import EXTRACTIVE
-from crag_core.budget import JUDGING, budget
-from crag_core.build import (
+from crag_core.app import config
+from crag_core.app.cli import backup, compare, metrics, tune
+from crag_core.app.cli import settings as settings_commands
+from crag_core.app.cli.set_files import check_collection
+from crag_core.app.policy_files import DEFAULT, find_policy
+from crag_core.app.workbench import (
     DATA,
     EVALUATORS,
     VERSION,
@@ -39,23 +33,24 @@ from crag_core.build import (
     preset_choice,
     suit,
 )
-from crag_core.documents import MAIN, Ingested, Progress, Recipe
-from crag_core.errors import CragError, ModelMissing, UnknownName, WrongUse, as_typed
-from crag_core.labelled_sets import check_collection
-from crag_core.logs import show_logs
-from crag_core.pipeline import approve, is_waiting, refuse
-from crag_core.policies import DEFAULT, find_policy
-from crag_core.policy import Policy
-from crag_core.query import LONGEST_QUESTION, check_question
+from crag_core.base.concurrency import shutdown
+from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
+from crag_core.base.errors import CragError, ModelMissing, UnknownName, WrongUse, as_typed
+from crag_core.base.types import AnswerState, Step
+from crag_core.decision.policy import Policy
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.observability.log_format import show_logs
+from crag_core.pipeline.call_budget import JUDGING, budget
+from crag_core.pipeline.pipeline import approve, is_waiting, refuse
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.pipeline.web_query import LONGEST_QUESTION, check_question
 from crag_core.report import render
 from crag_core.report.files import STREAM, page_beside, read_run, write_page
-from crag_core.reroute import reroute
-from crag_core.run import Listener, Run, WebMode
-from crag_core.summary import summarize
-from crag_core.support import WORDS
-from crag_core.trace import Trace
-from crag_core.tuning.preset import TunedPreset
-from crag_core.types import AnswerState, Step
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
 EXIT_CODES = (
@@ -394,13 +389,13 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--upper", type=_share, metavar="0..1")
     page.add_argument("--cutoff", type=_share, metavar="0..1", help="for sentences")
     page.set_defaults(command=report)
-    tuning_commands.add_commands(commands)
-    compare_commands.add_compare(commands)
-    metrics_commands.add_commands(commands)
-    backup_commands.add_commands(commands)
+    tune.add_commands(commands)
+    compare.add_compare(commands)
+    metrics.add_commands(commands)
+    backup.add_commands(commands)
     settings_commands.add_commands(commands)
     return parser
 
 
 if __name__ == "__main__":
-    closing.run(run)
+    shutdown.run(run)

@@ -2,14 +2,16 @@
 
 import streamlit as st
 
-from ui import linked, router, shown, state, under_way
-from ui.carry_on import begin
-from ui.render_budget import draw_budget
-from ui.render_demos import draw_demos
-from ui.render_earlier import draw_earlier
-from ui.render_pins import draw_pins
-from ui.render_run import draw_run
-from ui.running import draw_running, draw_warming
+from ui.ask.call_budget import draw_budget
+from ui.ask.demos import draw_demos
+from ui.ask.pinned_files import draw_pins
+from ui.ask.session_runs import draw_earlier
+from ui.run.job_progress import draw_running, draw_warming
+from ui.run.run_page import draw_run
+from ui.run.share import open_link
+from ui.run.what_if.run_actions import begin
+from ui.session import app_state, current_run, run_job
+from ui.shell import router
 from ui.text import plain
 
 LONGEST_QUESTION = 1000
@@ -18,7 +20,7 @@ LONGEST_QUESTION = 1000
 def ask(question: str) -> None:
     question = question.strip()[:LONGEST_QUESTION]
     if question:
-        shown.leave_first()
+        current_run.leave_first()
         begin(question)
 
 
@@ -45,14 +47,14 @@ def draw_question(busy: bool, has_examples: bool) -> None:
             with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
                 draw_suggestions()
         draw_earlier(busy)
-        linked.draw_sharing(busy)
-        draw_budget(state.choice(), state.settings().support)
+        open_link.draw_sharing(busy)
+        draw_budget(app_state.choice(), app_state.settings().support)
 
 
 def draw_suggestions() -> None:
     st.caption("About the sample documents")
     with st.container(horizontal=True, gap="xsmall"):
-        for number, question in enumerate(state.suggested_questions()):
+        for number, question in enumerate(app_state.suggested_questions()):
             st.button(question, key=f"ask_suggestion_{number}", on_click=suggest, args=(question,))
 
 
@@ -71,14 +73,14 @@ def draw_welcome() -> None:
 
 
 router.enter("pages/ask.py")
-job = under_way.job()
-view = shown.view() if job is None else None
+job = run_job.job()
+view = current_run.view() if job is None else None
 is_welcome = view is None and job is None
 if is_welcome:
     st.title("What does the evidence say?", anchor=False)
 draw_question(busy=job is not None, has_examples=not is_welcome)
 draw_warming()
-if problem := state.take_report():
+if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
 if job is not None:
     draw_running()

@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from crag_core.errors import CragError
-from ui import router, state, versus
-from ui.render_grading import draw_ended
-from ui.render_measures import draw_running, draw_set
-from ui.render_versus import draw_comparing, draw_configurations, draw_question, draw_runs
-from ui.running import draw_warming
+from crag_core.base.errors import CragError
+from ui.compare import compare_state
+from ui.compare.compare_page import draw_comparing, draw_configurations, draw_question, draw_runs
+from ui.compare.measures_table import draw_running, draw_set
+from ui.run.job_progress import draw_warming
+from ui.session import app_state
+from ui.shell import router
 from ui.text import plain
+from ui.tune.grading_progress import draw_ended
 
 QUESTION, SET = "One question", "A labelled set"
 
@@ -16,12 +18,12 @@ QUESTION, SET = "One question", "A labelled set"
 router.enter("pages/compare.py")
 st.title("Compare configurations", anchor=False)
 draw_warming()
-versus.take_question()
-if ended := versus.take_running():
+compare_state.take_question()
+if ended := compare_state.take_running():
     draw_ended(ended, "run", "run", "It broke off")
-if problem := state.take_report():
+if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
-busy = versus.comparing() is not None or versus.running() is not None
+busy = compare_state.comparing() is not None or compare_state.running() is not None
 draw_configurations(busy)
 what = st.segmented_control("What is compared", [QUESTION, SET], default=QUESTION, required=True, key="versus_what")
 try:
@@ -29,11 +31,11 @@ try:
         draw_set()
     else:
         draw_question(busy)
-    if versus.comparing() is not None:
+    if compare_state.comparing() is not None:
         draw_comparing()
-    elif what == QUESTION and versus.traces():
-        draw_runs(versus.traces())
-    if what == QUESTION and versus.running() is not None:
+    elif what == QUESTION and compare_state.traces():
+        draw_runs(compare_state.traces())
+    if what == QUESTION and compare_state.running() is not None:
         draw_running()
 except CragError as error:
     st.error(plain(error.message), icon=":material/error:")

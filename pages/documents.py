@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from crag_core.documents import MAIN
-from crag_core.errors import CragError
-from ui import held_uploads, router, state
-from ui.access import Right
-from ui.render_documents import (
+from crag_core.base.documents import MAIN
+from crag_core.base.errors import CragError
+from ui.documents import held_uploads
+from ui.documents.corpus_map import draw_map
+from ui.documents.document_list import (
     collections_of,
     draw_documents,
     draw_interrupted,
@@ -14,11 +14,13 @@ from ui.render_documents import (
     filtered_collection,
     selected_document,
 )
-from ui.render_map import draw_map
-from ui.render_passage_list import draw_passage_list
-from ui.render_recipe import draw_recipe
-from ui.render_refusal import is_allowed
-from ui.running import draw_indexing_live, draw_warming
+from ui.documents.passage_list import draw_passage_list
+from ui.documents.reindex_form import draw_recipe
+from ui.run.job_progress import draw_indexing_live, draw_warming
+from ui.session import app_state
+from ui.session.access import Right
+from ui.shell import router
+from ui.shell.not_allowed import is_allowed
 from ui.text import clean, counted, plain
 
 SUPPORTED = (
@@ -30,14 +32,14 @@ FILES, FOLDER = "Files or a ZIP", "A folder"
 
 
 def add() -> None:
-    files = st.session_state[f"documents_files_{state.upload_round()}"]
+    files = st.session_state[f"documents_files_{app_state.upload_round()}"]
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         try:
-            state.index([(file.name, file.getvalue()) for file in files], collection)
+            app_state.index([(file.name, file.getvalue()) for file in files], collection)
         except CragError as error:
-            state.report(str(error))
-        state.next_upload_round()
+            app_state.report(str(error))
+        app_state.next_upload_round()
         held_uploads.forget(files)
 
 
@@ -46,7 +48,7 @@ def draw_adding(busy: bool) -> None:
         what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
         waiting = st.file_uploader(
             what, accept_multiple_files="directory" if what == FOLDER else True,
-            key=f"documents_files_{state.upload_round()}", disabled=busy, label_visibility="collapsed",
+            key=f"documents_files_{app_state.upload_round()}", disabled=busy, label_visibility="collapsed",
             max_upload_size=LARGEST_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -66,13 +68,13 @@ st.markdown(
     "passages go only to the model that the sidebar names."
 )
 draw_warming()
-draw_interrupted(state.warm_up().interrupted)
-if problem := state.take_report():
+draw_interrupted(app_state.warm_up().interrupted)
+if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
-indexing = state.indexing()
+indexing = app_state.indexing()
 busy = indexing is not None and indexing.is_running
 try:
-    store = state.workbench().store
+    store = app_state.workbench().store
     if is_allowed(Right.INDEX):
         draw_adding(busy)
     if busy:

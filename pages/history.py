@@ -2,23 +2,25 @@
 
 import streamlit as st
 
-from crag_core.errors import CragError
-from ui import access, kept_runs, router, state
-from ui.history_filter import Filter
-from ui.render_history import draw_filter, draw_head, draw_table, retention
-from ui.render_history_actions import draw_actions, draw_import, draw_imported
-from ui.render_history_run import draw_selected
+from crag_core.base.errors import CragError
+from ui.history import history_state
+from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
+from ui.history.filter import Filter
+from ui.history.run_detail import draw_selected
+from ui.history.run_list import draw_filter, draw_head, draw_table, retention
+from ui.session import access, app_state
+from ui.shell import router
 from ui.text import plain
 
 
 def draw_runs() -> None:
-    titles = kept_runs.policies()
+    titles = history_state.policies()
     chosen = draw_filter(titles)
-    found = kept_runs.listed(chosen, titles)
+    found = history_state.listed(chosen, titles)
     if not found.of:
         draw_nothing()
         return
-    draw_head(found, state.workbench().history.days, is_filtered=chosen != Filter())
+    draw_head(found, app_state.workbench().history.days, is_filtered=chosen != Filter())
     actions = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     if chosen.problem:
         st.warning(plain(f"{chosen.problem} Choose other days."), icon=":material/event_busy:")
@@ -32,21 +34,21 @@ def draw_runs() -> None:
 
 
 def draw_nothing() -> None:
-    whose = "" if kept_runs.scope() is None else f" {access.refusal(access.Right.SEE_HISTORY)}"
+    whose = "" if history_state.scope() is None else f" {access.refusal(access.Right.SEE_HISTORY)}"
     st.info(
         plain(f"No runs are kept yet. Ask something on the Ask page, or import records.{whose}"),
         icon=":material/history:",
     )
-    st.caption(plain(retention(state.workbench().history.days)))
+    st.caption(plain(retention(app_state.workbench().history.days)))
     draw_import()
 
 
 router.enter("pages/history.py")
 st.title("History", anchor=False)
-if problem := state.take_report():
+if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
-draw_imported(kept_runs.take_imported())
-if not state.workbench().history.is_on:
+draw_imported(history_state.take_imported())
+if not app_state.workbench().history.is_on:
     st.info(
         "Runs are not kept here: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or the URL of a database, and start "
         "the program again.",

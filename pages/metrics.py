@@ -2,21 +2,23 @@
 
 import streamlit as st
 
-from crag_core.errors import CragError
-from ui import router, runs_measured, state
-from ui.render_metrics import draw_cards, draw_over_time, draw_rest, draw_table
-from ui.running import draw_warming
+from crag_core.base.errors import CragError
+from ui.metrics import metrics_state
+from ui.metrics.metrics_page import draw_cards, draw_over_time, draw_rest, draw_table
+from ui.run.job_progress import draw_warming
+from ui.session import app_state
+from ui.shell import router
 from ui.text import plain
 
 
 def draw_choice() -> tuple[str, str]:
     """(period, policy or "" for all)"""
-    known = runs_measured.policies()
+    known = metrics_state.policies()
     if st.session_state.get("metrics_policy", "") not in ("", *known):  # its last run was deleted
         del st.session_state["metrics_policy"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         period = st.segmented_control(
-            "The last", list(runs_measured.PERIODS), default="7 days", required=True, key="metrics_period",
+            "The last", list(metrics_state.PERIODS), default="7 days", required=True, key="metrics_period",
             persist_state="session",
         )  # fmt: skip
         policy = st.selectbox(
@@ -27,7 +29,7 @@ def draw_choice() -> tuple[str, str]:
 
 
 def title_of(policy: str) -> str:
-    known = state.policies().get(policy)
+    known = app_state.policies().get(policy)
     return plain(known.title if known else policy) if policy else "All policies"
 
 
@@ -36,8 +38,8 @@ st.title("Metrics", anchor=False)
 draw_warming()
 try:
     period, policy = draw_choice()
-    found = runs_measured.seen(period, policy)
-    if not runs_measured.is_of_all():
+    found = metrics_state.seen(period, policy)
+    if not metrics_state.is_of_all():
         st.caption("Your own runs: seeing those of others is not among your rights here.")
     if found.whole.runs:
         draw_cards(found.whole)

@@ -2,22 +2,23 @@
 
 import streamlit as st
 
-from ui import router, state
-from ui.made_up import draw_made_up
-from ui.render_policies import draw_verdicts, judge_run, judge_scores
+from ui.policies.manual_scores import draw_made_up
+from ui.policies.policy_table import draw_verdicts, judge_run, judge_scores
+from ui.session import app_state
+from ui.shell import router
 from ui.text import counted, plain
 
 RUN, HAND = "The last run", "Scores by hand"
 
 router.enter("pages/policies.py")
 st.title("One set of scores, every policy", anchor=False)
-trace = state.trace()
+trace = app_state.trace()
 source = st.segmented_control(
     "Scores from", [RUN, HAND], default=RUN if trace else HAND, required=True, key="policies_source"
 )
 if source == HAND:
     st.markdown("Change the scores, and see where the policies part. Each is taken as its description has it.")
-    draw_verdicts(judge_scores(*draw_made_up(), state.policies().values()))
+    draw_verdicts(judge_scores(*draw_made_up(), app_state.policies().values()))
 elif trace is None or trace.passages is None:
     st.info("Ask something on the Ask page first, or make up scores by hand.", icon=":material/info:")
 else:
@@ -25,4 +26,4 @@ else:
         f"“{plain(trace.question)}” · {counted(len(trace.all_passages), 'passage')}, graded by "
         f"{plain(trace.settings.evaluator.title.lower())}. Each policy starts with the thresholds that suit it."
     )
-    draw_verdicts(judge_run(trace, state.policies().values()))
+    draw_verdicts(judge_run(trace, app_state.policies().values()))

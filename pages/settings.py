@@ -4,18 +4,19 @@ from dataclasses import fields
 
 import streamlit as st
 
-from crag_core.config import Config
-from crag_core.errors import CragError
-from crag_core.model_servers import DEFAULT_HOST, masked, unmasked
-from crag_core.support import WORDS
-from ui import access, health, router, state
-from ui.access import Right
-from ui.render_refusal import is_allowed
+from crag_core.app.config import Config
+from crag_core.base.errors import CragError
+from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
+from crag_core.trace.grounding.citation_check import WORDS
+from ui.session import access, app_state
+from ui.session.access import Right
+from ui.shell import health, router
+from ui.shell.not_allowed import is_allowed
 from ui.text import counted, plain
 
 
 def judge_name(choice: str) -> str:
-    return "Comparing words, no model" if choice == WORDS else state.called(choice)
+    return "Comparing words, no model" if choice == WORDS else app_state.called(choice)
 
 
 def draw_servers(now: Config) -> dict[str, str]:
@@ -49,14 +50,14 @@ router.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 to_keep = " To keep them, set the environment variables below before the start." if access.may(Right.SET_UP) else ""
 st.markdown(f"They hold for this browser session.{to_keep}")
-now, judges, models = state.settings(), state.judges(), state.look_for_models(state.settings())
+now, judges, models = app_state.settings(), app_state.judges(), app_state.look_for_models(app_state.settings())
 with st.form("settings_form"):
     servers = draw_servers(now) if is_allowed(Right.SET_UP) else {}
     support = st.selectbox(
         "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
     )  # fmt: skip
-    if away := "" if support == WORDS else state.why_away(support, models):
+    if away := "" if support == WORDS else app_state.why_away(support, models):
         st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(
@@ -67,7 +68,7 @@ with st.form("settings_form"):
     top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
-            state.change_settings(
+            app_state.change_settings(
                 **servers,
                 support=support,
                 model_timeout=float(timeout),

@@ -2,21 +2,22 @@
 
 import streamlit as st
 
-from crag_core.errors import CragError
-from ui import lab, router, shown, state
-from ui.access import Right
-from ui.render_advice import draw_advice, draw_objective
-from ui.render_figures import draw_figures
-from ui.render_grading import draw_ended, draw_grading
-from ui.render_preset import draw_kept, draw_preset
-from ui.render_refusal import is_allowed
-from ui.render_sets import draw_set, draw_sources
-from ui.running import draw_warming
+from crag_core.base.errors import CragError
+from ui.run.job_progress import draw_warming
+from ui.session import app_state, current_run, tune_state
+from ui.session.access import Right
+from ui.shell import router
+from ui.shell.not_allowed import is_allowed
 from ui.text import counted, plain
+from ui.tune.figures import draw_figures
+from ui.tune.grading_progress import draw_ended, draw_grading
+from ui.tune.question_sets import draw_set, draw_sources
+from ui.tune.recommendation import draw_advice, draw_objective
+from ui.tune.save_preset import draw_kept, draw_preset
 
 
 def draw_questions(busy: bool) -> None:
-    labelled = lab.labelled()
+    labelled = tune_state.labelled()
     if labelled is None:
         draw_sources(False, busy)
         return
@@ -28,8 +29,8 @@ def draw_questions(busy: bool) -> None:
         draw_set(labelled, busy)
 
 
-@st.fragment(key=shown.ADVICE)
-def draw_choosing(seen: lab.Seen) -> None:
+@st.fragment(key=current_run.ADVICE)
+def draw_choosing(seen: tune_state.Seen) -> None:
     st.header("What the best thresholds are", anchor=False)
     objective, confidence = draw_objective()
     found = draw_advice(seen, objective, confidence)
@@ -41,21 +42,21 @@ router.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
 is_allowed(Right.TUNE)
-if problem := state.take_report():
+if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
-ended = lab.take_ended()
-draw_questions(busy=lab.grading() is not None)
+ended = tune_state.take_ended()
+draw_questions(busy=tune_state.grading() is not None)
 if ended is not None:
     draw_ended(ended)
 try:
-    seen = lab.seen()
+    seen = tune_state.seen()
     if seen is not None:
         draw_grading(seen)
     if seen is not None and seen.graded:
-        shown.mark_drawn(shown.FIGURES)
+        current_run.mark_drawn(current_run.FIGURES)
         st.header("What these thresholds do", anchor=False)
         draw_figures(seen)
-        shown.mark_drawn(shown.ADVICE)
+        current_run.mark_drawn(current_run.ADVICE)
         draw_choosing(seen)
     draw_kept()
 except CragError as error:

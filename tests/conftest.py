@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from crag_core import config as settings
-from crag_core.config import Config
+from crag_core.app import config as settings
+from crag_core.app.config import Config
 from tests.offline import stay_local
 from tests.stand_ins.postgres_server import PostgresServer, find_package
 

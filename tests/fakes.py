@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crag_core.errors import DocumentMissing, Stopped
-from crag_core.pipeline import SEARCHING, Pipeline
-from crag_core.policy import Policy
-from crag_core.protocols import Cancel, Found, LanguageModel, Messages, Reply, SearchPause, WebReply
-from crag_core.run import Listener, Parts, WebMode
-from crag_core.signals import SignalMeter
-from crag_core.trace import RunSettings, Trace
-from crag_core.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from crag_core.base.errors import DocumentMissing, Stopped
+from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, SearchPause, WebReply
+from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import SignalMeter
+from crag_core.pipeline.pipeline import SEARCHING, Pipeline
+from crag_core.pipeline.run import Listener, Parts, WebMode
+from crag_core.trace.trace import RunSettings, Trace
 from tests.core import builders
 from tests.stand_ins.local_server import wait_until
 

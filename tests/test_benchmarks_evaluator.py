@@ -14,9 +14,9 @@ from benchmarks.contenders import BOTH, NAMES
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from benchmarks.tables import Table
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.evaluators import cards
-from crag_core.protocols import Cancel
-from crag_core.types import EvaluatorCard, Grade, Passage
 from tests.test_benchmarks_sets import BREAD, FERRY, ask, write_set
 from tests.word_embedder import WordEmbedder
 

@@ -14,15 +14,15 @@ from benchmarks import peers, quality
 from benchmarks.any_no import LabelsSayYes, ModelSaysYes, ScoreSaysYes, any_no
 from benchmarks.held_out import leaflet_set, route_set
 from benchmarks.quality import answers_of, counts_of, kinds_of, ways_of
-from crag_core import build
-from crag_core.decide import decide
-from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.table import Table
-from crag_core.policies import load_policies
-from crag_core.protocols import Cancel, Messages, Reply
-from crag_core.tuning.files.evaluation_sets import read_set
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Action, Grade, Usage
+from crag_core.app import workbench
+from crag_core.app.policy_files import load_policies
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Action, Grade, Usage
+from crag_core.decision.decide import decide
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.labelled.public_sets import read_set
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import FakeEvaluator, FakeModel, passage
 from tests.test_benchmarks_sets import write_set
 from tests.word_embedder import WordEmbedder
@@ -220,7 +220,7 @@ def test_without_shared_data_it_says_so(
 def test_quality_runs_every_policy_with_the_web_and_without(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     monkeypatch.setattr(quality, "DATA", write_data(tmp_path))
     command = ["--sets", "route_dev", "--home", str(tmp_path / "home"), "--json", str(tmp_path / "report.json")]
     quality.main(command)
@@ -237,7 +237,7 @@ def test_quality_runs_every_policy_with_the_web_and_without(
 def test_peers_sends_what_the_documents_answer_to_the_web(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     held = route_set(write_data(tmp_path) / "dev", tmp_path / "made")
     found = peers.compare_rule(peers.open_held_out(held, tmp_path / "home"), 6)
     needless = next(row for row in found["measures"] if row["name"] == "needless_web")["cells"]

@@ -12,8 +12,8 @@ import pytest
 from benchmarks import sentences, support
 from benchmarks.agreement import Told, agreement, ask, opened
 from benchmarks.sentences import Case
-from crag_core.protocols import Backing
-from crag_core.types import Usage
+from crag_core.base.protocols import Backing
+from crag_core.base.types import Usage
 from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -15,17 +15,17 @@ from benchmarks.tables import Table
 from benchmarks.tuning_bound import board_of, measure_bound, naive_choice, unanswerable
 from benchmarks.tuning_gain import SHIPPED, WISHES, GradedSet, Range, grade, measure_gain, published
 from benchmarks.tuning_speed import JUDGE, made_up, measure_recommend, measure_surfaces
-from crag_core import build
-from crag_core.build import known_card, suit
-from crag_core.decide import decide
+from crag_core.app import workbench
+from crag_core.app.policy_files import find_policy, load_policies
+from crag_core.app.workbench import known_card, suit
+from crag_core.base.types import Action, Decision
+from crag_core.decision.decide import decide
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.policies import find_policy, load_policies
-from crag_core.tuning.board import Board
-from crag_core.tuning.labelled import Expected
-from crag_core.tuning.objective import Objective, losses
-from crag_core.tuning.rates import Prices
-from crag_core.tuning.recommend import halves
-from crag_core.types import Action, Decision
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.objective import Objective, losses
+from crag_core.experiments.thresholds.rates import Prices
+from crag_core.experiments.thresholds.recommend import halves
+from crag_core.experiments.thresholds.threshold_board import Board
 from tests.core.builders import POLICIES
 from tests.test_benchmarks_sets import ask, write_set
 from tests.word_embedder import WordEmbedder
@@ -123,7 +123,7 @@ def test_a_loss_is_not_shown_as_a_gain() -> None:
 
 
 def test_a_set_is_graded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     routes = ("correct", "ambiguous_or_incorrect", "incorrect")
     folder = write_set(tmp_path / "set", [ask(n, f"Question {n}", route=routes[n % 3]) for n in range(6)])
     first = grade(folder, tmp_path / "home", "embedding", print)

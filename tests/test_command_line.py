@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import build
 from crag_core.__main__ import main
-from crag_core.build import EVALUATORS, OWN_JUDGE, Workbench
-from crag_core.config import Config
+from crag_core.app import workbench
+from crag_core.app.config import Config
+from crag_core.app.workbench import EVALUATORS, OWN_JUDGE, Workbench
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.logs import show_logs
-from crag_core.protocols import Cancel, WebReply
-from crag_core.trace import SCHEMA, Trace
-from crag_core.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
+from crag_core.observability.log_format import show_logs
+from crag_core.trace.trace import SCHEMA, Trace
 from tests.fakes import FakeSearcher, found_web
 from tests.judge import heard, judging
 from tests.policy_files import paper_with, use_folder
@@ -48,7 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def indexed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     file = tmp_path / "ferry.txt"
     file.write_text(FERRY, "utf-8")
     assert main(["ingest", str(file)]) == 0
@@ -148,7 +148,7 @@ def test_an_interrupted_adding_is_finished_by_the_next(
         patched.setattr(WordEmbedder, "embed_texts", interrupt)
         assert main(["ingest", str(tmp_path / "pier.txt")]) == 130
     assert "the next start goes on from there" in capsys.readouterr().err
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 passages)"]
@@ -179,8 +179,8 @@ def test_all_passages_are_made_anew(
     assert "goes on with the new ones" in capsys.readouterr().err
     store = Workbench(Config(home=indexed)).store
     assert store.generation.tokens == 60
-    for module in ("generations", "rebuilding"):
-        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    for module in ("index_versions", "reindex"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     main(["ingest", str(tmp_path / "long.txt")])
     assert store.generation.tokens == 70 and store.search_keyword("pier", 1)
 
@@ -374,7 +374,7 @@ def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, mon
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(workbench, "EVALUATOR_FOLDER", tmp_path / "nowhere")
 
 
 def test_without_the_trained_evaluator_the_question_breaks_off_and_says_what_to_do(
@@ -622,7 +622,7 @@ class SearcherOfOurs(FakeSearcher):
 
 @pytest.fixture
 def web(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> list[SearcherOfOurs]:
-    monkeypatch.setattr(build, "DuckDuckGo", SearcherOfOurs)
+    monkeypatch.setattr(workbench, "DuckDuckGo", SearcherOfOurs)
     SearcherOfOurs.made.clear()
     return SearcherOfOurs.made
 

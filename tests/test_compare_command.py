@@ -12,19 +12,20 @@ from typing import Any
 
 import pytest
 
-from crag_core import build, compare_commands
 from crag_core.__main__ import main
-from crag_core.build import Workbench
-from crag_core.compare_commands import drawn
-from crag_core.configurations import read_configuration
-from crag_core.errors import EmbeddingUnavailable
+from crag_core.app import workbench as build
+from crag_core.app.cli import compare as compare_commands
+from crag_core.app.cli.compare import drawn
+from crag_core.app.cli.set_files import open_set
+from crag_core.app.configuration_text import read_configuration
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.labelled_sets import open_set
-from crag_core.measuring.measures import Unit
-from crag_core.measuring.written import figure
+from crag_core.experiments.comparison.metrics import Unit
+from crag_core.experiments.comparison.warm_up import QUESTION
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.experiments.store.result_files import figure
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
-from crag_core.warming import QUESTION
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.answer import EXTRACTIVE
-from crag_core.build import OWN_JUDGE, Workbench, suit
-from crag_core.config import Config
-from crag_core.configurations import (
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import (
     KEYS,
     Configuration,
     choice_of,
@@ -18,11 +16,13 @@ from crag_core.configurations import (
     read_configurations,
     starting,
 )
-from crag_core.errors import CragError, UnknownName, WrongUse
-from crag_core.policies import DEFAULT, PLAIN, load_policies, plain_rag
-from crag_core.run import WebMode
-from crag_core.tuning.conditions import Conditions
-from crag_core.tuning.preset import TunedPreset
+from crag_core.app.policy_files import DEFAULT, PLAIN, load_policies, plain_rag
+from crag_core.app.workbench import OWN_JUDGE, Workbench, suit
+from crag_core.base.errors import CragError, UnknownName, WrongUse
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from tests.policy_files import paper_with, use_folder
 
 MODEL = "ollama/llama3.2"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import build, config, policies
 from crag_core.__main__ import main
-from crag_core.config import Config
+from crag_core.app import config, workbench
+from crag_core.app import policy_files as policies
+from crag_core.app.config import Config
 from tests.deployment.homes import QUESTION, fill
 from tests.policy_files import use_folder
 from tests.word_embedder import WordEmbedder
@@ -50,7 +51,7 @@ def run(capsys: Output, *arguments: str) -> int:
 def test_no_value_of_any_setting_is_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     monkeypatch.chdir(tmp_path)
     codes = set()
     for setting in fields(Config):
@@ -84,7 +85,7 @@ def test_no_line_of_the_env_file_is_a_traceback(
 
 
 def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     home = tmp_path / "home"
     monkeypatch.setenv("CRAG_HOME", str(home))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")

@@ -21,15 +21,15 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index_instrumentation import get_dispatcher
 
-from crag_core.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
-from crag_core.nodes import to_node, to_passage
-from crag_core.postprocessor import CRAGPostprocessor
-from crag_core.protocols import Found
-from crag_core.query_engine import CRAGQueryEngine
-from crag_core.run import WebMode
-from crag_core.summary import Summary
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Engine, Grade, Origin, Passage
+from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
+from crag_core.base.protocols import Found
+from crag_core.base.types import Action, AnswerState, Engine, Grade, Origin, Passage
+from crag_core.llamaindex.nodes import to_node, to_passage
+from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.summary import Summary
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, card, changed, passages
 
 

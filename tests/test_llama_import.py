@@ -8,13 +8,13 @@ import threading
 
 import pytest
 
-from crag_core.errors import EmbeddingUnavailable
+from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 AT_ONCE = """
 import threading
-from crag_core.llms import ollama, openai_compatible
-from crag_core.retrieval import chunking
+from crag_core.llms import ollama; from crag_core.llms import openai_compatible
+from crag_core.retrieval.chunking import split as chunking
 
 def run(work):
     try:

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from crag_core.audit import AuditLog, find_events
-from crag_core.corrections import carried_out
-from crag_core.errors import PortUnavailable
-from crag_core.logs import show_logs
-from crag_core.metrics import Metrics
-from crag_core.policy import FastPath
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.errors import PortUnavailable
+from crag_core.base.types import Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.decision.policy import FastPath
+from crag_core.observability.audit_log import AuditLog, find_events
+from crag_core.observability.log_format import show_logs
+from crag_core.observability.metrics import Metrics
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
 
 QUESTION = "What does the ferry cost?"

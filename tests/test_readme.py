@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.config import reference
-from crag_core.types import Action
+from crag_core.app.config import reference
+from crag_core.base.types import Action
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -37,7 +37,7 @@ def test_the_llamaindex_examples_are_about_ten_lines() -> None:
 
 def test_the_table_of_settings_is_the_real_one() -> None:
     table = README.partition("checked by tests/test_readme.py -->")[2].partition("<!-- /settings -->")[0].strip()
-    assert table == reference(), "print(crag_core.config.reference()) between the two marks in README.md"
+    assert table == reference(), "print(crag_core.app.config.reference()) between the two marks in README.md"
 
 
 def test_the_files_that_the_readme_links_to_exist() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from crag_core import config
-from crag_core.config import Config, load, reference, variable_of
-from crag_core.errors import BadRecord
+from crag_core.app import config
+from crag_core.app.config import Config, load, reference, variable_of
+from crag_core.base.errors import BadRecord
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),

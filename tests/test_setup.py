@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import build
-from crag_core.build import Choice, Workbench
-from crag_core.config import Config
-from crag_core.configurations import read_configuration
-from crag_core.errors import ModelMissing
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import read_configuration
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.errors import ModelMissing
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.run import WebMode
+from crag_core.pipeline.run import WebMode
 from crag_core.websearch.cached import CachedSearcher
 from tests.fakes import FakeSearcher, found_web
 from tests.word_embedder import WordEmbedder

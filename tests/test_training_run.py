@@ -17,8 +17,8 @@ from threading import Event
 import pytest
 import torch
 
+from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from crag_core.types import Passage
 from training import learning
 from training.close_ups import lessons, to_judge
 from training.encoding import encode, load_tokenizer

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import build
 from crag_core.__main__ import main
-from crag_core.build import Workbench, build_pipeline
-from crag_core.errors import BadRecord, EmbeddingUnavailable
+from crag_core.app import workbench
+from crag_core.app.cli.tune_options import NOT_KEPT, objective
+from crag_core.app.workbench import Workbench, build_pipeline
+from crag_core.base.errors import BadRecord, EmbeddingUnavailable
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.tuning.objective import Costs, Objective
-from crag_core.tuning.preset import parse_preset
-from crag_core.tuning_options import NOT_KEPT, objective
+from crag_core.experiments.thresholds.objective import Costs, Objective
+from crag_core.experiments.thresholds.preset import parse_preset
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -25,7 +25,7 @@ PLACES = ("Vennick", "Torrin", "Maldsey", "Orrin", "Kelby", "Saltry", "Dunmore",
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     return tmp_path
 
 

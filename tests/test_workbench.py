@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from crag_core import build, config
-from crag_core.answer import EXTRACTIVE
-from crag_core.budget import budget
-from crag_core.build import EVALUATORS, Choice, Workbench, known_card, suit
-from crag_core.config import Config
-from crag_core.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
-from crag_core.policies import DEFAULT, find_policy, load_policies
-from crag_core.reroute import Missing, reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, Handling
+from crag_core.app import config
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
+from crag_core.app.workbench import EVALUATORS, Choice, Workbench, known_card, suit
+from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
+from crag_core.base.types import Action, Handling
+from crag_core.pipeline.call_budget import budget
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
 from tests.cache.conftest import valkey as valkey
 from tests.judge import grading_calls, heard, judging
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -269,7 +270,7 @@ def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: s
 def test_judge_that_cannot_be_asked_is_an_error_of_its_own_type_for_a_query_engine(
     home: Path, server: OllamaServer, model: str, error: type[CragError]
 ) -> None:
-    from crag_core.query_engine import CRAGQueryEngine
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
     workbench = Workbench(Config(home=home, ollama_host=server.url))
     choice = replace(suited(workbench, "worst-chunk", "llm"), model=model)

@@ -34,8 +34,8 @@ class WordEmbedder:
 
 
 if __name__ == "__main__":
-    from crag_core import build
     from crag_core.__main__ import main
+    from crag_core.app import workbench
 
-    build.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
+    workbench.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
     sys.exit(main())

@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from crag_core.evaluators.coverage import coverage
-from crag_core.evaluators.model_files import (
+from crag_core.evaluators.shared.model_files import (
     EMBEDDER,
     FRAME,
     MODEL,
@@ -40,8 +40,8 @@ from crag_core.evaluators.model_files import (
     Signals,
     log_chance,
 )
-from crag_core.evaluators.pair_reader import open_reader
-from crag_core.evaluators.windows import cut_windows
+from crag_core.evaluators.shared.pair_encoder import open_reader
+from crag_core.evaluators.shared.windows import cut_windows
 from training.encoding import MAX_TOKENS
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere

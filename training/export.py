@@ -9,7 +9,7 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
-from crag_core.evaluators.pair_reader import EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, INPUTS, OUTPUTS
+from crag_core.evaluators.shared.pair_encoder import EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, INPUTS, OUTPUTS
 from training.model import RetrievalEvaluator, TextEmbedder
 
 _OPSET = 17

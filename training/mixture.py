@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from crag_core.words import words
+from crag_core.base.text.words import words
 from training.pairs import Pair, Row, known_pairs
 from training.wording import make_question, names_of, perturb, sentences, stems, without
 

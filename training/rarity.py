@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from crag_core.words import words
+from crag_core.base.text.words import words
 from training.pairs import Row
 
 MEDICAL = 3_000

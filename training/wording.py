@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from crag_core.split import split
-from crag_core.words import words
+from crag_core.base.text.sentences import split
+from crag_core.base.text.words import words
 
 _YEAR = re.compile(r"\b(?:1[0-9]{3}|20[0-2][0-9])\b")
 _NUMBER = re.compile(r"\b(?:\d[\d,.]*\d|\d|two|three|four|five|six|seven|eight|nine|ten|twenty|hundred|thousand)\b")

@@ -1,1 +1,6 @@
-"""What the pages are made of: session state in `state`, finished things drawn by `render_*`."""
+"""The Streamlit pages: a folder for each, over `run` (a recorded run on the page), `session` and `shell`."""
+
+from pathlib import Path
+
+PARTS = Path(__file__).parent / "parts"
+"""Styles, scripts and pictures of the pages."""

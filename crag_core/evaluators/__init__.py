@@ -1,15 +1,15 @@
 """Evaluators: a class with a `card` and `grade(question, passages, cancel)`, registered here under its name."""
 
+from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.citations.model_check import ModelSupport
+from crag_core.evaluators.citations.word_check import WordSupport
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
-from crag_core.evaluators.model_support import ModelSupport
 from crag_core.evaluators.signals import SignalsEvaluator
-from crag_core.evaluators.support import WordSupport
-from crag_core.types import EvaluatorCard
 
 __all__ = [
     "EVALUATORS",

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crag_core.protocols import Cancel, Evaluator, GradeCache
-from crag_core.types import Grade, Passage, Usage
+from crag_core.base.protocols import Cancel, Evaluator, GradeCache
+from crag_core.base.types import Grade, Passage, Usage
 
 KEY_VERSION = 1
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from crag_core.words import words
+from crag_core.base.text.words import words
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from crag_core.errors import EvaluatorUnavailable
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.protocols import Cancel
+from crag_core.base.text.words import words
+from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.evaluators.coverage import coverage
-from crag_core.evaluators.model_files import FRAME, SETTINGS, read_file
-from crag_core.evaluators.pair_reader import PairReader, open_reader
-from crag_core.evaluators.scripts import why_unread
-from crag_core.evaluators.windows import Pieces, cut_windows
-from crag_core.protocols import Cancel
-from crag_core.types import EvaluatorCard, Grade, Passage
-from crag_core.words import words
+from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
+from crag_core.evaluators.shared.pair_encoder import PairReader, open_reader
+from crag_core.evaluators.shared.scripts import why_unread
+from crag_core.evaluators.shared.windows import Pieces, cut_windows
 
 
 class CrossEncoderEvaluator:

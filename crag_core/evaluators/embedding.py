@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Sequence
 
-from crag_core.protocols import Cancel, Embedder
-from crag_core.types import EvaluatorCard, Grade, Passage
+from crag_core.base.protocols import Cancel, Embedder
+from crag_core.base.types import EvaluatorCard, Grade, Passage
 
 
 class EmbeddingEvaluator:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag_core.protocols import Cancel
-from crag_core.signals import CRITERIA, SignalMeter, weigh
-from crag_core.types import EvaluatorCard, Grade, Passage
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
 
 
 class HeuristicEvaluator:

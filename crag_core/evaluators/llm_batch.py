@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag_core import prompts
-from crag_core.evaluators.inquiry import Inquiry
-from crag_core.protocols import Cancel, LanguageModel
-from crag_core.replies import parse_scores
-from crag_core.types import EvaluatorCard, Grade, Passage
+from crag_core.base import prompts
+from crag_core.base.protocols import Cancel, LanguageModel
+from crag_core.base.reply_parsing import parse_scores
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.evaluators.shared.ask_model import Inquiry
 
 
 class LLMBatchEvaluator:

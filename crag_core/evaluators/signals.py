@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Sequence
 
-from crag_core.errors import EmbeddingUnavailable
+from crag_core.base.errors import EmbeddingUnavailable
+from crag_core.base.protocols import Cancel, Embedder
+from crag_core.base.types import EvaluatorCard, Grade, Passage, Scores
+from crag_core.decision.signals import SignalMeter, weigh
 from crag_core.evaluators.embedding import measure_cosine
-from crag_core.protocols import Cancel, Embedder
-from crag_core.signals import SignalMeter, weigh
-from crag_core.types import EvaluatorCard, Grade, Passage, Scores
 
 WEIGHTS: Scores = (("relevance", 0.4), ("keyword_coverage", 0.3), ("agreement", 0.3))
 

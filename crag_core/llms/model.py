@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.errors import CragError, ModelUnavailable
-from crag_core.llms.background import iterate, wait_for
-from crag_core.llms.shape import Reading, WrongShape, counts, is_of_model
-from crag_core.protocols import Cancel, Messages, Reply
-from crag_core.types import Usage
-from crag_core.waiting import REPLIED
+from crag_core.base.concurrency.cancellation import REPLIED
+from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Usage
+from crag_core.llms.event_loop import iterate, wait_for
+from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse

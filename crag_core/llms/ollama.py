@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from crag_core.errors import CragError, ModelMissing, ModelUnavailable
-from crag_core.llama_import import import_llama_index
-from crag_core.llms.background import run
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told, words_of
-from crag_core.llms.fitting import Fitting
+from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told, words_of
+from crag_core.llms.event_loop import run
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama_import import import_ollama
-from crag_core.llms.served import Served, alone
-from crag_core.llms.shape import WrongShape, note_reply
-from crag_core.model_servers import ServerState, ollama_urls, shown, without_login, wrong_path
+from crag_core.llms.pooled_model import Served, alone
+from crag_core.llms.prompt_fitting import Fitting
+from crag_core.llms.reply_shape import WrongShape, note_reply
+from crag_core.llms.servers import ServerState, ollama_urls, shown, without_login, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -45,7 +45,7 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     """
     import httpx
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     async def keep_key(request: httpx.Request) -> None:
         own = {httpx.URL(url).host for url in ollama_urls(os.environ.get("OLLAMA_HOST", ""))}
@@ -53,7 +53,7 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
         if key and request.url.host not in own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]
 
-    bounds = outgoing.async_hooks(limit, seconds)
+    bounds = http_guard.async_hooks(limit, seconds)
     bounds["event_hooks"]["request"].append(keep_key)
     return bounds | {"auth": without_login(host)[1]}
 
@@ -65,13 +65,13 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     import_ollama()
     from ollama import ResponseError
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     called = shown(host)
     misplaced = wrong_path("OLLAMA_HOST", host)
     try:
         listed, chat_models = run(_look(host, timeout))
-    except outgoing.NotAsked as error:
+    except http_guard.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OLLAMA_HOST.")
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return silent(host)
@@ -92,9 +92,9 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
     """What the server lists, and the names of those that write; `TimeoutError` after `LOOKING` seconds in all."""
     from ollama import AsyncClient
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
-    bounds = _bounds(host, outgoing.LARGEST_LIST, LOOKING)
+    bounds = _bounds(host, http_guard.LARGEST_LIST, LOOKING)
     async with AsyncClient(host=host, timeout=timeout, **bounds) as client:
         async with asyncio.timeout(LOOKING):
             listed = [item for item in (await client.list()).models if item.model]
@@ -125,10 +125,10 @@ def loaded(host: str) -> tuple[str, ...] | None:
     import_ollama()
     from ollama import AsyncClient
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     async def ask() -> tuple[str, ...]:
-        bounds = _bounds(host, outgoing.LARGEST_LIST, _GLANCE)
+        bounds = _bounds(host, http_guard.LARGEST_LIST, _GLANCE)
         async with asyncio.timeout(_GLANCE), AsyncClient(host=host, timeout=_GLANCE, **bounds) as client:
             return tuple(one.model or one.name or "" for one in (await client.ps()).models)
 
@@ -155,10 +155,10 @@ def client(host: str, name: str, timeout: float) -> Fitting:
     from llama_index.llms.ollama import Ollama
     from ollama import AsyncClient
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
-    bounds = _bounds(host, outgoing.LARGEST_REPLY, waits.whole)
+    bounds = _bounds(host, http_guard.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
     llm = Ollama(
         model=name,
@@ -192,7 +192,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
     import httpx
     from ollama import ResponseError
 
-    from crag_core.outgoing import refusal_in
+    from crag_core.base.network.http_guard import refusal_in
 
     called, misplaced = shown(host), wrong_path("OLLAMA_HOST", host)
     if why := refusal_in(error):

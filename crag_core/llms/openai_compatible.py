@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 
-from crag_core.errors import CragError, ModelMissing, ModelUnavailable
-from crag_core.llama_import import import_llama_index
-from crag_core.llms.background import run
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told
-from crag_core.llms.fitting import Fitting
+from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told
+from crag_core.llms.event_loop import run
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.served import Served, alone
-from crag_core.llms.shape import WrongShape, note_reply
-from crag_core.model_servers import ServerState, shown, without_login, wrong_path
+from crag_core.llms.pooled_model import Served, alone
+from crag_core.llms.prompt_fitting import Fitting
+from crag_core.llms.reply_shape import WrongShape, note_reply
+from crag_core.llms.servers import ServerState, shown, without_login, wrong_path
 
 _KEY = "Set OPENAI_API_KEY; it is sent to the servers of OPENAI_BASE_URL only."
 
@@ -23,14 +23,14 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     called = shown(url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     bare, login = without_login(url)
 
     async def ask() -> httpx.Response:
-        bounds = outgoing.async_hooks(outgoing.LARGEST_LIST, LOOKING)
+        bounds = http_guard.async_hooks(http_guard.LARGEST_LIST, LOOKING)
         async with (
             asyncio.timeout(LOOKING),
             httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
@@ -42,7 +42,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         reply = run(ask())
         reply.raise_for_status()
         names = _names(reply.json())
-    except outgoing.NotAsked as error:
+    except http_guard.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
@@ -83,11 +83,11 @@ def client(url: str, name: str, key: str, timeout: float) -> Fitting:
     import httpx
     from llama_index.llms.openai_like import OpenAILike
 
-    from crag_core import outgoing
+    from crag_core.base.network import http_guard
 
     bare, login = without_login(url)
     waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
-    bounds = outgoing.async_hooks(outgoing.LARGEST_REPLY, waits.whole)
+    bounds = http_guard.async_hooks(http_guard.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
     llm = OpenAILike(
         model=name,
@@ -115,7 +115,7 @@ def client(url: str, name: str, key: str, timeout: float) -> Fitting:
 
     async def reads() -> int | None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        bounds = outgoing.async_hooks(outgoing.LARGEST_LIST, LOOKING)
+        bounds = http_guard.async_hooks(http_guard.LARGEST_LIST, LOOKING)
         async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as server:
             listed = await server.get(f"{bare.rstrip('/')}/models")
         return reads_at_once(listed.json(), name)
@@ -137,7 +137,7 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
     import httpx
     import openai
 
-    from crag_core.outgoing import refusal_in
+    from crag_core.base.network.http_guard import refusal_in
 
     called, misplaced = shown(url), wrong_path("OPENAI_BASE_URL", url)
     if why := refusal_in(error):

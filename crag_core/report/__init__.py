@@ -11,11 +11,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from crag_core.policy import Policy
-from crag_core.report import answer, evidence, lines, opinions, record, scores, text, verdict
-from crag_core.report.path import looks_of, path_of
-from crag_core.report.shown import look
-from crag_core.trace import Trace
+from crag_core.decision.policy import Policy
+from crag_core.report import text
+from crag_core.report.reported_run import look
+from crag_core.report.run import answer, evidence, opinions, record, score_line, verdict
+from crag_core.report.run import score_table as scores
+from crag_core.report.run.path import looks_of, path_of
+from crag_core.trace.trace import Trace
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -37,7 +39,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         changes=verdict.changes(shown),
         path=path_of(shown),
         looks=looks_of(shown),
-        score_lines=lines.lines_of(shown),
+        score_lines=score_line.lines_of(shown),
         score_table=scores.table_of(shown),
         signals=scores.signals_of(shown),
         answer=answer.answer_of(shown),

@@ -6,8 +6,8 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
-from crag_core.errors import BadRecord, WrongUse
-from crag_core.trace import Trace
+from crag_core.base.errors import BadRecord, WrongUse
+from crag_core.trace.trace import Trace
 
 STREAM = "-"
 """In place of a file's name: standard input, or output."""

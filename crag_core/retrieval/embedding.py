@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from crag_core.errors import EmbeddingUnavailable
-from crag_core.llama_import import import_llama_index
+from crag_core.base.errors import EmbeddingUnavailable
+from crag_core.base.llamaindex_import import import_llama_index
 
 if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from crag_core.types import Passage
+from crag_core.base.types import Passage
 
 if TYPE_CHECKING:
     import numpy as np

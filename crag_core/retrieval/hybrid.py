@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crag_core.errors import DocumentMissing
-from crag_core.fusion import fuse_ranks
-from crag_core.protocols import Found
+from crag_core.base.errors import DocumentMissing
+from crag_core.base.protocols import Found
+from crag_core.base.text.words import fold
+from crag_core.base.types import Engine, Passage, Scores
+from crag_core.decision.fusion import fuse_ranks
 from crag_core.retrieval.hits import Hit
-from crag_core.retrieval.store import PassageStore
-from crag_core.types import Engine, Passage, Scores
-from crag_core.words import fold
+from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:
     import numpy as np

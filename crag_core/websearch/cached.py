@@ -7,8 +7,8 @@ from collections import OrderedDict
 from dataclasses import replace
 from threading import Lock
 
-from crag_core.protocols import Cancel, Clock, WebReply, WebSearcher
-from crag_core.types import WebOutcome
+from crag_core.base.protocols import Cancel, Clock, WebReply, WebSearcher
+from crag_core.base.types import WebOutcome
 
 
 class CachedSearcher:

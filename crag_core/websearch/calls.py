@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crag_core.types import WebOutcome
+from crag_core.base.types import WebOutcome
 from crag_core.websearch.results import well_formed
 
 

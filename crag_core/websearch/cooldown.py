@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from threading import Lock
 
-from crag_core.protocols import Clock
+from crag_core.base.protocols import Clock
 
 
 class Cooldown:

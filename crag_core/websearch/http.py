@@ -15,10 +15,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from crag_core.errors import Stopped
-from crag_core.protocols import Cancel
-from crag_core.types import WebOutcome
-from crag_core.waiting import wait_for
+from crag_core.base.concurrency.cancellation import wait_for
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import WebOutcome
 from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
 from crag_core.websearch.results import is_web_address
 
@@ -63,7 +63,7 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
 def _client(call: Call) -> httpx.AsyncClient:
     import httpx
 
-    from crag_core.outgoing import check_peer, check_request
+    from crag_core.base.network.http_guard import check_peer, check_request
 
     async def refuse_redirect(response: httpx.Response) -> None:
         check_peer(response)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from crag_core.protocols import WebReply
-from crag_core.types import Origin, Passage, WebOutcome
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Origin, Passage, WebOutcome
 
 SLOW_DOWN = "is limiting the rate of requests; try again in a minute"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from crag_core.protocols import Cancel, WebReply
-from crag_core.types import Passage, WebOutcome
-from crag_core.websearch.addresses import read_address
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.types import Passage, WebOutcome
 from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
 from crag_core.websearch.http import fetch
 from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
+from crag_core.websearch.server_address import read_address
 
 _PAGES = 3
 _SILENT_SHOWN = 5  # engines named when nothing was found

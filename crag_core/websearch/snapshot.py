@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from crag_core.errors import BadRecord, Stopped
-from crag_core.protocols import Cancel, WebReply
-from crag_core.split import Span, split
-from crag_core.types import WebOutcome
-from crag_core.waiting import wait_for
+from crag_core.base.concurrency.cancellation import wait_for
+from crag_core.base.errors import BadRecord, Stopped
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.text.sentences import Span, split
+from crag_core.base.text.words import words
+from crag_core.base.types import WebOutcome
 from crag_core.websearch.results import Hit, failed, is_web_address, passages_of, reply_of, well_formed
-from crag_core.words import words
 
 _FILE = "web.jsonl"
 _LONGEST = 300  # words of a result

@@ -9,10 +9,10 @@ from threading import Event
 
 import pytest
 
-from crag_core.build import DATA, EVALUATOR_FOLDER
+from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
+from crag_core.base.protocols import Piece
 from crag_core.evaluators import WordSupport
-from crag_core.protocols import Piece
-from crag_core.support import SUPPORTED, Held, lacking
+from crag_core.trace.grounding.citation_check import SUPPORTED, Held, lacking
 
 METER = WordSupport(EVALUATOR_FOLDER, frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
 

@@ -11,11 +11,11 @@ from threading import Event
 
 import pytest
 
-from crag_core.errors import Stopped
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import Grade, Passage
 from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
-from crag_core.evaluators.pair_reader import Ids, PairReader, open_reader
-from crag_core.protocols import Cancel
-from crag_core.types import Grade, Passage
+from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
 from tests.adapters.tiny_evaluator import FUSION, JOINT, TOPICAL, VOCABULARY, make_evaluator
 from tests.fakes import passage
 

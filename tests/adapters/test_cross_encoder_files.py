@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from crag_core import build
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.errors import EvaluatorUnavailable
-from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator, pair_reader
-from crag_core.evaluators.model_files import chance, log_chance
-from crag_core.pipeline import raise_failure
-from crag_core.types import Grade, StepState
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.types import Grade, StepState
+from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.shared import pair_encoder
+from crag_core.evaluators.shared.model_files import chance, log_chance
+from crag_core.pipeline.pipeline import raise_failure
 from tests.adapters.tiny_evaluator import (
     FUSION,
     JOINT,
@@ -267,7 +268,7 @@ def test_what_was_put_right_is_loaded_at_the_next_try(folder: Path) -> None:
 
 
 def test_bug_in_the_project_is_not_taken_for_a_broken_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_reader, "parse_rarity", lambda data: 1 / 0)
+    monkeypatch.setattr(pair_encoder, "parse_rarity", lambda data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ask(CrossEncoderEvaluator(folder, STOP_WORDS))
 

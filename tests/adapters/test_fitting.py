@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from crag_core import prompts
-from crag_core.errors import PromptTooLong
+from crag_core.base import prompts
+from crag_core.base.errors import PromptTooLong
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.capacity import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, length_told, words_of
-from crag_core.llms.fitting import Fitting
+from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, length_told, words_of
 from crag_core.llms.model import ALONE, Call, LoopModel
-from crag_core.protocols import Cancel, Messages, Reply
-from crag_core.types import Excerpt, Usage
+from crag_core.llms.prompt_fitting import Fitting
 from tests.core.builders import passage
 
 REAL = (  # as Ollama sends it on from its runner

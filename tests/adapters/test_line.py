@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import ModelUnavailable, Stopped
-from crag_core.llms.line import Line, origin
+from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Usage
+from crag_core.llms.call_queue import Line, origin
 from crag_core.llms.model import ALONE, Call, LoopModel
-from crag_core.llms.pool import LONGEST, Pool, Turn
-from crag_core.llms.served import Served, alone
-from crag_core.protocols import Cancel, Messages, Reply
-from crag_core.run import TimedCancel
-from crag_core.types import Usage
+from crag_core.llms.pooled_model import Served, alone
+from crag_core.llms.server_pool import LONGEST, Pool, Turn
+from crag_core.pipeline.run import TimedCancel
 from tests.fakes import Hand, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
@@ -165,7 +165,7 @@ def test_turn_that_comes_as_its_call_is_cancelled_is_given_back() -> None:
 
 
 def test_who_waits_for_a_server_that_is_left_out_gets_it_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.llms.pool.SHORTEST", 0.05)
+    monkeypatch.setattr("crag_core.llms.server_pool.SHORTEST", 0.05)
 
     async def work() -> None:
         diner = Diner(Line(Pool(["http://a", "http://b"], 1)))

@@ -10,11 +10,11 @@ from threading import Event
 
 import pytest
 
-from crag_core import prompts
-from crag_core.errors import Stopped
+from crag_core.base import prompts
+from crag_core.base.errors import Stopped
+from crag_core.base.types import Grade, Passage
 from crag_core.evaluators import LLMEvaluator
 from crag_core.llms import ollama
-from crag_core.types import Grade, Passage
 from tests.fakes import QUESTION, passage, passages
 from tests.stand_ins.engines import Ask, Finish, Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

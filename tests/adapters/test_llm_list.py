@@ -9,12 +9,12 @@ from threading import Event
 
 import pytest
 
-from crag_core import prompts
-from crag_core.errors import ModelUnavailable, Stopped
+from crag_core.base import prompts
+from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.protocols import Messages
+from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators import LLMListEvaluator
 from crag_core.llms import ollama
-from crag_core.protocols import Messages
-from crag_core.types import Grade, Passage, Usage
 from tests.fakes import QUESTION, FakeModel, passage, passages
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
-from crag_core.llms import background, ollama, openai_compatible
+from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.protocols import LanguageModel, Messages, Reply
+from crag_core.base.types import Usage
+from crag_core.llms import event_loop, ollama, openai_compatible
 from crag_core.llms import model as llama_model
-from crag_core.llms.line import Line
+from crag_core.llms.call_queue import Line
 from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.pool import Pool
-from crag_core.llms.served import Served
-from crag_core.protocols import LanguageModel, Messages, Reply
-from crag_core.types import Usage
+from crag_core.llms.pooled_model import Served
+from crag_core.llms.server_pool import Pool
 from tests.fakes import set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
@@ -307,7 +307,7 @@ def test_work_that_ends_just_as_the_wait_for_it_times_out_is_not_lost(monkeypatc
         return LateFuture()
 
     monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
-    assert background.wait_for(work(), no_cancel()) == "done"
+    assert event_loop.wait_for(work(), no_cancel()) == "done"
 
 
 def test_timeout_of_the_work_itself_is_raised() -> None:
@@ -316,7 +316,7 @@ def test_timeout_of_the_work_itself_is_raised() -> None:
         raise TimeoutError("of the work")
 
     with pytest.raises(TimeoutError, match="of the work"):
-        background.wait_for(work(), no_cancel())
+        event_loop.wait_for(work(), no_cancel())
 
 
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(server: ModelServer) -> None:

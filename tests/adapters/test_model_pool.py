@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.llms.pool import LONGEST, Pool, Turn
+from crag_core.llms.server_pool import LONGEST, Pool, Turn
 from tests.fakes import Hand
 
 A, B, C = "http://a", "http://b", "http://c"

@@ -14,10 +14,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from crag_core.errors import ModelUnavailable
+from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.looking import look_at_all
-from crag_core.model_servers import ServerState, host_url, wrong_path
+from crag_core.llms.discovery import look_at_all
+from crag_core.llms.servers import ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from crag_core import outgoing
-from crag_core.errors import ModelUnavailable
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.network import http_guard
+from crag_core.base.protocols import Reply
+from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.line import Line
+from crag_core.llms.call_queue import Line
 from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.pool import Pool
-from crag_core.llms.served import Served
-from crag_core.llms.shape import LARGEST_COUNT
-from crag_core.protocols import Reply
-from crag_core.types import Usage
+from crag_core.llms.pooled_model import Served
+from crag_core.llms.reply_shape import LARGEST_COUNT
+from crag_core.llms.server_pool import Pool
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -201,7 +201,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
     call: Callable[[LlamaIndexModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The place tells it from a client's: a function made in the module whose part it takes."""
-    monkeypatch.setattr(outgoing._Tally, "count", eval("lambda self, piece: [][1]", vars(outgoing)))
+    monkeypatch.setattr(http_guard._Tally, "count", eval("lambda self, piece: [][1]", vars(http_guard)))
     with pytest.raises(IndexError):
         call(CLIENTS["ollama"](sound.url))
     assert len(sound.paths) == 1

@@ -10,17 +10,17 @@ from threading import Event
 
 import pytest
 
-from crag_core import prompts
-from crag_core.build import DATA
-from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.app.workbench import DATA
+from crag_core.base import prompts
+from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
+from crag_core.base.types import Usage
 from crag_core.evaluators import ModelSupport
-from crag_core.evaluators.inquiry import ROOM
-from crag_core.evaluators.model_support import SCORES
-from crag_core.evaluators.support import MOST
+from crag_core.evaluators.citations.model_check import SCORES
+from crag_core.evaluators.citations.word_check import MOST
+from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.llms import ollama
-from crag_core.protocols import Backing, LanguageModel, Messages, Piece
-from crag_core.support import Standing, standing
-from crag_core.types import Usage
+from crag_core.trace.grounding.citation_check import Standing, standing
 from tests.fakes import FakeModel, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.line import Line
+from crag_core.llms.call_queue import Line
 from crag_core.llms.model import ALONE, Call, LlamaIndexModel, LoopModel
-from crag_core.llms.pool import Pool
-from crag_core.llms.served import Served
-from crag_core.model_servers import Standing, shown
-from crag_core.protocols import Cancel, Messages, Reply
-from crag_core.types import Usage
+from crag_core.llms.pooled_model import Served
+from crag_core.llms.server_pool import Pool
+from crag_core.llms.servers import Standing, shown
 from tests.fakes import Hand, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until

@@ -11,16 +11,16 @@ from threading import Event
 
 import pytest
 
-from crag_core import build
-from crag_core.errors import EvaluatorUnavailable
+from crag_core.app import workbench
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.types import Grade
 from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import measure_cosine
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.types import Grade
 from tests.fakes import passage
 
 ROOT = Path(__file__).parents[2]
-STOP_WORDS = frozenset((build.DATA / "stopwords.txt").read_text("utf-8").split())
+STOP_WORDS = frozenset((workbench.DATA / "stopwords.txt").read_text("utf-8").split())
 QUESTION = "When does the first ferry to Vennick leave in winter?"
 ANSWER = "From November to March the first ferry to Vennick leaves at 9:15, and the last one returns at 16:40."
 ON_TOPIC = "The ferry to Vennick carries bicycles free of charge. Dogs must be kept on a lead in the saloon."
@@ -29,9 +29,9 @@ OFF_TOPIC = "Photosynthesis turns light into chemical energy that plants store i
 
 @pytest.fixture(scope="module")
 def shipped() -> Path:
-    if not (build.EVALUATOR_FOLDER / "evaluator.json").is_file():
+    if not (workbench.EVALUATOR_FOLDER / "evaluator.json").is_file():
         pytest.skip("the trained evaluator is not shipped yet: data/models/retrieval-evaluator is not there")
-    return build.EVALUATOR_FOLDER
+    return workbench.EVALUATOR_FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def test_sentence_that_answers_is_scored_above_the_others(shipped: Path) -> None
 def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
-        "from pathlib import Path; from threading import Event; from crag_core.types import Passage\n"
-        "from crag_core.build import evaluators\n"
+        "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
+        "from crag_core.app.workbench import evaluators\n"
         f"made = evaluators.CrossEncoderEvaluator(Path({str(shipped)!r}), frozenset())\n"
         f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
     )

@@ -8,13 +8,13 @@ from threading import Event
 
 import pytest
 
-from crag_core.build import DATA, EVALUATOR_FOLDER
-from crag_core.claims import sentences
-from crag_core.errors import EvaluatorUnavailable
+from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators import WordSupport
-from crag_core.evaluators.support import MOST
-from crag_core.protocols import Backing, Piece
-from crag_core.support import LACKING, SUPPORTED, WEAK, Standing, standing
+from crag_core.evaluators.citations.word_check import MOST
+from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Standing, standing
+from crag_core.trace.grounding.claims import sentences
 
 STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
 METER = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import Stopped
-from crag_core.protocols import Cancel, WebReply
-from crag_core.types import WebOutcome
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.types import WebOutcome
 from crag_core.websearch.cached import CachedSearcher
 from tests.fakes import FakeSearcher, found_web, web_passage
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag_core.errors import Stopped
-from crag_core.protocols import Cancel, WebReply
-from crag_core.types import WebAttempt, WebOutcome
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.types import WebAttempt, WebOutcome
 from crag_core.websearch.cached import CachedSearcher
-from crag_core.websearch.chain import SearchChain
 from crag_core.websearch.duckduckgo import DuckDuckGo
+from crag_core.websearch.fallback_chain import SearchChain
 from crag_core.websearch.searxng import SearXNG
 from crag_core.websearch.tavily import Tavily
 from tests.fakes import web_passage

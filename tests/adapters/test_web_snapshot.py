@@ -15,17 +15,17 @@ from typing import Any
 
 import pytest
 
-from crag_core import build
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import load
-from crag_core.errors import BadRecord, Stopped
-from crag_core.protocols import WebReply
-from crag_core.run import WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Origin, WebOutcome
+from crag_core.app import workbench as build
+from crag_core.app.config import load
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.base.errors import BadRecord, Stopped
+from crag_core.base.protocols import WebReply
+from crag_core.base.text.words import words
+from crag_core.base.types import Action, AnswerState, Origin, WebOutcome
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.trace import Trace
 from crag_core.websearch import snapshot
 from crag_core.websearch.snapshot import Snapshot
-from crag_core.words import words
 from tests.word_embedder import WordEmbedder
 
 Page = dict[str, Any]

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.protocols import WebReply
-from crag_core.records import to_plain
-from crag_core.types import Origin, WebOutcome
+from crag_core.base.errors import BadRecord
+from crag_core.base.protocols import WebReply
+from crag_core.base.serialization import to_plain
+from crag_core.base.types import Origin, WebOutcome
 from crag_core.websearch.calls import Call
-from crag_core.websearch.chain import SearchChain
+from crag_core.websearch.fallback_chain import SearchChain
 from crag_core.websearch.tavily import Tavily
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said

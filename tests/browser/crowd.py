@@ -13,9 +13,9 @@ from urllib.request import urlopen
 
 import psutil
 
-from crag_core.build import DATA
-from crag_core.history import open_history
-from crag_core.types import StepState
+from crag_core.app.workbench import DATA
+from crag_core.base.types import StepState
+from crag_core.storage.history import open_history
 from tests.browser.visitor import Visitor
 from tests.stand_ins.local_server import wait_until
 

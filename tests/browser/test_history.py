@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from crag_core.build import DATA
-from crag_core.history import HistoryStore
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
+from crag_core.app.workbench import DATA
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.browser.conftest import LOOKS, download, serve
 from tests.browser.test_accessibility import SETTLED, check
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from crag_core.history import HistoryStore
-from crag_core.measured import Ending
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.run_stats import Ending
 from tests.browser.conftest import serve
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -23,8 +23,8 @@ QUESTION = "Where are dues paid?"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    from crag_core.build import Workbench
-    from crag_core.config import Config
+    from crag_core.app.config import Config
+    from crag_core.app.workbench import Workbench
 
     (tmp_path / "sample-indexed").touch()
     text = b"Dues are paid at the harbour office before eight in the evening."

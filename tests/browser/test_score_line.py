@@ -16,9 +16,9 @@ SCRIPT = """
 import time
 from dataclasses import replace
 import streamlit as st
-from crag_core.reroute import reroute
+from crag_core.trace.reroute import reroute
 from tests.core.builders import graded, policy, trace
-from ui.render_scores import draw_scores
+from ui.run.scores.score_line import draw_scores
 
 found, grades = graded(0.83, 0.52, None, 0.1)
 found = (replace(found[0], source="<img src=x onerror=alert(1)>.md", page=7), *found[1:])

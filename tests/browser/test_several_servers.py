@@ -15,11 +15,11 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from crag_core.build import DATA
-from crag_core.documents import Document, Recipe
-from crag_core.retrieval.backends.objects import ObjectBackend
+from crag_core.app.workbench import DATA
+from crag_core.base.documents import Document, Recipe
+from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.embedding import DEFAULT_MODEL
-from crag_core.retrieval.shelf import Shelf
+from crag_core.retrieval.index.index_writer import Shelf
 from tests.browser.conftest import PATIENCE, ask, serve, upload
 from tests.retrieval.fakes import write_prose
 from tests.stand_ins.front_door import COOKIE, FrontDoor

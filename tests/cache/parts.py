@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from crag_core.errors import Stopped
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.protocols import Cancel
-from crag_core.types import EvaluatorCard, Grade, Passage, Usage
 
 QUESTION = "When does the ferry to Vennick leave?"
 IDENTITY = "llm|ollama/llama3.2|prompts 2"

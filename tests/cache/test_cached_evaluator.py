@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import Stopped
+from crag_core.base.errors import Stopped
+from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.types import Grade, Passage, Usage
 from tests.cache.parts import IDENTITY, QUESTION, CountingEvaluator, MemoryCache, ask, passage, passages
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import sqlite_files
-from crag_core.cache import DiskCache, disk
+from crag_core.base.types import Grade
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.types import Grade
+from crag_core.storage import sqlite_file
+from crag_core.storage.cache import DiskCache, disk
 from tests.cache.parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
 
 HOUR = 3600.0
@@ -271,8 +271,8 @@ def test_file_that_another_process_moves_in_mid_work_is_no_problem(
     cache.put_many({key(1): grade()})
     path.unlink()
     answers = iter([True])  # it was there a moment ago
-    there = sqlite_files.is_there
-    monkeypatch.setattr(sqlite_files, "is_there", lambda path: next(answers, None) or there(path))
+    there = sqlite_file.is_there
+    monkeypatch.setattr(sqlite_file, "is_there", lambda path: next(answers, None) or there(path))
     cache.put_many({key(2): grade()})
     assert cache.get_many([key(2)]) and cache.problem == ""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.cache import DiskCache, PostgresCache, RedisCache, open_cache
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
+from crag_core.storage.cache import DiskCache, PostgresCache, RedisCache, open_cache
 from tests.cache.parts import grade, key
 
 HOUR = 3600.0
@@ -64,7 +64,7 @@ def test_anything_else_is_refused_with_what_was_expected(setting: str, shown: st
 
 def test_cache_on_disk_never_loads_the_client_of_a_server() -> None:
     code = (
-        "import sys; from pathlib import Path; from crag_core.cache import open_cache; "
+        "import sys; from pathlib import Path; from crag_core.storage.cache import open_cache; "
         "open_cache('disk', Path('nowhere'), 1.0); "
         "print([m for m in ('redis', 'sqlalchemy', 'psycopg', 'filelock') if m in sys.modules])"
     )

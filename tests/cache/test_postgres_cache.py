@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
-from crag_core.cache import PostgresCache, postgres_server
-from crag_core.cache.absence import AWAY_S
-from crag_core.cache.postgres_server import SWEEP_S
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.storage.cache import PostgresCache
+from crag_core.storage.cache import postgres as postgres_server
+from crag_core.storage.cache.backoff import AWAY_S
+from crag_core.storage.cache.postgres import SWEEP_S
 from tests.cache.parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
 from tests.cache.test_disk_cache import POISON
 from tests.stand_ins.local_server import HOST

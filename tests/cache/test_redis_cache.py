@@ -15,10 +15,10 @@ from urllib.parse import quote
 import pytest
 import redis
 
-from crag_core.cache import RedisCache
-from crag_core.cache.redis_server import AWAY_S, PREFIX
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.storage.cache import RedisCache
+from crag_core.storage.cache.redis import AWAY_S, PREFIX
 from tests.cache.parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
 from tests.cache.test_disk_cache import POISON
 from tests.stand_ins.local_server import HOST

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.cache import Cache, RedisCache, open_cache
+from crag_core.storage.cache import Cache, RedisCache, open_cache
 from tests.cache.parts import key
 from tests.cache.worker import GRADES, HOUR, is_whole, own_key
 from tests.stand_ins.valkey_server import ValkeyServer

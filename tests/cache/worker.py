@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crag_core.cache import Cache, open_cache
+from crag_core.base.types import Grade
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.types import Grade
+from crag_core.storage.cache import Cache, open_cache
 from tests.cache.parts import IDENTITY, CountingEvaluator, ask, grade, key, passages
 
 HOUR = 3600.0

@@ -7,9 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from crag_core.policy import Policy, parse_policy
-from crag_core.trace import RunSettings, Trace
-from crag_core.types import (
+from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Answer,
@@ -29,6 +27,8 @@ from crag_core.types import (
     WebOutcome,
     WebSearch,
 )
+from crag_core.decision.policy import Policy, parse_policy
+from crag_core.trace.trace import RunSettings, Trace
 
 POLICY_FILES = Path(__file__).parents[2] / "data" / "policies"
 POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")

@@ -8,9 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crag_core.refine import decompose
-from crag_core.trace import Trace
-from crag_core.types import (
+from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Edits,
@@ -22,6 +20,8 @@ from crag_core.types import (
     Scores,
     Strip,
 )
+from crag_core.decision.refine import decompose
+from crag_core.trace.trace import Trace
 from tests.core.builders import CARD, POLICIES, even, passage, policy, round_of, searched, trace, web_page
 
 HEURISTIC = replace(CARD, name="heuristic", title="Heuristic")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.answer import Spoken, citations, declines, quote, why_no_evidence
-from crag_core.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
+from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
+from crag_core.trace.grounding.quoted_answer import Spoken, citations, declines, quote, why_no_evidence
 from tests.core.builders import passage, strips_of
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. Cats pay nothing.")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.auth_section import read_auth
-from crag_core.errors import BadRecord
+from crag_core.app.access.oidc_settings import read_auth
+from crag_core.base.errors import BadRecord
 
 GOOD = {
     "redirect_uri": "https://crag.example.org/oauth2callback",

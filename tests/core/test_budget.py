@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.budget import Calls, budget, calls_needed
-from crag_core.decide import decide
-from crag_core.policy import Loop, Policy, Strategy
-from crag_core.reroute import Missing
-from crag_core.types import Action, CorrectionKind, EvaluatorCard, Handling
+from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Loop, Policy, Strategy
+from crag_core.pipeline.call_budget import Calls, budget, calls_needed
+from crag_core.trace.reroute import Missing
 from tests.core.builders import CARD, POLICIES, even, graded, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT

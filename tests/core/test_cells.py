@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crag_core.cells import as_it_was, neutral, written
+from crag_core.base.text.csv_cells import as_it_was, neutral, written
 
 UNSEEN = (" ", "\t", "\r", "\n", "\u00a0", "\u200b", "\u3000", "\ufeff", "\u00ad", "\u2028", "\u202e", "\u2060",
           "\u3164", "\ufe0f", "\U000e0041", "\x1b", "\u180e", "\u2800")  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.claims import (
+from crag_core.base.text.language import language_of, script_of
+from crag_core.trace.grounding.claims import (
     cited_in,
     claim_of,
     content_of,
@@ -21,7 +22,6 @@ from crag_core.claims import (
     stands_in,
     terms_of,
 )
-from crag_core.language import language_of, script_of
 
 
 def cut(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.closing import Background
+from crag_core.base.concurrency.shutdown import Background
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_what_is_over_is_forgotten_and_what_comes_late_is_stopped() -> None:
 
 SERVES = """
 import threading
-from crag_core import closing
+from crag_core.base.concurrency import shutdown as closing
 closing.end_on_signals()
 closing.at_end({stop})
 threading.Thread(target=threading.Event().wait, daemon={daemon}).start()
@@ -79,7 +79,7 @@ threading.Event().wait()
 """
 COMMAND = """
 import sys, threading, time
-from crag_core import closing
+from crag_core.base.concurrency import shutdown as closing
 closing.at_end(lambda: print("closed", flush=True))
 def command():
     print("up", flush=True)
@@ -179,7 +179,8 @@ def test_a_bug_of_a_command_is_shown() -> None:
 
 
 def test_output_that_cannot_be_written_is_an_error() -> None:
-    program = "from crag_core import closing\ndef command():\n    print('x'); return 0\nclosing.run(command)"
+    lines = ("from crag_core.base.concurrency import shutdown", "def command():", "    print('x'); return 0")
+    program = "\n".join((*lines, "shutdown.run(command)"))
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-c", program],
@@ -200,6 +201,6 @@ def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> N
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:  # fmt: skip
         assert process.stderr is not None
-        assert any("crag_core.errors" in line for line in process.stderr), "it imports"
+        assert any("crag_core.base.errors" in line for line in process.stderr), "it imports"
         process.send_signal(signal.SIGINT)
         assert "Traceback" not in process.stderr.read() and process.wait(30) in (-signal.SIGINT, 130)

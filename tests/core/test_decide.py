@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.decide import decide, effective_scores, match_rule
-from crag_core.figures import readable
-from crag_core.types import Action, CorrectionKind, Decision, Grade, Scores
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import Action, CorrectionKind, Decision, Grade, Scores
+from crag_core.decision.decide import decide, effective_scores, match_rule
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT

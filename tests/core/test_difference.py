@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.difference import Difference, difference
-from crag_core.policy import StripOrder
-from crag_core.reroute import Reroute, reroute
-from crag_core.trace import Trace, context_ids
-from crag_core.types import Action, Edits, Handling
+from crag_core.base.types import Action, Edits, Handling
+from crag_core.decision.policy import StripOrder
+from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.trace import Trace, context_ids
+from crag_core.view.evidence_diff import Difference, difference
 from tests.core.builders import POLICIES, even, grade, passage, policy, searched, strips_of, trace, web_page
 from tests.core.made_up import edits_of, facts
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.edits import PINNED, edited, measured
-from crag_core.policy import StripOrder
-from crag_core.reroute import Missing, Reroute, course_of, reroute
-from crag_core.signals import SignalMeter
-from crag_core.trace import Trace, context_ids
-from crag_core.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
+from crag_core.decision.policy import StripOrder
+from crag_core.decision.signals import SignalMeter
+from crag_core.trace.edits import PINNED, edited, measured
+from crag_core.trace.reroute import Missing, Reroute, course_of, reroute
+from crag_core.trace.trace import Trace, context_ids
 from tests.core.builders import (
     CARD,
     POLICIES,

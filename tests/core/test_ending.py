@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.ending import program_ended
-from crag_core.types import Answer, AnswerState, Step, StepState
+from crag_core.base.types import Answer, AnswerState, Step, StepState
 from tests.core.builders import policy, trace
+from ui.session.interrupted import program_ended
 
 RETRIEVED = Step("retrieve", "4 passages")
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.errors import BadRecord
-from crag_core.expand import Expansion, expand, parse_synonyms
-from crag_core.signals import SignalMeter
-from crag_core.types import Passage
-from crag_core.words import words
+from crag_core.base.errors import BadRecord
+from crag_core.base.text.words import words
+from crag_core.base.types import Passage
+from crag_core.decision.query_expansion import Expansion, expand, parse_synonyms
+from crag_core.decision.signals import SignalMeter
 from tests.core.builders import passage
 
 DATA = Path(__file__).parents[2] / "data"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.extraction import locate, parse_sentences
-from crag_core.refine import decompose
+from crag_core.decision.refine import decompose
+from crag_core.pipeline.sentence_extraction import locate, parse_sentences
 from tests.core.builders import passage
 
 

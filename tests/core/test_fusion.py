@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.fusion import RRF_K, fuse, fuse_ranks
-from crag_core.types import Passage
-from crag_core.words import estimate_tokens
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import Passage
+from crag_core.decision.fusion import RRF_K, fuse, fuse_ranks
 from tests.core.builders import passage
 
 PLENTY = 8000

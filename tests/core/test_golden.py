@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.decide import decide
-from crag_core.policy import Policy
-from crag_core.signals import SignalMeter
-from crag_core.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores
+from crag_core.base.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import SignalMeter
 from tests.core.builders import POLICIES, policy_file
 
 FOLDER = Path(__file__).parents[1] / "golden"

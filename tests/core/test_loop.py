@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.loop import Course, follow
-from crag_core.plan import EXPAND
-from crag_core.policy import Again, Aggregation, FastPath, Loop, Policy, Strategy
-from crag_core.types import Action, CorrectionKind, Engine, Grade, Handling, Passage, Retrieval, Round
+from crag_core.base.types import Action, CorrectionKind, Engine, Grade, Handling, Passage, Retrieval, Round
+from crag_core.decision.plan import EXPAND
+from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy, Strategy
+from crag_core.decision.rounds import Course, follow
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.corrections import carried_out
-from crag_core.measured import Ending, measure
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, Grade, Passage, Step, StepState, Strip, Usage, WebOutcome
+from crag_core.base.types import Action, Grade, Passage, Step, StepState, Strip, Usage, WebOutcome
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.trace import Trace
 from tests.core.builders import grade, graded, policy, searched, strips_of, trace, web_page
 
 NEWS = web_page("w1", "Fares rose in May.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.model_servers import ServerState, joined, names, ollama_urls, openai_urls, shown
+from crag_core.base.errors import BadRecord
+from crag_core.llms.servers import ServerState, joined, names, ollama_urls, openai_urls, shown
 
 A, B, C = "http://a:11434", "http://b:11434", "http://c:11434"
 

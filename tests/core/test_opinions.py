@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.edits import edited
-from crag_core.judges import graded_by
-from crag_core.opinions import Disagreement, disagreement, judged_by, judged_under, rank_correlation
-from crag_core.policy import Policy
-from crag_core.reroute import reroute
-from crag_core.trace import GRADE, SECOND_OPINION, Trace
-from crag_core.types import Action, Edits, EvaluatorCard, Opinion, Step, StepState
+from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepState
+from crag_core.decision.policy import Policy
+from crag_core.trace.edits import edited
+from crag_core.trace.opinions import Disagreement, disagreement, judged_by, judged_under, rank_correlation
+from crag_core.trace.reroute import reroute
+from crag_core.trace.same_evaluator import graded_by
+from crag_core.trace.trace import GRADE, SECOND_OPINION, Trace
 from tests.core.builders import CARD, POLICIES, even, grade, graded, policy, searched, trace, twice, web_page
 from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
 

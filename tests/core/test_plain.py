@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.decide import decide, match_rule
-from crag_core.policies import PLAIN, load_policies, plain_rag
-from crag_core.policy import FastPath, Policy, Strategy
-from crag_core.records import from_plain, to_plain
-from crag_core.refine import recompose
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, CorrectionKind, Handling
-from crag_core.words import estimate_tokens
+from crag_core.app.policy_files import PLAIN, load_policies, plain_rag
+from crag_core.base.serialization import from_plain, to_plain
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import Action, CorrectionKind, Handling
+from crag_core.decision.decide import decide, match_rule
+from crag_core.decision.policy import FastPath, Policy, Strategy
+from crag_core.decision.refine import recompose
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import graded, passage, passages, policy, strips_of, trace
 
 ALWAYS = FastPath(always=True)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.decide import decide
-from crag_core.policy import Loop, Policy, Strategy
-from crag_core.types import Action, Correction, CorrectionKind, Handling
+from crag_core.base.types import Action, Correction, CorrectionKind, Handling
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Loop, Policy, Strategy
 from tests.core.builders import POLICIES, even, graded, kinds, passages, policy
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import BadRecord, UnknownName
-from crag_core.policy import (
+from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.types import Action, Handling
+from crag_core.decision.policy import (
     Again,
     Aggregation,
     Expansion,
@@ -20,7 +21,6 @@ from crag_core.policy import (
     WebUse,
     parse_policy,
 )
-from crag_core.types import Action, Handling
 from tests.core.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 DESCRIBED: dict[str, dict[str, Any]] = {

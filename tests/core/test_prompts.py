@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core import prompts
-from crag_core.protocols import Messages
-from crag_core.types import Excerpt
+from crag_core.base import prompts
+from crag_core.base.protocols import Messages
+from crag_core.base.types import Excerpt
 from tests.core.builders import passage, web_page
 from tests.fakes import kind_of
 

@@ -14,11 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import BadRecord
-from crag_core.policy import Aggregation, Expansion, FastPath, Loop, Policy, Preset, Route, StripRules
-from crag_core.records import fingerprint, from_plain, to_plain
-from crag_core.trace import RunSettings, Trace
-from crag_core.types import (
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import fingerprint, from_plain, to_plain
+from crag_core.base.types import (
     Action,
     Answer,
     Correction,
@@ -41,6 +39,8 @@ from crag_core.types import (
     WebAttempt,
     WebSearch,
 )
+from crag_core.decision.policy import Aggregation, Expansion, FastPath, Loop, Policy, Preset, Route, StripRules
+from crag_core.trace.trace import RunSettings, Trace
 from tests.core.builders import POLICIES, policy
 
 RECORDS = [

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.decide import decide
-from crag_core.policy import Loop, Policy, StripOrder, StripRules
-from crag_core.refine import as_passage, decompose, recompose
-from crag_core.types import (
+from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Action,
@@ -26,6 +23,9 @@ from crag_core.types import (
     WebOutcome,
     WebSearch,
 )
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Loop, Policy, StripOrder, StripRules
+from crag_core.decision.refine import as_passage, decompose, recompose
 from tests.core.builders import graded, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)

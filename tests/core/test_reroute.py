@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.reroute import Missing, reroute
-from crag_core.trace import Trace, context_key
-from crag_core.types import Action, Extraction, Round, WebOutcome, WebSearch
+from crag_core.base.types import Action, Extraction, Round, WebOutcome, WebSearch
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace, context_key
 from tests.core.builders import (
     POLICIES,
     answer,

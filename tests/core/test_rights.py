@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.config import Config, load
-from crag_core.errors import BadRecord
-from crag_core.identity import address_in, check_age, sign_in_of
-from crag_core.rights import Grants, NotAllowed, Right, read_grants
+from crag_core.app.access.identity import address_in, check_age, sign_in_of
+from crag_core.app.access.permissions import Grants, NotAllowed, Right, read_grants
+from crag_core.app.config import Config, load
+from crag_core.base.errors import BadRecord
 
 ANN = "ann@example.org"
 

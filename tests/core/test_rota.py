@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.rota import Rota
+from crag_core.base.concurrency.fair_queue import Rota
 
 Item = tuple[str, int]
 

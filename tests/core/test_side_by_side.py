@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.decide import decide
-from crag_core.refine import decompose, recompose
-from crag_core.side_by_side import Line, side_by_side
-from crag_core.types import Excerpt, Knowledge, Passage
+from crag_core.base.types import Excerpt, Knowledge, Passage
+from crag_core.decision.decide import decide
+from crag_core.decision.refine import decompose, recompose
+from crag_core.view.evidence_table import Line, side_by_side
 from tests.core.builders import grade, passage, policy, searched, strips_of, web_page
 from tests.core.made_up import SOURCES
 

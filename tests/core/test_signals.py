@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.signals import CRITERIA, SignalMeter, weigh
+from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
 from tests.core.builders import passage
 
 STOP_WORDS = frozenset(["what", "does", "the", "is", "for", "der", "die", "was"])

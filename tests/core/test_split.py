@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crag_core.split import MAX_STRIP, split
+from crag_core.base.text.sentences import MAX_STRIP, split
 
 
 def pieces(text: str) -> list[str]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.loop import follow
-from crag_core.policy import Aggregation, FastPath, Loop, Policy
-from crag_core.stability import Flip, Interval, flips, stability
-from crag_core.types import Action, Grade, Passage, Round, Scores
+from crag_core.base.types import Action, Grade, Passage, Round, Scores
+from crag_core.decision.policy import Aggregation, FastPath, Loop, Policy
+from crag_core.decision.rounds import follow
+from crag_core.decision.stability import Flip, Interval, flips, stability
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
 
 TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error

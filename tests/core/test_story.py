@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelUnavailable
-from crag_core.pipeline import approve, refuse
-from crag_core.policy import FastPath, Policy
-from crag_core.protocols import WebReply
-from crag_core.reroute import reroute
-from crag_core.run import Listener, Run, WebMode
-from crag_core.stage import PLACES
-from crag_core.story import Stage, StageState, Story, story
-from crag_core.trace import Trace
-from crag_core.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
+from crag_core.decision.policy import FastPath, Policy
+from crag_core.pipeline.pipeline import approve, refuse
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.path import Stage, StageState, Story, story
+from crag_core.view.stage import PLACES
 from crag_core.websearch.cooldown import Cooldown
 from tests.core import builders
 from tests.core.builders import POLICIES, policy

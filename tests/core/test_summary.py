@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.corrections import carried_out
-from crag_core.policy import FastPath
-from crag_core.reroute import reroute
-from crag_core.summary import Summary, summarize
-from crag_core.trace import Trace
-from crag_core.types import Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types import Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.decision.policy import FastPath
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import Summary, summarize
+from crag_core.trace.trace import Trace
 from tests.core.builders import (
     POLICIES,
     even,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.claims import content_of, names_in
-from crag_core.protocols import Piece
-from crag_core.support import (
+from crag_core.base.protocols import Piece
+from crag_core.base.types import Excerpt, Support
+from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     TOGETHER,
     WEAK,
@@ -23,7 +23,7 @@ from crag_core.support import (
     summed_up,
     supported_elsewhere,
 )
-from crag_core.types import Excerpt, Support
+from crag_core.trace.grounding.claims import content_of, names_in
 from tests.core.builders import passage, strips_of
 
 FERRY = Piece("p1#0", "The ferry to Vennick leaves at nine from pier 3.", 1)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core import prompts
-from crag_core.llms.capacity import fitted
-from crag_core.tokens import UNKNOWN, Weight, beginning, learned, weigh
-from crag_core.types import Excerpt
-from crag_core.words import estimate_tokens
+from crag_core.base import prompts
+from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import Excerpt
+from crag_core.llms.context_window import fitted
 from tests.core.builders import passage
 
 DRAW = random.Random(1)

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.decide import decide
-from crag_core.errors import BadRecord
-from crag_core.reroute import Missing, reroute
-from crag_core.trace import SCHEMA, SECOND_OPINION, Trace, context_ids, context_key
-from crag_core.types import (
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import (
     Action,
     Answer,
     Correction,
@@ -29,6 +26,9 @@ from crag_core.types import (
     Support,
     Usage,
 )
+from crag_core.decision.decide import decide
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import SCHEMA, SECOND_OPINION, Trace, context_ids, context_key
 from tests.core.builders import (
     CARD,
     answer,

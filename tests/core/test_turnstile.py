@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import Busy
-from crag_core.turnstile import Ticket, Turnstile
+from crag_core.base.errors import Busy
+from crag_core.pipeline.run_queue import Ticket, Turnstile
 from tests.stand_ins.local_server import wait_until
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.decide import decide
-from crag_core.loop import follow
-from crag_core.policy import Again, Aggregation, FastPath, Loop, Policy
-from crag_core.reroute import reroute
-from crag_core.stability import Interval, flips, stability
-from crag_core.summary import summarize
-from crag_core.trace import Trace
-from crag_core.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
+from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy
+from crag_core.decision.rounds import follow
+from crag_core.decision.stability import Interval, flips, stability
+from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
 from tests.core.builders import graded, kinds, passage, passages, policy, round_of, trace, twice
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.policy import Policy
-from crag_core.refine import decompose
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Edits, WebAttempt, WebOutcome
-from crag_core.unanswered import WEB_TOLD, Unanswered, unanswered
+from crag_core.base.types import Edits, WebAttempt, WebOutcome
+from crag_core.decision.policy import Policy
+from crag_core.decision.refine import decompose
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.unanswered import WEB_TOLD, Unanswered, unanswered
 from tests.core.builders import grade, passage, policy, round_of, searched, trace, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.words import estimate_tokens, words
+from crag_core.base.text.words import estimate_tokens, words
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from crag_core import build
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import Config
-from crag_core.policies import find_policy
-from crag_core.trace import Trace
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.trace.trace import Trace
 from tests.history.parts import passage_label
 from tests.laboratory.test_laboratory_folder import PRESET, SET
 from tests.word_embedder import WordEmbedder

@@ -16,7 +16,7 @@ from threading import Event, Thread
 import pytest
 
 from crag_core.__main__ import main
-from crag_core.history import HistoryStore
+from crag_core.storage.history import HistoryStore
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import ask, fill, held_in, open_home
 from tests.history.parts import large_run, whole_run

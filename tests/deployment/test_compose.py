@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from crag_core import config
-from crag_core.config import Config, load
+from crag_core.app import config
+from crag_core.app.config import Config, load
 from tests.conftest import REPOSITORY
 from tests.deployment.parts import COMPOSE, EXAMPLE, compose, example, filled, rests, variables_of_compose
 

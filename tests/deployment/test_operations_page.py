@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 
 from crag_core.__main__ import _parser
-from crag_core.config import Config
+from crag_core.app.config import Config
 from tests.conftest import REPOSITORY
 from tests.deployment.parts import compose, example
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.config import Config
+from crag_core.app.config import Config
 from tests.conftest import REPOSITORY
 from tests.deployment.parts import rests, words
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from crag_core.__main__ import main
-from crag_core.config import Config, load
-from crag_core.settings_commands import GROUPS, LISTS, page
+from crag_core.app.cli.settings import GROUPS, LISTS, page
+from crag_core.app.config import Config, load
 from tests.conftest import REPOSITORY
 from tests.test_settings_from_environment import GIVEN
 

@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core import build
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app import workbench
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.cache.conftest import valkey as valkey
 from tests.faults.parts import fill
 from tests.judge import judging
@@ -33,7 +33,7 @@ class Words(WordEmbedder):
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", Words)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", Words)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Self
 
-from crag_core.build import Choice, Workbench, known_card, suit
-from crag_core.run import Listener, Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import Step, StepState
+from crag_core.app.workbench import Choice, Workbench, known_card, suit
+from crag_core.base.types import Step, StepState
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import MODEL
 

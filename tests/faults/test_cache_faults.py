@@ -7,9 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from crag_core.build import Workbench
-from crag_core.cache import absence, postgres_server
-from crag_core.trace import Trace
+from crag_core.app.workbench import Workbench
+from crag_core.storage.cache import backoff
+from crag_core.storage.cache import postgres as postgres_server
+from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, Wire, at, broken_at, judged
 from tests.judge import ANSWER, heard
@@ -75,7 +76,7 @@ def test_nonsense_is_a_problem_and_no_grade(open_bench: Open, server: OllamaServ
 def test_redis_killed_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence, "AWAY_S", 0.0)
+    monkeypatch.setattr(backoff, "AWAY_S", 0.0)
     with ValkeyServer() as redis:
         workbench = open_bench(ollama_host=server.url, cache=redis.url)
         run(workbench)
@@ -91,7 +92,7 @@ def test_redis_killed_in_mid_run_and_back(
 def test_postgresql_killed_and_frozen_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence, "AWAY_S", 0.0)
+    monkeypatch.setattr(backoff, "AWAY_S", 0.0)
     monkeypatch.setattr(postgres_server, "REPLY_S", 0.3)
     with PostgresServer() as postgres:
         workbench = open_bench(ollama_host=server.url, cache=postgres.url)

@@ -13,20 +13,20 @@ from typing import Any
 import psutil
 import pytest
 
-from crag_core.cache import DiskCache
-from crag_core.documents import Document, IngestOutcome, Recipe, State
-from crag_core.errors import StoreUnavailable
-from crag_core.history import HistoryStore
-from crag_core.llms.pool import SHORTEST, Pool
-from crag_core.retrieval import owners
-from crag_core.retrieval.backends import object_lock
-from crag_core.retrieval.backends.folder import FolderBackend
-from crag_core.retrieval.backends.lance_apart import RowsApart
-from crag_core.retrieval.backends.objects import ObjectBackend
+from crag_core.base.documents import Document, IngestOutcome, Recipe, State
+from crag_core.base.errors import StoreUnavailable
+from crag_core.base.types import Grade, WebOutcome
+from crag_core.llms.server_pool import SHORTEST, Pool
+from crag_core.retrieval.backends import worker_lease
+from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.lance.remote_tables import RowsApart
+from crag_core.retrieval.backends.objects import lock as object_lock
+from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.owners import LEASE, is_alive, name_self
-from crag_core.retrieval.shelf import Shelf
-from crag_core.types import Grade, WebOutcome
+from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.storage.cache import DiskCache
+from crag_core.storage.history import HistoryStore
 from crag_core.websearch.cooldown import Cooldown
 from tests.cache.parts import HandClock, key
 from tests.conftest import REPOSITORY
@@ -54,7 +54,11 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
                 return real_now(tz) + timedelta(seconds=seconds)
 
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
-        for module in ("crag_core.build", "crag_core.retrieval.hits", "crag_core.retrieval.owners"):
+        for module in (
+            "crag_core.app.workbench",
+            "crag_core.retrieval.hits",
+            "crag_core.retrieval.backends.worker_lease",
+        ):
             monkeypatch.setattr(f"{module}.datetime", Moved)
 
     return jump
@@ -157,7 +161,7 @@ def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
     with monkeypatch.context() as patched, pytest.raises(Killed):
         patched.setattr(RowsApart, "put", die)
         workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda *_: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda *_: False)
     again = open_bench()
     again.store.finish_interrupted()
     (crane,) = (document for document in again.store.documents() if document.name == "crane.txt")
@@ -169,7 +173,7 @@ def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
 
 def test_a_process_that_started_before_the_clock_was_set_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     """By psutil a process started at a time that is reckoned back from the clock of now, so that it jumps with it."""
-    code = "from crag_core.retrieval.owners import name_self; print(name_self(), flush=True); input()"
+    code = "from crag_core.retrieval.backends.worker_lease import name_self; print(name_self(), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -198,7 +202,7 @@ def test_a_lease_does_not_end_by_a_clock_that_is_a_little_off() -> None:
     now = datetime.now(UTC)
     for seconds in (-60.0, 60.0):
         assert is_alive("another-machine/1/1/4f", now + timedelta(seconds=seconds), now)
-    assert timedelta(minutes=5) <= owners.LEASE
+    assert timedelta(minutes=5) <= worker_lease.LEASE
 
 
 # --- what waits -------------------------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.audit import AuditLog
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.errors import HistoryUnavailable, ScoresUnavailable, StoreUnavailable
-from crag_core.labels import Mark
-from crag_core.logs import show_logs
-from crag_core.measuring.setup import Setup
-from crag_core.trace import Trace
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import HistoryUnavailable, ScoresUnavailable, StoreUnavailable
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.log_format import show_logs
+from crag_core.trace.feedback import Mark
+from crag_core.trace.trace import Trace
 from tests.faults.full_disk import Disk, Limited, small_disk
 from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, judged, quoting, step
 from tests.history.parts import route_label

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.browser.conftest import find_port
 from tests.browser.visitor import Visitor
 from tests.conftest import REPOSITORY

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
-from crag_core.errors import HistoryUnavailable
-from crag_core.history import database
+from crag_core.base.errors import HistoryUnavailable
+from crag_core.storage.history import database
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, Wire, at, broken_at, fill, quoting
 from tests.pages.conftest import ask, shown

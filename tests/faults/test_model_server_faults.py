@@ -7,14 +7,14 @@ from threading import Event
 
 import pytest
 
-from crag_core import prompts
-from crag_core.build import Choice, suit
-from crag_core.errors import PromptTooLong
+from crag_core.app.workbench import Choice, suit
+from crag_core.base import prompts
+from crag_core.base.errors import PromptTooLong
+from crag_core.base.types import Action, AnswerState, Excerpt
 from crag_core.llms import ollama
-from crag_core.llms.capacity import capacity_of
-from crag_core.run import Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Excerpt
+from crag_core.llms.context_window import capacity_of
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.core.builders import passage
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, WRITER, Wire, at, broken_at, judged

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag_core.build import Workbench
-from crag_core.trace import Trace
-from crag_core.types import AnswerState, Origin, WebOutcome
+from crag_core.app.workbench import Workbench
+from crag_core.base.types import AnswerState, Origin, WebOutcome
+from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, Wire, at, broken_at, searching, step
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult

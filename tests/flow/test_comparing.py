@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.batch import FAILURES, Controls, Scoring
-from crag_core.comparing import Contender, run_each, run_set
-from crag_core.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
+from crag_core.app.policy_files import plain_rag
+from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
+from crag_core.base.protocols import Messages
+from crag_core.base.types import Action, Usage
 from crag_core.evaluators import ModelSupport
-from crag_core.laboratory import RunBook
-from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.setup import Setup
-from crag_core.measuring.table import Table
-from crag_core.pipeline import Pipeline
-from crag_core.policies import plain_rag
-from crag_core.protocols import Messages
-from crag_core.run import Run
-from crag_core.trace import Trace
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Action, Usage
+from crag_core.experiments.batch import FAILURES, Controls, Scoring
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.store import RunBook
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, passage, set_when
 from tests.stand_ins.local_server import wait_until
@@ -479,7 +479,7 @@ def test_a_row_that_cannot_be_read_any_more_is_run_again(tmp_path: Path) -> None
 WORKER = """
 import sys, time
 from pathlib import Path
-from crag_core.comparing import Contender, run_set
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from tests.flow.test_comparing import Field, books_in, questions
 
 graded = 0

@@ -7,12 +7,12 @@ from threading import Event
 
 import pytest
 
-from crag_core.drafts import reword
-from crag_core.errors import ModelUnavailable
-from crag_core.protocols import Messages, Reply
-from crag_core.tuning.drafting.draft import draft
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Passage, Usage
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import Messages, Reply
+from crag_core.base.types import Passage, Usage
+from crag_core.experiments.drafting.draft import draft
+from crag_core.experiments.drafting.draft_with_model import reword
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 
 PASSAGES = (
     Passage(

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from crag_core.budget import Calls, budget
-from crag_core.build import EVALUATOR_FOLDER, Choice, Workbench
-from crag_core.config import Config
-from crag_core.errors import ModelUnavailable
+from crag_core.app.config import Config
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import EVALUATOR_FOLDER, Choice, Workbench
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import Evaluator, LanguageModel, Messages
+from crag_core.base.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import (
     CrossEncoderEvaluator,
     HeuristicEvaluator,
@@ -23,15 +27,11 @@ from crag_core.evaluators import (
     LLMListEvaluator,
 )
 from crag_core.llms import ollama
-from crag_core.pipeline import Pipeline, raise_failure
-from crag_core.policies import find_policy
-from crag_core.policy import Policy
-from crag_core.protocols import Evaluator, LanguageModel, Messages
-from crag_core.reroute import reroute
-from crag_core.run import WebMode
-from crag_core.signals import SignalMeter
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
+from crag_core.pipeline.call_budget import Calls, budget
+from crag_core.pipeline.pipeline import Pipeline, raise_failure
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import Ask, Finish, ScriptedModel

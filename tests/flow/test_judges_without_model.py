@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
+from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EVALUATORS, EmbeddingEvaluator, HeuristicEvaluator, cards
-from crag_core.signals import SignalMeter
 from tests.fakes import QUESTION, passage
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.base.types import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.judges import judge_of, same_judge
-from crag_core.measuring.changes import changes
-from crag_core.measuring.setup import Setup
-from crag_core.model_servers import ServerState, joined, version_of
-from crag_core.opinions import judged_under
-from crag_core.trace import Trace
-from crag_core.tuning.conditions import conditions_of
-from crag_core.types import Grade, Opinion
+from crag_core.experiments.comparison.setting_changes import changes
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.llms.servers import ServerState, joined, version_of
+from crag_core.trace.opinions import judged_under
+from crag_core.trace.same_evaluator import judge_of, same_judge
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer

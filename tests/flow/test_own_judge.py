@@ -11,25 +11,16 @@ from threading import Event
 
 import pytest
 
-from crag_core import build
-from crag_core.build import OWN_JUDGE, Choice, Workbench, build_pipeline, default_evaluator, suit
-from crag_core.config import Config
-from crag_core.errors import EvaluatorUnavailable
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import load_policies
+from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench, build_pipeline, default_evaluator, suit
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
 from crag_core.evaluators import CrossEncoderStripEvaluator
-from crag_core.pipeline import raise_failure
-from crag_core.policies import load_policies
-from crag_core.reroute import Missing, reroute
-from crag_core.trace import Trace
-from crag_core.types import (
-    ANSWERING,
-    TOPICAL,
-    Action,
-    AnswerState,
-    CorrectionKind,
-    Grade,
-    Passage,
-    Strip,
-)
+from crag_core.pipeline.pipeline import raise_failure
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
 from tests.adapters.tiny_evaluator import make_evaluator
 from tests.word_embedder import WordEmbedder
 

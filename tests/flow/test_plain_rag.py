@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelUnavailable
-from crag_core.pipeline import raise_failure
-from crag_core.policies import plain_rag
-from crag_core.policy import FastPath
-from crag_core.reroute import reroute
-from crag_core.run import WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, StepState, Usage
+from crag_core.app.policy_files import plain_rag
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.types import Action, AnswerState, StepState, Usage
+from crag_core.decision.policy import FastPath
+from crag_core.pipeline.pipeline import raise_failure
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.fakes import ANSWER, QUESTION, USELESS, Bench, FakeModel, passage, passages, step_names
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core import prompts
-from crag_core.checking import CHECK
+from crag_core.base import prompts
+from crag_core.base.types import AnswerState, StepState
 from crag_core.evaluators import LLMEvaluator, ModelSupport
-from crag_core.evaluators.model_support import SCORES
+from crag_core.evaluators.citations.model_check import SCORES
 from crag_core.llms import ollama
-from crag_core.pipeline import Pipeline
-from crag_core.run import Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import AnswerState, StepState
+from crag_core.pipeline.check_answer import CHECK
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.fakes import Bench, Diary, FakeModel, changed, passage, step_names
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
-from crag_core.run import Run, WebMode
-from crag_core.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
+from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
+from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
+from crag_core.pipeline.run import Run, WebMode
 from tests.fakes import (
     ANSWER,
     QUESTION,

@@ -8,17 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.audit import find_events
-from crag_core.edits import measured
-from crag_core.errors import EvaluatorUnavailable, ModelMissing
-from crag_core.judges import graded_by
-from crag_core.opinions import disagreement, judged_by
-from crag_core.pipeline import Pipeline
-from crag_core.reroute import Missing, reroute
-from crag_core.run import Run, WebMode
-from crag_core.summary import summarize
-from crag_core.trace import GRADE, SECOND_OPINION, Trace
-from crag_core.types import (
+from crag_core.base.errors import EvaluatorUnavailable, ModelMissing
+from crag_core.base.types import (
     Action,
     AnswerState,
     CorrectionKind,
@@ -30,6 +21,15 @@ from crag_core.types import (
     Support,
     Usage,
 )
+from crag_core.observability.audit_log import find_events
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.edits import measured
+from crag_core.trace.opinions import disagreement, judged_by
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.same_evaluator import graded_by
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import GRADE, SECOND_OPINION, Trace
 from tests.fakes import (
     QUESTION,
     USELESS,

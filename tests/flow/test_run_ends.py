@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from crag_core.errors import ModelUnavailable
-from crag_core.measured import Ending
-from crag_core.pipeline import Pipeline, approve
-from crag_core.run import RUN_ID, Go, Listener, Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import Step
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.types import Step
+from crag_core.pipeline.pipeline import Pipeline, approve
+from crag_core.pipeline.run import RUN_ID, Go, Listener, Run, WebMode
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, passages
 
 AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from crag_core.errors import ModelUnavailable
-from crag_core.protocols import Messages
-from crag_core.reroute import Reroute, reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, StepState, Usage
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import Messages
+from crag_core.base.types import Action, AnswerState, StepState, Usage
+from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
 
 INVENTED = "The ferry to Vennick leaves every hour."

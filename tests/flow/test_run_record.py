@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import ModelUnavailable
-from crag_core.pipeline import Pipeline
-from crag_core.protocols import Cancel, Found
-from crag_core.run import Run
-from crag_core.trace import Trace
-from crag_core.types import Engine, Grade, Passage, StepState, Usage
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import Cancel, Found
+from crag_core.base.types import Engine, Grade, Passage, StepState, Usage
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, Bench, Diary, FakeModel, card, passage, passages
 
 

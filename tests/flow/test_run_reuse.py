@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from crag_core.pipeline import Pipeline, approve, is_waiting
-from crag_core.protocols import WebReply
-from crag_core.reroute import Missing, reroute
-from crag_core.run import WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, Grade, Passage, StepState, Usage, WebOutcome
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Action, AnswerState, Grade, Passage, StepState, Usage, WebOutcome
+from crag_core.pipeline.pipeline import Pipeline, approve, is_waiting
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
 from tests.fakes import (
     QUESTION,
     Bench,

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
-from crag_core.pipeline import raise_failure
-from crag_core.plan import EXPAND
-from crag_core.policy import Policy
-from crag_core.reroute import Missing, reroute
-from crag_core.run import Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
+from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
+from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
+from crag_core.decision.plan import EXPAND
+from crag_core.decision.policy import Policy
+from crag_core.pipeline.pipeline import raise_failure
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
 from tests.fakes import (
     KEYWORDS,
     QUESTION,

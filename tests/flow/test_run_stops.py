@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.errors import (
+from crag_core.base.errors import (
     CragError,
     DocumentMissing,
     EmbeddingUnavailable,
@@ -15,12 +15,12 @@ from crag_core.errors import (
     ModelUnavailable,
     StoreUnavailable,
 )
+from crag_core.base.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
 from crag_core.llms import ollama
 from crag_core.llms.model import LlamaIndexModel
-from crag_core.pipeline import raise_failure
-from crag_core.run import Listener, Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
+from crag_core.pipeline.pipeline import raise_failure
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, lanes, passages, set_when, step_names
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until

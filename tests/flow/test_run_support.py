@@ -8,14 +8,14 @@ from threading import Event
 
 import pytest
 
-from crag_core.checking import CHECK, check, unmeasured
-from crag_core.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
+from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
+from crag_core.base.protocols import Backing, Cancel, Piece
+from crag_core.base.types import AnswerState, Edits, Step, StepState, Support, Usage
 from crag_core.evaluators import ModelSupport
-from crag_core.protocols import Backing, Cancel, Piece
-from crag_core.query_engine import CRAGQueryEngine
-from crag_core.run import Run, WebMode
-from crag_core.trace import Trace
-from crag_core.types import AnswerState, Edits, Step, StepState, Support, Usage
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
+from crag_core.pipeline.check_answer import CHECK, check, unmeasured
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel
 
 VERDICTS = ('{"verdict": "supported", "sentences": [1]}', '{"verdict": "not supported", "sentences": []}')

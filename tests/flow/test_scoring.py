@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.batch import Controls, Scoring
-from crag_core.errors import CragError, ModelUnavailable, ScoresUnavailable
-from crag_core.scoring import score
-from crag_core.trace import Trace
-from crag_core.tuning.conditions import conditions_of
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import ScoredQuestion
-from crag_core.types import Grade
+from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
+from crag_core.base.types import Grade
+from crag_core.experiments.batch import Controls, Scoring
+from crag_core.experiments.grade_set import score
+from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import ScoredQuestion
+from crag_core.trace.trace import Trace
 from tests.fakes import USEFUL, Bench, FakeModel, card, passage
 from tests.stand_ins.local_server import wait_until
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from crag_core import build
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import Config
-from crag_core.errors import Stopped
-from crag_core.trace import Trace
-from crag_core.types import AnswerState
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.base.errors import Stopped
+from crag_core.base.types import AnswerState
+from crag_core.trace.trace import Trace
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
@@ -148,7 +148,7 @@ def test_what_is_offered_is_what_any_server_has(home: Path, servers: tuple[Ollam
 
 LOOKING = """
 import os
-from crag_core.build import Workbench
+from crag_core.app.workbench import Workbench
 bench = Workbench()
 model = bench.language_model("ollama/llama3.2")
 assert model is not None and len(bench.models().ollama.servers) == 2

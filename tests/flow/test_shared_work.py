@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
+from crag_core.base.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
+from crag_core.base.protocols import Messages, WebReply
+from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, StepState, Usage, WebOutcome
+from crag_core.decision.policy import Policy
 from crag_core.evaluators import ModelSupport
-from crag_core.pipeline import Pipeline
-from crag_core.policy import Policy
-from crag_core.protocols import Messages, WebReply
-from crag_core.run import Run, WebMode
-from crag_core.shared_work import SharedWork
-from crag_core.trace import LANES, Trace
-from crag_core.types import Engine, EvaluatorCard, Grade, Passage, StepState, Usage, WebOutcome
+from crag_core.experiments.comparison.call_memo import SharedWork
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import LANES, Trace
 from crag_core.websearch.cooldown import Cooldown
 from tests.core.builders import POLICIES
 from tests.fakes import (

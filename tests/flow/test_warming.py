@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from crag_core.batch import Scoring
-from crag_core.comparing import Contender, run_set
-from crag_core.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
-from crag_core.policies import plain_rag
-from crag_core.protocols import Cancel
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import EvaluatorCard, Grade, Passage
-from crag_core.warming import QUESTION, WarmUp
+from crag_core.app.policy_files import plain_rag
+from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.experiments.batch import Scoring
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
+from crag_core.experiments.comparison.warm_up import QUESTION, WarmUp
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import Bench, FakeEvaluator, FakeModel, card
 from tests.flow.test_comparing import Book
 

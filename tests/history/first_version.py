@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from crag_core.labels import Label
-from crag_core.records import to_plain
-from crag_core.trace import Trace
+from crag_core.base.serialization import to_plain
+from crag_core.trace.feedback import Label
+from crag_core.trace.trace import Trace
 
 TABLES = (
     "CREATE TABLE crag_history (version INTEGER NOT NULL)",

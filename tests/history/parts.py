@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crag_core.decide import decide
-from crag_core.labels import Label, Mark, of_passage, of_route
-from crag_core.trace import Trace
-from crag_core.types import Action, Answer, AnswerState, Edits, Grade, Opinion, Step, Support
+from crag_core.base.types import Action, Answer, AnswerState, Edits, Grade, Opinion, Step, Support
+from crag_core.decision.decide import decide
+from crag_core.trace.feedback import Label, Mark, of_passage, of_route
+from crag_core.trace.trace import Trace
 from tests.core import builders, test_golden
 from tests.core.builders import CARD, POLICIES, graded, passage, policy, round_of, searched, strips_of, web_page
 from tests.fakes import Bench

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from crag_core.errors import HistoryUnavailable
-from crag_core.history import HistoryStore, database, tables
-from crag_core.labels import Mark
-from crag_core.selection import EVERYTHING
+from crag_core.base.errors import HistoryUnavailable
+from crag_core.storage.history import HistoryStore, database, schema
+from crag_core.storage.history.run_filter import EVERYTHING
+from crag_core.trace.feedback import Mark
 from tests.history.parts import route_label, run, whole_run
 
 
@@ -153,7 +153,7 @@ def test_a_history_of_a_later_version_is_left_alone(store: HistoryStore, file: P
     with sqlite3.connect(file) as other:
         other.execute("UPDATE crag_history SET version = 99")
     told = refused(store, name)
-    assert "later version" in told and f"it has version 99, expected at most {len(tables.STEPS)}" in told
+    assert "later version" in told and f"it has version 99, expected at most {len(schema.STEPS)}" in told
     with sqlite3.connect(file) as other:
         assert other.execute("SELECT count(*) FROM crag_runs").fetchone() == (1,)
 
@@ -167,10 +167,10 @@ def add_stars(connection: Connection) -> None:
 def test_a_history_of_an_earlier_version_is_upgraded_by_whatever_comes_first(
     store: HistoryStore, file: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, add_stars))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, add_stars))
     USES[name](store)
     with sqlite3.connect(file) as other:
-        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(tables.STEPS),)]
+        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(schema.STEPS),)]
     assert name in ("delete", "delete_all") or store.recent(1, skip=len(store.recent()) - 1)[0].created == "upgraded"
     USES[name](store)
 
@@ -182,7 +182,7 @@ def test_an_upgrade_that_breaks_off_changes_nothing(
         add_stars(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, break_off))
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, break_off))
     with pytest.raises(KeyboardInterrupt):
         store.save(run("run-2"))
     monkeypatch.undo()
@@ -192,7 +192,7 @@ def test_an_upgrade_that_breaks_off_changes_nothing(
 
 
 def test_a_save_that_breaks_off_changes_nothing(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core.history.rows import Rows
+    from crag_core.storage.history.rows import Rows
 
     original = Rows.put_run
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import HistoryUnavailable
-from crag_core.history import HistoryStore, open_history
+from crag_core.base.errors import HistoryUnavailable
+from crag_core.storage.history import HistoryStore, open_history
 from tests.history import test_history_retention as retention
 from tests.history import test_history_selection as selecting
 from tests.history import test_history_store as contract

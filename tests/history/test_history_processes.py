@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.history import HistoryStore
+from crag_core.storage.history import HistoryStore
 from tests.history.parts import large_run, run, whole_run
 from tests.history.worker import RUNS
 

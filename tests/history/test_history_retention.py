@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.history import HistoryStore, open_history
-from crag_core.labels import Mark
+from crag_core.storage.history import HistoryStore, open_history
+from crag_core.trace.feedback import Mark
 from tests.history.parts import route_label, run, whole_run
 
 HOUR, DAY = 3600.0, 86400.0
@@ -125,7 +125,7 @@ def test_the_setting_reaches_the_history(tmp_path: Path) -> None:
 def test_a_pruning_that_fails_is_no_error_of_the_run(
     tmp_path: Path, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crag_core.errors import HistoryUnavailable
+    from crag_core.base.errors import HistoryUnavailable
 
     store = open_at(tmp_path / "history.db", times, days=1.0)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.history import HistoryStore
-from crag_core.labels import Mark
-from crag_core.measured import Ending, measure
-from crag_core.selection import EVERYTHING, LONGEST_TEXT, Feedback, Selection
-from crag_core.trace import Trace
-from crag_core.types import Action, Answer, AnswerState, Step, StepState, Usage
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import Action, Answer, AnswerState, Step, StepState, Usage
+from crag_core.storage.history import HistoryStore
+from crag_core.storage.history.run_filter import EVERYTHING, LONGEST_TEXT, Feedback, Selection
+from crag_core.trace.feedback import Mark
+from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.trace import Trace
 from tests.history.parts import HOSTILE, Ticking, fake_runs, passage_label, route_label, run, whole_run
 
 FIRST = 1_000_001.0  # what the ticking clock says first

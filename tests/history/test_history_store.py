@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.errors import BadRecord, HistoryUnavailable
-from crag_core.history import HistoryStore, open_history
-from crag_core.labels import Mark
-from crag_core.trace import Trace
-from crag_core.types import Action
+from crag_core.base.errors import BadRecord, HistoryUnavailable
+from crag_core.base.types import Action
+from crag_core.storage.history import HistoryStore, open_history
+from crag_core.trace.feedback import Mark
+from crag_core.trace.trace import Trace
 from tests.history.parts import (
     HOSTILE,
     Ticking,

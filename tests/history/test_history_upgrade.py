@@ -12,12 +12,12 @@ import psycopg
 import pytest
 from sqlalchemy import Connection
 
-from crag_core.errors import BadRecord
-from crag_core.history import HistoryStore, tables
-from crag_core.labels import Mark
-from crag_core.measured import Ending, measure
-from crag_core.selection import Feedback, Selection
-from crag_core.types import Action
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import Action
+from crag_core.storage.history import HistoryStore, schema
+from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.trace.feedback import Mark
+from crag_core.trace.run_stats import Ending, measure
 from tests.history.first_version import write
 from tests.history.parts import golden_runs, passage_label, route_label, run, whole_run
 from tests.history.test_history_processes import run_together
@@ -100,10 +100,10 @@ def test_an_upgrade_that_is_killed_half_way_leaves_version_1(
     place: tuple[Path | str, Callable[..., Any]], store: HistoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_off(connection: Connection) -> None:
-        tables.select_and_count(connection)
+        schema.select_and_count(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "STEPS", (tables.create_first, break_off))
+    monkeypatch.setattr(schema, "STEPS", (schema.create_first, break_off))
     with pytest.raises(KeyboardInterrupt):
         store.recent()
     monkeypatch.undo()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.labels import Label, Mark, of_answer, of_passage, of_route, to_jsonl
-from crag_core.records import fingerprint, from_plain, to_plain
-from crag_core.types import Action
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import fingerprint, from_plain, to_plain
+from crag_core.base.types import Action
+from crag_core.trace.feedback import Label, Mark, of_answer, of_passage, of_route, to_jsonl
 from tests.core.builders import CARD, policy
 from tests.history.parts import HOSTILE, passage_label, route_label, run, whole_run
 

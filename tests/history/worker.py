@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crag_core.history import HistoryStore
+from crag_core.storage.history import HistoryStore
 from tests.history.parts import large_run, passage_label, whole_run
 
 RUNS = 40

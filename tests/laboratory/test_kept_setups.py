@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ScoresUnavailable
-from crag_core.laboratory import Laboratory
-from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.setup import KeptSetup, Setup
-from crag_core.trace import Trace
-from crag_core.types import Action
+from crag_core.base.errors import ScoresUnavailable
+from crag_core.base.types import Action
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.setup import KeptSetup, Setup
+from crag_core.experiments.store import Laboratory
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.fakes import Bench
 

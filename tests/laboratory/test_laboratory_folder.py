@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.errors import BadRecord, ScoresUnavailable, UnknownName
-from crag_core.laboratory import Laboratory
-from crag_core.tuning.conditions import Conditions
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
-from crag_core.tuning.preset import TunedPreset, parse_preset
+from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.experiments.store import Laboratory
+from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from tests.core.builders import policy
 
 CONDITIONS = Conditions("cross-encoder", "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import BadRecord, ScoresUnavailable
-from crag_core.laboratory import Laboratory, RunBook, ScoreBook
-from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
-from crag_core.measuring.setup import Setup
-from crag_core.trace import RunSettings, Trace
-from crag_core.tuning.conditions import conditions_of
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import scored_from
-from crag_core.types import Action, Usage
+from crag_core.base.errors import BadRecord, ScoresUnavailable
+from crag_core.base.types import Action, Usage
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import scored_from
+from crag_core.experiments.store import Laboratory, RunBook, ScoreBook
+from crag_core.trace.trace import RunSettings, Trace
 from tests.core import builders
 from tests.fakes import Bench, FakeModel
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.errors import BadRecord, ScoresUnavailable
-from crag_core.laboratory import ScoreBook, books
-from crag_core.scoring import score
-from crag_core.tuning.conditions import Conditions
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import ScoredQuestion, scored_from
+from crag_core.base.errors import BadRecord, ScoresUnavailable
+from crag_core.experiments.grade_set import score
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import ScoredQuestion, scored_from
+from crag_core.experiments.store import ScoreBook, score_log
 from tests.fakes import Bench
 
 CONDITIONS = Conditions("judge", "1", "", "", "none", 6, "corpus")
@@ -107,7 +107,7 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(
 ) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    monkeypatch.setattr(books, "BUSY_S", 0.05)
+    monkeypatch.setattr(score_log, "BUSY_S", 0.05)
     with closing(sqlite3.connect(book._path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ScoresUnavailable, match=r"locked") as told:
@@ -120,8 +120,8 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(
 WORKER = """
 import sys, time
 from pathlib import Path
-from crag_core.laboratory import ScoreBook
-from crag_core.scoring import score
+from crag_core.experiments.store import ScoreBook
+from crag_core.experiments.grade_set import score
 from tests.fakes import Bench
 from tests.laboratory.test_score_book import CONDITIONS, asked
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from crag_core.measuring.changes import OTHER_DOCUMENTS, OTHER_VERSION, changes, distance
-from crag_core.measuring.setup import Setup
-from crag_core.policies import plain_rag
-from crag_core.policy import StripOrder
-from crag_core.trace import RunSettings
+from crag_core.app.policy_files import plain_rag
+from crag_core.decision.policy import StripOrder
+from crag_core.experiments.comparison.setting_changes import OTHER_DOCUMENTS, OTHER_VERSION, changes, distance
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.trace.trace import RunSettings
 from tests.core import builders
 
 PAPER = builders.policy("paper")

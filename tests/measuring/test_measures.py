@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.measuring.measures import MEASURES, Counts, Group, Measure, Unit
-from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Action, Usage, WebOutcome
+from crag_core.base.types import Action, Usage, WebOutcome
+from crag_core.experiments.comparison.metrics import MEASURES, Counts, Group, Measure, Unit
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import QUESTION, Bench, FakeModel
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected

@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelUnavailable, StoreUnavailable
-from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
-from crag_core.protocols import Backing, Cancel, Piece, WebReply
-from crag_core.records import from_plain, to_plain
-from crag_core.run import Run, WebMode
-from crag_core.support import SUPPORTED, WEAK
-from crag_core.trace import Trace
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import (
+from crag_core.base.errors import ModelUnavailable, StoreUnavailable
+from crag_core.base.protocols import Backing, Cancel, Piece, WebReply
+from crag_core.base.serialization import from_plain, to_plain
+from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Action,
@@ -29,6 +24,11 @@ from crag_core.types import (
     Usage,
     WebOutcome,
 )
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.fakes import QUESTION, USEFUL, USELESS, Bench, Diary, FakeModel, by_id, changed, found_web, passage
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.measuring.relevance import of_documents, of_passage, spans
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Origin, Passage
+from crag_core.base.types import Origin, Passage
+from crag_core.experiments.comparison.relevance import of_documents, of_passage, spans
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
 NOT_ANSWERED = (AMBIGUOUS, INCORRECT, UNANSWERABLE)

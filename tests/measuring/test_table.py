@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crag_core.measuring.measures import MEASURES, Unit
-from crag_core.measuring.outcome import Evidence, Outcome, outcome_of
-from crag_core.measuring.table import Cell, Table
-from crag_core.tuning.intervals import Estimate
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Action, Usage
+from crag_core.base.types import Action, Usage
+from crag_core.experiments.comparison.metrics import MEASURES, Unit
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.table import Cell, Table
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.statistics.intervals import Estimate
 from tests.fakes import Bench, FakeModel
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from crag_core.metrics import Metrics
+from crag_core.observability.metrics import Metrics
 
 Key = str | tuple[str, Mapping[str, str]]
 

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from crag_core.errors import ModelUnavailable
-from crag_core.gauges import KNOWN
-from crag_core.kept_metrics import registry_of
-from crag_core.measured import measure
-from crag_core.metrics import Metrics
-from crag_core.over_time import (
+from crag_core.base.errors import ModelUnavailable
+from crag_core.observability.gauges import KNOWN
+from crag_core.observability.history_metrics import registry_of
+from crag_core.observability.metrics import Metrics
+from crag_core.observability.trends import (
     CORRECT_TARGET,
     CORRECTED_TARGET,
     FAST_TARGET,
@@ -24,7 +23,8 @@ from crag_core.over_time import (
     SEARCHED_TARGET,
     SLOW_TARGET,
 )
-from crag_core.run import WebMode
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.run_stats import measure
 from tests.fakes import QUESTION, Bench, FakeModel, card
 from tests.observing.scraped import Scraped, read
 

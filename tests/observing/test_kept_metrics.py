@@ -15,11 +15,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from crag_core.__main__ import main
-from crag_core.errors import HistoryUnavailable
-from crag_core.history import open_history
-from crag_core.kept_metrics import WINDOWS, KeptRuns, registry_of
-from crag_core.measured import Ending, Measured
-from crag_core.types import Action
+from crag_core.base.errors import HistoryUnavailable
+from crag_core.base.types import Action
+from crag_core.observability.history_metrics import WINDOWS, KeptRuns, registry_of
+from crag_core.storage.history import open_history
+from crag_core.trace.run_stats import Ending, Measured
 from tests.fakes import QUESTION, Bench, FakeModel
 from tests.observing.scraped import Scraped, read
 

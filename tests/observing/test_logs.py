@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import ModelUnavailable
-from crag_core.logs import show_logs
-from crag_core.metrics import Metrics
-from crag_core.pipeline import approve
-from crag_core.redaction import WITHHELD, redact
-from crag_core.run import Run, WebMode
-from crag_core.run_log import RunLog
-from crag_core.trace import Trace
-from crag_core.types import Grade, StepState
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.types import Grade, StepState
+from crag_core.observability.log_format import show_logs
+from crag_core.observability.metrics import Metrics
+from crag_core.observability.redaction import WITHHELD, redact
+from crag_core.observability.run_log import RunLog
+from crag_core.pipeline.pipeline import approve
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.core import builders
 from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, found_web, passage
 
@@ -118,7 +118,7 @@ def test_a_bug_is_told_by_its_type_alone(capsys: Output) -> None:
     assert (last["level"], last["bug"], last["ending"]) == ("ERROR", "ZeroDivisionError", "failed")
 
 
-@pytest.mark.parametrize("name", ["crag.cache", "crag_core.retrieval.shelf"])
+@pytest.mark.parametrize("name", ["crag.cache", "crag_core.retrieval.index.index_writer"])
 def test_records_of_others_get_the_run_in_which_they_are_made(name: str, capsys: Output) -> None:
     show_logs("json")
     told = Diary(retrieve=lambda: logging.getLogger(name).warning("no space"))
@@ -167,8 +167,8 @@ def test_a_process_without_standard_error_works(tmp_path: Path) -> None:
         [
             *(sys.executable, "-c"),
             "import os; os.close(2)\n"
-            "from crag_core.logs import show_logs; show_logs('json')\n"
-            "from tests.fakes import Bench; from crag_core.run_log import RunLog\n"
+            "from crag_core.observability.log_format import show_logs; show_logs('json')\n"
+            "from tests.fakes import Bench; from crag_core.observability.run_log import RunLog\n"
             "print(Bench(observers=(RunLog(),)).pipeline.run('When?').answer.state)",
         ],
         cwd=Path(__file__).parents[2],

@@ -11,14 +11,14 @@ from dataclasses import replace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from crag_core import gauges
-from crag_core import metrics as metrics_module
-from crag_core.errors import ModelUnavailable, PortUnavailable
-from crag_core.metrics import Metrics
-from crag_core.pipeline import approve
-from crag_core.protocols import WebReply
-from crag_core.run import Run, WebMode
-from crag_core.types import Grade, Usage, WebAttempt, WebOutcome
+from crag_core.base.errors import ModelUnavailable, PortUnavailable
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Grade, Usage, WebAttempt, WebOutcome
+from crag_core.observability import gauges
+from crag_core.observability import metrics as metrics_module
+from crag_core.observability.metrics import Metrics
+from crag_core.pipeline.pipeline import approve
+from crag_core.pipeline.run import Run, WebMode
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card
 from tests.observing.scraped import Scraped, read
 

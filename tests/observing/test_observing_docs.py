@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from crag_core.kept_metrics import GAUGES
+from crag_core.observability.history_metrics import GAUGES
 from tests.observing.test_dashboard import exposed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "observing.md").read_text("utf-8")

@@ -17,16 +17,16 @@ import pytest
 from llama_index_instrumentation import get_dispatcher
 from opentelemetry.sdk.trace import TracerProvider
 
-from crag_core import telemetry
-from crag_core.errors import ModelUnavailable
-from crag_core.llama_spans import LlamaSpans
+from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama
-from crag_core.llms.line import Line
-from crag_core.llms.pool import Pool
-from crag_core.llms.served import Served
-from crag_core.run import Listener, Run
-from crag_core.spans import PLACE, Spans
-from crag_core.trace import Trace
+from crag_core.llms.call_queue import Line
+from crag_core.llms.pooled_model import Served
+from crag_core.llms.server_pool import Pool
+from crag_core.observability import tracing
+from crag_core.observability.llamaindex_spans import LlamaSpans
+from crag_core.observability.spans import PLACE, Spans
+from crag_core.pipeline.run import Listener, Run
+from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, passage
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -46,7 +46,7 @@ class Sent:
     """Observers whose spans are sent when `flush` is called, as the process would after a while."""
 
     def __init__(self, endpoint: str) -> None:
-        self.provider: TracerProvider = telemetry._provider(endpoint, "1.2.3")
+        self.provider: TracerProvider = tracing._provider(endpoint, "1.2.3")
         self.spans = Spans(self.provider, "1.2.3")
         self.llama = LlamaSpans(self.provider.get_tracer("llama_index"))
         get_dispatcher().add_span_handler(self.llama)
@@ -285,7 +285,7 @@ def test_a_collector_that_is_slow_keeps_no_run_waiting(collector: OTLPServer, mo
 RUN_ONE = """
 import logging, sys
 logging.basicConfig()
-from crag_core.telemetry import open_spans
+from crag_core.observability.tracing import open_spans
 from tests.fakes import Bench
 spans = open_spans(sys.argv[1], "1.2.3")
 print(Bench(observers=(spans,) if spans else ()).pipeline.run("When?").answer.state)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from llama_index_instrumentation import get_dispatcher
 
-from crag_core import build
-from crag_core.audit import AuditLog
-from crag_core.build import Choice, Workbench
-from crag_core.config import Config
-from crag_core.metrics import Metrics
-from crag_core.policies import find_policy
-from crag_core.run_log import RunLog
-from crag_core.spans import Spans
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import find_policy
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.metrics import Metrics
+from crag_core.observability.run_log import RunLog
+from crag_core.observability.spans import Spans
 from tests.observing.scraped import read
 from tests.stand_ins.otlp_server import OTLPServer
 from tests.word_embedder import WordEmbedder

@@ -28,8 +28,8 @@ DOCUMENTS = {
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CRAG_HOME whose first start is over: its own three documents instead of the sample ones."""
-    from crag_core.build import Workbench
-    from crag_core.config import Config
+    from crag_core.app.config import Config
+    from crag_core.app.workbench import Workbench
 
     folder = tmp_path_factory.mktemp("home")
     Workbench(Config(home=folder)).store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])

@@ -8,9 +8,9 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from crag_core.policy import Policy
-from crag_core.trace import Trace
-from crag_core.types import Grade, Passage, Strip
+from crag_core.base.types import Grade, Passage, Strip
+from crag_core.decision.policy import Policy
+from crag_core.trace.trace import Trace
 from tests.core.builders import policy, strips_of, trace
 
 TEXT = "A yacht pays 14 pounds. It is due at the office.\n\nThe office opens at eight. Nobody may stand there."

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.checking import CHECK, check
+from crag_core.base.protocols import SupportMeter
+from crag_core.base.types import Answer, AnswerState, Grade, Step, StepState, Usage
+from crag_core.decision.refine import decompose
 from crag_core.evaluators import ModelSupport, WordSupport
-from crag_core.protocols import SupportMeter
-from crag_core.refine import decompose
+from crag_core.pipeline.check_answer import CHECK, check
+from crag_core.pipeline.run import Parts, Run
 from crag_core.report import render
-from crag_core.reroute import reroute
-from crag_core.run import Parts, Run
-from crag_core.support import SUPPORTED, WEAK, WORDS
-from crag_core.trace import Trace, context_key
-from crag_core.types import Answer, AnswerState, Grade, Step, StepState, Usage
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace, context_key
 from tests.core.builders import passage, policy, trace
 from tests.fakes import FakeModel
 from tests.pages.drawn import drawn, parts, said
-from ui.answer_lines import Lines
-from ui.render_answer import draw_answer
+from ui.run.answer.answer import draw_answer
+from ui.run.answer.answer_blocks import Lines
 
 STOP_WORDS = frozenset({"the", "a", "of", "at", "are", "in", "and", "on", "was", "to"})
 PETS = passage("p1", "# Pets\n\nDogs travel free of charge if they are kept on a leash.", source="faq.html")
@@ -37,7 +37,7 @@ MIXED = (
 
 @pytest.fixture(scope="module")
 def meter() -> WordSupport:
-    from crag_core.build import EVALUATOR_FOLDER
+    from crag_core.app.workbench import EVALUATOR_FOLDER
 
     return WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
 
@@ -285,8 +285,8 @@ def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
     run = answered(meter, MIXED)
 
     def moved(run: Trace) -> None:
-        from crag_core.reroute import reroute
-        from ui.render_answer import draw_answer
+        from crag_core.trace.reroute import reroute
+        from ui.run.answer.answer import draw_answer
 
         draw_answer(run, reroute(run, run.settings.policy.with_thresholds(0.95, 0.99)))
 
@@ -300,8 +300,8 @@ def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
     def both(first: Trace, second: Trace) -> None:
         import streamlit as st
 
-        from crag_core.reroute import reroute
-        from ui.render_answer import draw_answer
+        from crag_core.trace.reroute import reroute
+        from ui.run.answer.answer import draw_answer
 
         for column, run in zip(st.columns(2), (first, second), strict=True):
             with column:
@@ -355,7 +355,7 @@ def test_the_words_of_a_model_that_declined_are_shown(meter: WordSupport) -> Non
 
 
 def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
-    from crag_core.build import EVALUATOR_FOLDER
+    from crag_core.app.workbench import EVALUATOR_FOLDER
 
     text = " ".join(f"Sentence {n} of it says that berth {n} costs {n} pounds a night." for n in range(8))
     found = tuple(passage(f"p{n}", text.replace("berth", f"berth {n}")) for n in range(20))

@@ -52,7 +52,7 @@ def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: py
     app = ask(start(), PRICE)
     calls: list[str] = []
     from crag_core.retrieval.embedding import HuggingFaceEmbedder
-    from crag_core.retrieval.store import PassageStore
+    from crag_core.retrieval.index.store import PassageStore
 
     for owner, name in (
         (HuggingFaceEmbedder, "embed_question"),
@@ -246,12 +246,12 @@ def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.T
 
 
 def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> None:
-    from ui import state
+    from ui.session import app_state
 
     with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds [1].")) as server:
         app = start(OLLAMA_HOST=server.url)
         assert app.selectbox(key="model").value == "ollama/smollm2:135m"
-    state.look_for_models.clear()
+    app_state.look_for_models.clear()
     app.run()
     assert not app.exception
     assert app.selectbox(key="model").value == "ollama/smollm2:135m", "nobody has chosen another"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core import builders
-from ui import state, under_way
-from ui.jobs import Job
+from ui.session import app_state, run_job
+from ui.session.background_jobs import Job
 
 
 class BrokenOff(BaseException):
@@ -37,13 +37,13 @@ def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeyp
     job.wait()
     session = Touchy(n, job=job)
     fake = SimpleNamespace(session_state=session, query_params={})
-    for module in (state, under_way):
+    for module in (app_state, run_job):
         monkeypatch.setattr(module, "st", fake)
     broken = 0
     for _ in range(2):
-        if (left := under_way.job()) is not None:
+        if (left := run_job.job()) is not None:
             try:
-                under_way.finish(left)
+                run_job.finish(left)
             except BrokenOff:
                 broken += 1
     assert session["job"] is None and session["trace"] is trace

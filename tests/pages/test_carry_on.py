@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.history import HistoryStore
-from crag_core.measured import Ending
-from crag_core.trace import Trace
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import Trace
 from tests.pages.conftest import ask, press, settle, shown
 
 pytestmark = pytest.mark.embedding

@@ -19,27 +19,28 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.configurations import Configuration
-from crag_core.errors import EmbeddingUnavailable
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import Configuration
+from crag_core.app.policy_files import load_policies
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import EmbeddingUnavailable
+from crag_core.base.types import Action
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.table import Table
-from crag_core.policies import load_policies
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.comparison.warm_up import QUESTION as WARMING_UP
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.side_by_side import Line
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
-from crag_core.types import Action
-from crag_core.warming import QUESTION as WARMING_UP
+from crag_core.view.evidence_table import Line
 from tests.core.builders import passage
 from tests.judge import judging
 from tests.pages.conftest import DOCUMENTS, choose, press, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from ui import lab, state, versus
-from ui.render_measures import table_html
-from ui.render_versus import lines_html
+from ui.compare import compare_state
+from ui.compare.compare_page import lines_html
+from ui.compare.measures_table import table_html
+from ui.session import app_state, tune_state
 from ui.text import plain
 
 pytestmark = pytest.mark.embedding
@@ -196,7 +197,7 @@ class Warming:
 @pytest.fixture
 def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
     made = Warming(own)
-    monkeypatch.setattr(state, "warm_up", lambda: made)
+    monkeypatch.setattr(app_state, "warm_up", lambda: made)
     yield made
     made.let_go.set()
 
@@ -553,10 +554,10 @@ def test_two_clicks_faster_than_the_page_begin_one_work(key: str, monkeypatch: p
         is_running = True
 
     session = {key: Running(), "tune_set": None}
-    monkeypatch.setattr(versus.st, "session_state", session)
+    monkeypatch.setattr(compare_state.st, "session_state", session)
     before = dict(session)
-    versus.start_question(PRICE)
-    versus.start_set(LabelledSet("mine", QUESTIONS), QUESTIONS)
+    compare_state.start_question(PRICE)
+    compare_state.start_set(LabelledSet("mine", QUESTIONS), QUESTIONS)
     assert session == before
 
 
@@ -577,7 +578,7 @@ def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.
     def bug(*anything: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(versus, "run_each", bug)
+    monkeypatch.setattr(compare_state, "run_each", bug)
     app = ask_all(compare(start))
     assert len(app.exception) == 1 and app.session_state["versus_job"] is None
     monkeypatch.undo()
@@ -778,7 +779,7 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(
         raise RuntimeError("a bug of ours")
 
     app = with_set(start, own)
-    monkeypatch.setattr(versus, "run_set", bug)
+    monkeypatch.setattr(compare_state, "run_set", bug)
     press(app, "Run 5 questions")
     app.segmented_control(key="versus_what").set_value(what).run()
     assert not app.exception
@@ -881,7 +882,7 @@ def test_a_kept_grade_warms_nobody(start: Start, own: Path, monkeypatch: pytest.
 def ingest(own: Path) -> None:
     """Other documents than before."""
     Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
-    lab.corpus.clear()
+    tune_state.corpus.clear()
 
 
 def ticks(app: AppTest) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.documents import Recipe
-from crag_core.retrieval.backends.write_process import Writer
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.documents import Recipe
+from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.pages.conftest import ask, shown
 from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from ui import state
+from ui.session import app_state
 
 Start = Callable[..., AppTest]
 FERRY = b"# Ferry\n\n## Times\n\nThe ferry sails at nine.\n\n## Fares\n\nA ticket costs 4 pounds.\n"
@@ -139,11 +139,11 @@ def test_what_a_killed_process_had_begun_is_finished_at_the_next_start(
         patched.setattr(HuggingFaceEmbedder, "embed_texts", die)
         with pytest.raises(Killed):
             workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     app = start("pages/documents.py", CRAG_HOME=str(home))
-    from ui import state
+    from ui.session import app_state
 
-    state.warm_up().wait()
+    app_state.warm_up().wait()
     app.run().run()
     assert [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
     assert "was interrupted" in shown(app) and "ferry.md" in shown(app) and "crane.md" in shown(app)
@@ -161,9 +161,9 @@ def test_indexing_can_be_stopped_and_says_what_was_left_out(
         return whole(self, texts)
 
     app = documents(start, home)
-    from ui import state
+    from ui.session import app_state
 
-    state.warm_up().wait()
+    app_state.warm_up().wait()
     monkeypatch.setattr(HuggingFaceEmbedder, "embed_texts", hold)
     app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown"), ("crane.md", b"A crane.", "text/markdown")])
     app.run()
@@ -192,7 +192,7 @@ def test_hostile_names_stay_text(start: Start, home: Path) -> None:
 def passage_list() -> None:
     import streamlit as st
 
-    from ui.render_passage_list import draw_passage_list
+    from ui.documents.passage_list import draw_passage_list
 
     store = st.session_state["store"]
     draw_passage_list(store, next(row for row in store.listing() if row.is_whole))
@@ -262,7 +262,7 @@ def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path)
     app.number_input[0].set_value(60)
     app.number_input[1].set_value(10)
     app = press(app, "Make all passages anew")
-    job = state.shared_rebuild().job
+    job = app_state.shared_rebuild().job
     assert job is not None
     job.wait()
     app.run()
@@ -281,11 +281,11 @@ def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
     store = Workbench(Config(home=home)).store
     store.ingest([("long.txt", write_prose("the harbour", 200))])
     store._shelf.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
-    for module in ("generations", "rebuilding"):
-        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    for module in ("index_versions", "reindex"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     app = documents(start, home)
-    state.warm_up().wait()
-    job = state.shared_rebuild().job
+    app_state.warm_up().wait()
+    job = app_state.shared_rebuild().job
     assert job is not None
     job.wait()
     app.run()

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.closing import Background
-from crag_core.run import Run
-from crag_core.trace import Trace
-from crag_core.turnstile import Turnstile
-from crag_core.types import Step, StepState
+from crag_core.base.concurrency.shutdown import Background
+from crag_core.base.types import Step, StepState
+from crag_core.pipeline.run import Run
+from crag_core.pipeline.run_queue import Turnstile
+from crag_core.trace.trace import Trace
 from tests.core import builders
-from ui import jobs
-from ui.jobs import Comparing, Grading, Indexing, Job
+from ui.session import background_jobs
+from ui.session.background_jobs import Comparing, Grading, Indexing, Job
 
 BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 passages"),), answer=None)
 STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)
@@ -25,7 +25,7 @@ STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)
 def background(monkeypatch: pytest.MonkeyPatch) -> Background:
     """Of this test alone."""
     own = Background()
-    monkeypatch.setattr(jobs, "at_end", own.at_end)
+    monkeypatch.setattr(background_jobs, "at_end", own.at_end)
     return own
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.labels import About, Mark, of_route
-from crag_core.types import Action
+from crag_core.base.types import Action
+from crag_core.trace.feedback import About, Mark, of_route
 from tests.core.builders import policy, trace
 
 PAPER = policy("paper")
@@ -18,7 +18,7 @@ def passages() -> None:
     """Two cards, and a place where the labels are kept."""
     import streamlit as st
 
-    from ui.render_feedback import draw_passage_feedback
+    from ui.run.answer.feedback import draw_passage_feedback
 
     kept = st.session_state.setdefault("kept", {})
     told = st.session_state.setdefault("told", [])
@@ -34,7 +34,7 @@ def passages() -> None:
 def one_run() -> None:
     import streamlit as st
 
-    from ui.render_feedback import draw_run_feedback
+    from ui.run.answer.feedback import draw_run_feedback
 
     state = st.session_state
     told = state.setdefault("told", [])

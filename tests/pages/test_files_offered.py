@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_no_click_on_a_file_draws_the_page_anew() -> None:
     """A redraw that begins with the click can take the file away before the browser has asked for it."""
-    sources = [*sorted((ROOT / "ui").glob("*.py")), *sorted((ROOT / "pages").glob("*.py")), ROOT / "app.py"]
+    sources = [*sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py")), ROOT / "app.py"]
     offers = [
         (f"{path.name}:{node.lineno}", {one.arg: ast.unparse(one.value) for one in node.keywords})
         for path in sources

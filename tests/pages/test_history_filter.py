@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from crag_core.measured import Ending
-from crag_core.selection import Feedback, Selection
-from crag_core.trace import RunSettings
-from crag_core.types import Action
+from crag_core.base.types import Action
+from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import RunSettings
 from tests.core import builders
-from ui.history_filter import NAMES, Filter, refused
-from ui.two_runs import TOLD, Differing, differing
+from ui.history.filter import NAMES, Filter, refused
+from ui.history.run_diff import TOLD, Differing, differing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.history import HistoryStore
-from crag_core.labels import Mark
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, Edits, Step, StepState
+from crag_core.base.types import Action, Edits, Step, StepState
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.feedback import Mark
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.history.parts import HOSTILE, route_label, run, whole_run
 from tests.pages.conftest import ask, press, shown
-from ui import access
+from ui.session import access
 
 Start = Callable[..., AppTest]
 QUESTION = "How much does a yacht of ten metres pay?"
@@ -273,7 +273,7 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
 
 
 def test_an_exported_file_comes_back_record_by_record(store: HistoryStore) -> None:
-    from ui.history_files import take_in, to_lines
+    from ui.history.import_export import take_in, to_lines
 
     made = [whole_run("one"), run("two", question=HOSTILE)]
     for one in made:

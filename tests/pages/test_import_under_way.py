@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.trace import Trace
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.trace.trace import Trace
 from tests.core import builders
-from ui.jobs import Job
+from ui.session.background_jobs import Job
 
 pytestmark = pytest.mark.embedding
 OWN = builders.trace(builders.policy("paper"), id="run-under-way", answer=None)
@@ -27,7 +27,7 @@ ON_ASK, ON_HISTORY = "", "pages/history.py"
 def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
     """Puts a run under way into a running application; what is called then ends it and gives what is kept of it."""
     wakes, history = threading.Event(), Workbench(Config(home=own)).history
-    from ui import under_way
+    from ui.session import run_job
 
     job = None
 
@@ -44,7 +44,7 @@ def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
     def begin() -> Callable[[], Trace | None]:
         nonlocal job
         job = Job(work, OWN, keep=history.save)
-        under_way.live_jobs()[OWN.id] = job
+        run_job.live_jobs()[OWN.id] = job
         return end
 
     yield begin  # type: ignore[misc]

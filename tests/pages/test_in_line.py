@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.errors import Stopped
-from crag_core.turnstile import Ticket, Turnstile
+from crag_core.base.errors import Stopped
+from crag_core.pipeline.run_queue import Ticket, Turnstile
 from tests.judge import judging
 from tests.pages.conftest import settle, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from ui import state
+from ui.session import app_state
 
 pytestmark = pytest.mark.embedding
 
@@ -27,7 +27,7 @@ Start = Callable[..., AppTest]
 
 
 def turnstile() -> Turnstile:
-    return state.shared_workbench().turnstile
+    return app_state.shared_workbench().turnstile
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     job.wait()
     assert turnstile().waiting == 1, "of the other one"
     assert "Stopped at “retrieve”" in shown(app.run())
-    kept = state.shared_workbench().history.load(job.trace.id)
+    kept = app_state.shared_workbench().history.load(job.trace.id)
     assert kept is not None and kept.failure is not None
 
 
@@ -100,7 +100,7 @@ def test_calls_of_others_at_the_model_are_told(start: Start) -> None:
         server.faults.delay_s = 60.0
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
         flags = [threading.Event() for _ in range(3)]
-        model = state.shared_workbench().language_model(f"ollama/{MODEL}")
+        model = app_state.shared_workbench().language_model(f"ollama/{MODEL}")
         assert model is not None
 
         def ask(flag: threading.Event) -> None:
@@ -115,10 +115,10 @@ def test_calls_of_others_at_the_model_are_told(start: Start) -> None:
             assert wait_until(partial(lambda flag, place: model._line.ahead(flag) == place, flag, place), 5.0)
         begin(app)
         job = app.session_state["job"]
-        assert wait_until(lambda: state.shared_workbench().calls_before(job.cancel) == 2, 20.0)
+        assert wait_until(lambda: app_state.shared_workbench().calls_before(job.cancel) == 2, 20.0)
         assert "Waiting for the model: 2 calls of others first" in shown(app.run())
         flags[1].set()
-        assert wait_until(lambda: state.shared_workbench().calls_before(job.cancel) == 1, 5.0)
+        assert wait_until(lambda: app_state.shared_workbench().calls_before(job.cancel) == 1, 5.0)
         assert "Waiting for the model: 1 call of others first" in shown(app.run())
         server.faults.clear()
         for flag in flags:

@@ -120,8 +120,8 @@ def test_record_lists_what_was_done_with_its_query(start: Start) -> None:
 
 
 def test_record_has_the_summary_of_the_run(start: Start) -> None:
-    from crag_core.records import to_plain
-    from crag_core.summary import summarize
+    from crag_core.base.serialization import to_plain
+    from crag_core.trace.summary import summarize
 
     app = ask(choose(start(), policy="agentic"), CHESS)
     (summary,) = (frame.value for frame in app.dataframe if list(frame.value.columns) == ["field", "value"])

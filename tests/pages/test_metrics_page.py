@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.history import HistoryStore
-from crag_core.over_time import figures
-from crag_core.trace import Trace
-from crag_core.types import Step, Usage
+from crag_core.base.types import Step, Usage
+from crag_core.observability.trends import figures
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.trace import Trace
 from tests.core.builders import graded, policy, trace
 from tests.pages.conftest import shown
-from ui.render_metrics import cards
+from ui.metrics.metrics_page import cards
 
 Start = Callable[..., AppTest]
 PAGE = "pages/metrics.py"
@@ -35,7 +35,7 @@ def keep(history: Path, *runs: Trace, days_ago: float = 0.1, asked_by: str = "")
 
 
 def run(id: str, score: float, name: str = "paper", **fields: object) -> Trace:
-    from crag_core.reroute import reroute
+    from crag_core.trace.reroute import reroute
 
     found, grades = graded(score)
     steps = (Step("retrieve", "", seconds=0.01), Step("grade", "", seconds=0.02, usage=Usage(3, 200, 10)))
@@ -105,7 +105,7 @@ def test_imported_runs_are_nobodys_here(start: Start, history: Path) -> None:
 
 
 def test_without_the_right_only_ones_own(start: Start, history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ui import access
+    from ui.session import access
 
     keep(history, run("a", 0.9), asked_by="ann@example.org")
     keep(history, run("b", 0.1), asked_by="bob@example.org")

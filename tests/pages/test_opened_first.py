@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import EVALUATORS, Workbench, suit
-from crag_core.config import Config
-from crag_core.labels import Mark, of_route
-from crag_core.laboratory import Laboratory
-from crag_core.measuring.outcome import Outcome
-from crag_core.measuring.setup import Setup
-from crag_core.policies import DEFAULT, load_policies
-from crag_core.tuning.conditions import Conditions
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
-from crag_core.tuning.preset import TunedPreset
-from crag_core.tuning.scored import scored_from
-from crag_core.types import Action
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, load_policies
+from crag_core.app.workbench import EVALUATORS, Workbench, suit
+from crag_core.base.types import Action
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.scored import scored_from
+from crag_core.experiments.store import Laboratory
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.trace.feedback import Mark, of_route
 from tests.core import builders
 from tests.fakes import Bench
 from tests.history.parts import run, whole_run

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.types import ANSWERING, TOPICAL, EvaluatorCard, Grade, Opinion
+from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
-from crag_core.policy import Policy
-from crag_core.trace import Trace
-from crag_core.types import ANSWERING, TOPICAL, EvaluatorCard, Grade, Opinion
+from crag_core.trace.trace import Trace
 from tests.core.builders import policy, searched, web_page
 from tests.pages.drawn import a_run, drawn, said
-from ui.render_opinions import calls_for, draw_opinions
+from ui.run.opinions.second_opinions import calls_for, draw_opinions
 
 EMBEDDING, JUDGE, BATCH = (cards()[name] for name in ("embedding", "llm", "llm-batch"))
 

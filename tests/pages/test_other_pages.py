@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.pages.conftest import DOCUMENTS, ask, choose, press, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -55,9 +55,9 @@ def test_the_first_start_indexes_the_sample_documents(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = start(CRAG_HOME=str(tmp_path))
-    from ui import state
+    from ui.session import app_state
 
-    warming = state.warm_up()
+    warming = app_state.warm_up()
     warming.wait()
     app.run()
     assert not app.exception
@@ -70,7 +70,7 @@ def test_the_first_start_indexes_the_sample_documents(
 def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ui import state
+    from ui.session import app_state
 
     with S3Server() as s3:
         for name, value in s3.environment.items():
@@ -82,7 +82,7 @@ def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_document
         store.delete(only.document_id)
         assert not store.is_untouched()
         app = start(**places)
-        warming = state.warm_up()
+        warming = app_state.warm_up()
         warming.wait()
         app.run()
         assert not app.exception and warming.error is None and warming.bug is None
@@ -92,9 +92,9 @@ def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_document
 def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ui import state
+    from ui.session import app_state
 
-    monkeypatch.setattr(state, "DATA", tmp_path / "data")
+    monkeypatch.setattr(app_state, "DATA", tmp_path / "data")
     (tmp_path / "data" / "sample").mkdir(parents=True)
     (tmp_path / "data" / "sample" / "ferry.md").write_text("The ferry sails at nine.")
     (tmp_path / "data" / "questions").mkdir()
@@ -103,7 +103,7 @@ def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
         for name, value in s3.environment.items():
             monkeypatch.setenv(name, value)
         app = start(CRAG_STORE=s3.make_bucket(), CRAG_HOME=str(tmp_path / "new"))
-        warming = state.warm_up()
+        warming = app_state.warm_up()
         warming.wait()
         app.run()
         assert not app.exception and warming.error is None and warming.bug is None

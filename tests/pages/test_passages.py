@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.policy import Policy
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import ANSWERING, TOPICAL, Edits, Grade, Passage
+from crag_core.base.types import ANSWERING, TOPICAL, Edits, Grade, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.pages.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
-from ui.render_passages import CardActions, draw_passages
-from ui.render_web import draw_web
+from ui.run.passages.passages import CardActions, draw_passages
+from ui.run.passages.web_results import draw_web
 
 
 def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:

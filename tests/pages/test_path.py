@@ -12,13 +12,13 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from crag_core.reroute import reroute
-from crag_core.run import WebMode
-from crag_core.story import story
-from crag_core.trace import Trace
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.path import story
 from tests.browser.conftest import browser, page
 from tests.fakes import QUESTION, Bench, FakeModel, passages
-from ui.render_path import path_data
+from ui.run.path.diagram import path_data
 
 __all__ = ["browser", "page"]
 
@@ -108,9 +108,9 @@ def test_every_state_has_a_word_and_a_shape_besides_its_colour() -> None:
 
 def test_page_mounts_it_once_with_this_data() -> None:
     def script() -> None:
-        from crag_core.reroute import reroute
+        from crag_core.trace.reroute import reroute
         from tests.fakes import QUESTION, Bench
-        from ui.render_path import draw_path
+        from ui.run.path.diagram import draw_path
 
         trace = Bench(best=0.9).pipeline.run(QUESTION)
         draw_path(trace, trace.settings.policy, reroute(trace, trace.settings.policy), on_open=print)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.judge import heard, judging
 from tests.pages.conftest import DOCUMENTS, ask, choose, header, settle, shown
 from tests.stand_ins.engines import ScriptedModel

@@ -15,15 +15,15 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.text.sentences import split
+from crag_core.base.types import Origin, Passage, Strip, StripVerdict
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.places import Places
-from crag_core.retrieval.store import PassageStore
-from crag_core.split import split
-from crag_core.types import Origin, Passage, Strip, StripVerdict
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.passage_location import Places
 from tests.pages.drawn import parts, said
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, print_pages
-from ui.place_lines import lines_of
+from ui.run.passages.page_view_lines import lines_of
 
 FARES = (
     "# Fares\n\nA single costs 9 euros. Children pay half.\n\n| who | price |\n| --- | --- |\n| dogs | 2 |\n\nAsk us."
@@ -51,7 +51,7 @@ def shown(store: PassageStore, passage: Passage, verdicts: Sequence[StripVerdict
         import streamlit as st
 
         if page is None or st.button("Show"):
-            from ui.render_place import draw_place, open_place
+            from ui.run.passages.page_view import draw_place, open_place
 
             (draw_place if page is None else open_place)(*arguments)
 

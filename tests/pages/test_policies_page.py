@@ -7,17 +7,17 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.policies import load_policies
-from crag_core.policy import Policy
-from crag_core.reroute import reroute
-from crag_core.types import Grade, Passage
+from crag_core.app.policy_files import load_policies
+from crag_core.base.types import Grade, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
 from tests.judge import judging
 from tests.pages.conftest import ask, choose, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from ui.made_up import read_rows
-from ui.render_policies import Verdict, judge_scores
-from ui.render_signals import is_one_for_both
+from ui.policies.manual_scores import read_rows
+from ui.policies.policy_table import Verdict, judge_scores
+from ui.run.two_signals import is_one_for_both
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -122,7 +122,7 @@ def test_the_last_run_without_a_run_says_where_to_ask(start: Start) -> None:
 
 
 def test_run_that_broke_off_before_its_passages_has_no_cards(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core.errors import StoreUnavailable
+    from crag_core.base.errors import StoreUnavailable
     from crag_core.retrieval.hybrid import HybridRetriever
 
     def fail(*_: object) -> None:

@@ -8,13 +8,13 @@ from threading import Event
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.reroute import reroute
-from crag_core.run import Listener, Run
-from crag_core.trace import Trace
-from crag_core.types import Step
+from crag_core.base.types import Step
+from crag_core.pipeline.run import Listener, Run
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.pages.conftest import APP, header, press, settle, shown
-from ui import playing
-from ui.demos import FOLDER, Demo, demos
+from ui.session import replay
+from ui.session.recorded_demos import FOLDER, Demo, demos
 
 Start = Callable[..., AppTest]
 
@@ -39,7 +39,7 @@ def test_playing_tells_every_step_in_order_and_ends_with_the_whole_record(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_SHORTEST", "_LONGEST", "_WORD"):
-        monkeypatch.setattr(playing, name, 0.0)
+        monkeypatch.setattr(replay, name, 0.0)
     told: list[tuple[Step, Trace]] = []
     written: list[str] = []
 
@@ -50,14 +50,14 @@ def test_playing_tells_every_step_in_order_and_ends_with_the_whole_record(
         def wrote(self, piece: str) -> None:
             written.append(piece)
 
-    assert playing.play(demo.trace, Run(Heard(), Event())) == demo.trace
+    assert replay.play(demo.trace, Run(Heard(), Event())) == demo.trace
     assert tuple(step for step, _ in told) == demo.trace.steps
     assert told[-1][1] == demo.trace
     assert demo.trace.answer and "".join(written).strip() == demo.trace.answer.text
 
 
 def test_nothing_is_known_before_its_step(demo: Demo) -> None:
-    first, second = playing.so_far(demo.trace, 0), playing.so_far(demo.trace, 1)
+    first, second = replay.so_far(demo.trace, 0), replay.so_far(demo.trace, 1)
     assert (first.passages, first.decision, first.answer) == (None, None, None)
     assert second.passages == demo.trace.passages and second.grades is None
 
@@ -65,14 +65,14 @@ def test_nothing_is_known_before_its_step(demo: Demo) -> None:
 def test_a_stopped_replay_shows_the_end_at_once(demo: Demo) -> None:
     stopped = Event()
     stopped.set()
-    assert playing.play(demo.trace, Run(Listener(), stopped)) == demo.trace
+    assert replay.play(demo.trace, Run(Listener(), stopped)) == demo.trace
 
 
 def test_first_page_offers_them_and_one_plays_with_its_own_settings(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_SHORTEST", "_LONGEST", "_WORD"):
-        monkeypatch.setattr(playing, name, 0.0)
+        monkeypatch.setattr(replay, name, 0.0)
     app = start(policy="")
     assert [one.title in shown(app) for one in demos()] == [True] * len(demos())
     press(app, "Play")

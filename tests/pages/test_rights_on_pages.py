@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from tests.pages.conftest import ask, press, shown
-from ui import access, sign_in, state, under_way
+from ui.session import access, app_state, run_job
+from ui.shell import sign_in
 
 Start = Callable[..., AppTest]
 
@@ -95,13 +96,13 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
 
 def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
     app = open_page(start, own, "pages/documents.py")
-    state.warm_up().wait()  # which looks for a rebuild that a kill has left
-    if (left := state.shared_rebuild().job) is not None:
+    app_state.warm_up().wait()  # which looks for a rebuild that a kill has left
+    if (left := app_state.shared_rebuild().job) is not None:
         left.wait()
     app.run()
     next(one for one in app.number_input if one.label.startswith("Tokens in a passage")).set_value(100)
     click_as_bob(app, visitor, "Make all passages anew")
-    assert state.shared_rebuild().job is None or state.shared_rebuild().job.rebuilt is None
+    assert app_state.shared_rebuild().job is None or app_state.shared_rebuild().job.rebuilt is None
     assert f"Only {ANN} may add" in shown(app).replace("`", "")
 
 
@@ -188,14 +189,14 @@ def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, 
         owner: str
         is_running: bool = True
 
-    under_way.live_jobs()[found.id] = UnderWay(BOB)  # type: ignore[assignment]
+    run_job.live_jobs()[found.id] = UnderWay(BOB)  # type: ignore[assignment]
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()
     assert "This run still goes on, for somebody else." in shown(later)
     assert "job" not in later.session_state and "trace" not in later.session_state
 
-    under_way.live_jobs().clear()
+    run_job.live_jobs().clear()
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()
@@ -218,7 +219,7 @@ def test_nobody_may_anything_where_nobody_is_known(monkeypatch: pytest.MonkeyPat
     try:
         assert access.user() == "" and not any(access.may(right) for right in access.Right)
         with pytest.raises(access.NotAllowed):
-            state.index([("a.md", b"a")], "main")
+            app_state.index([("a.md", b"a")], "main")
     finally:
         access._settings.clear()
         access.grants.clear()

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import ui.score_lines
-from crag_core.policy import Policy
-from crag_core.records import to_plain
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Action, Edits, Grade, Opinion, Passage
+import ui.run.scores.score_line_data
+from crag_core.base.serialization import to_plain
+from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import (
     CARD,
     POLICIES,
@@ -32,9 +32,9 @@ from tests.core.builders import (
     twice,
     web_page,
 )
-from ui.render_scores import read_move
-from ui.score_lines import Line, Picture, picture
-from ui.score_words import STEP, edge
+from ui.run.scores.score_line import read_move
+from ui.run.scores.score_line_data import Line, Picture, picture
+from ui.run.scores.score_sentences import STEP, edge
 
 
 def drawn(of: Policy, run: Trace) -> Picture:
@@ -349,11 +349,11 @@ def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
 
 
 def test_the_data_of_the_picture_needs_no_streamlit() -> None:
-    for name in ("score_lines", "score_words", "score_remarks"):
-        tree = ast.parse((Path(ui.score_lines.__file__).parent / f"{name}.py").read_text("utf-8"))
+    for name in ("score_line_data", "score_sentences", "point_tooltips"):
+        tree = ast.parse((Path(ui.run.scores.score_line_data.__file__).parent / f"{name}.py").read_text("utf-8"))
         found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         found += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-        pure = {"ui", "ui.score_words", "ui.score_remarks", "ui.text"}
+        pure = {"ui.run.scores", "ui.run.scores.score_sentences", "ui.run.scores.point_tooltips", "ui.text"}
         assert all("streamlit" not in str(one) for one in found)
         assert {one for one in found if str(one).startswith("ui")} <= pure
 
@@ -390,9 +390,9 @@ def test_thresholds_are_taken_as_they_are_sent() -> None:
 def page() -> None:
     import streamlit as st
 
-    from crag_core.reroute import reroute
+    from crag_core.trace.reroute import reroute
     from tests.core.builders import graded, policy, trace
-    from ui.render_scores import draw_scores
+    from ui.run.scores.score_line import draw_scores
 
     of = policy("paper")
     found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))

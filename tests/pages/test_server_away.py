@@ -9,14 +9,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core.answer import EXTRACTIVE
-from crag_core.trace import Trace
-from crag_core.types import AnswerState
+from crag_core.base.types import AnswerState
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import Trace
 from tests.judge import ANSWER, heard, judging
 from tests.pages.conftest import ask, choose, press, settle, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from ui import health, state
+from ui.session import app_state
+from ui.shell import health
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -33,8 +34,8 @@ def server() -> Iterator[OllamaServer]:
 
 def look_again(app: AppTest) -> AppTest:
     """As after ten seconds, when the last look is too old."""
-    state.look_for_models.clear()
-    state.look_again.clear()
+    app_state.look_for_models.clear()
+    app_state.look_again.clear()
     return app.run()
 
 
@@ -166,13 +167,13 @@ def test_a_server_that_is_back_is_found_at_the_next_look_of_the_strip(start: Sta
     server.stop()
     app = start(OLLAMA_HOST=server.url)
     with_settings = app.session_state["config"]
-    before = state.look_for_models(with_settings)
+    before = app_state.look_for_models(with_settings)
     assert not before.ollama.reachable and health._LOOK_EVERY + 3 < 10
     server.start()
-    assert not state.look_for_models(with_settings).ollama.reachable, "remembered for ten seconds"
-    state.look_again.clear()
-    assert state.look_again(with_settings).ollama.reachable
-    assert state.look_for_models(with_settings).ollama.reachable
+    assert not app_state.look_for_models(with_settings).ollama.reachable, "remembered for ten seconds"
+    app_state.look_again.clear()
+    assert app_state.look_again(with_settings).ollama.reachable
+    assert app_state.look_for_models(with_settings).ollama.reachable
 
 
 def test_only_a_page_that_waits_for_a_server_looks_by_itself(

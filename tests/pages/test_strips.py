@@ -8,13 +8,13 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from crag_core.policy import Policy
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import Grade, Handling
+from crag_core.base.types import Grade, Handling
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import passage, policy, searched, strips_of, trace, web_page
 from tests.pages.drawn import SENTENCES, a_run, drawn, said
-from ui.render_strips import draw_strips
+from ui.run.passages.sentence_table import draw_strips
 
 
 def page(run: Trace, policy: Policy) -> None:

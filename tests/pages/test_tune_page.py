@@ -10,12 +10,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.labels import Mark, of_route
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from crag_core.trace.feedback import Mark, of_route
 from tests.pages.conftest import ask, choose, press, shown
 
 Start = Callable[..., AppTest]
@@ -231,7 +231,7 @@ def test_at_the_very_first_start_the_grading_waits_for_the_documents(
     """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
     import threading
 
-    from ui import state
+    from ui.session import app_state
 
     let_go = threading.Event()
 
@@ -251,7 +251,7 @@ def test_at_the_very_first_start_the_grading_waits_for_the_documents(
                 self.is_running = False
 
     warming = Warming()
-    monkeypatch.setattr(state, "warm_up", lambda: warming)
+    monkeypatch.setattr(app_state, "warm_up", lambda: warming)
     app = tune(start, own)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.evaluators import EmbeddingEvaluator
-from crag_core.types import ANSWERING, TOPICAL, Grade, Passage
 from tests.pages.conftest import ask, choose, header, shown
 
 pytestmark = pytest.mark.embedding

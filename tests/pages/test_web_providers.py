@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.types import WebOutcome
+from crag_core.base.types import WebOutcome
 from tests.pages.conftest import ask, header, press, shown
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core import prompts
-from crag_core.build import Choice, known_card
-from crag_core.policy import Policy
-from crag_core.reroute import reroute
-from crag_core.trace import Trace, context_key
-from crag_core.types import Answer, AnswerState, Edits, Step, Usage
+from crag_core.app.workbench import Choice, known_card
+from crag_core.base import prompts
+from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace, context_key
 from tests.core.builders import passage, policy, searched, trace, web_page
 from tests.pages.drawn import SENTENCES, a_run, drawn, elements, said
-from ui.offers import Offer, offer
-from ui.render_what_if import changes, draw_two_answers, draw_what_if
+from ui.run.what_if.run_offer import Offer, offer
+from ui.run.what_if.what_if import changes, draw_two_answers, draw_what_if
 
 NOTHING = Offer((), 0, False)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 
-from crag_core.policy import Policy
+from crag_core.base.types import Answer, AnswerState, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.decision.policy import Policy
 from crag_core.report import render
-from crag_core.reroute import reroute
-from crag_core.trace import Trace, context_key
-from crag_core.types import Answer, AnswerState, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace, context_key
 from tests.core.builders import passage, policy, strips_of, trace, web_page
 from tests.fakes import QUESTION, Bench, FakeModel
 

@@ -13,19 +13,28 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import Tag
 
-from crag_core import build
 from crag_core.__main__ import main
-from crag_core.answer import EXTRACTIVE
-from crag_core.measuring.measures import MEASURES, Group, Measure, Unit
-from crag_core.measuring.outcome import Evidence, Outcome
-from crag_core.measuring.table import Cell, Row, Table
-from crag_core.measuring.written import figure
-from crag_core.policies import plain_rag
-from crag_core.report.comparison import Comparison, described, render_comparison
-from crag_core.report.measured import BETTER, DIFFERENT, UNCLEAR, WORSE, found_told, gain_told, title_of, tone_of
-from crag_core.tuning.intervals import Estimate
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.types import Action, Usage
+from crag_core.app import workbench
+from crag_core.app.policy_files import plain_rag
+from crag_core.base.types import Action, Usage
+from crag_core.experiments.comparison.metrics import MEASURES, Group, Measure, Unit
+from crag_core.experiments.comparison.outcome import Evidence, Outcome
+from crag_core.experiments.comparison.table import Cell, Row, Table
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.store.result_files import figure
+from crag_core.report.comparison.page import Comparison, described, render_comparison
+from crag_core.report.comparison.results import (
+    BETTER,
+    DIFFERENT,
+    UNCLEAR,
+    WORSE,
+    found_told,
+    gain_told,
+    title_of,
+    tone_of,
+)
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from tests.browser.conftest import open_browser
 from tests.core.builders import policy, trace
 from tests.report.pages import Page, said
@@ -528,7 +537,7 @@ def test_compare_writes_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     document, file, target = (tmp_path / name for name in ("ferry.txt", "my set.csv", "page.html"))
     document.write_text("The ferry to Torrin leaves at nine.", "utf-8")
     file.write_text("question,expected\nWhen does the ferry leave?,correct\nWho bakes the bread?,incorrect\n", "utf-8")

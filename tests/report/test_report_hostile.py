@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.report.text import clean, moment, shortened, web_address
-from crag_core.trace import Trace
-from crag_core.types import (
+from crag_core.base.types import (
     Answer,
     AnswerState,
     Correction,
@@ -27,6 +25,8 @@ from crag_core.types import (
     WebOutcome,
     WebSearch,
 )
+from crag_core.report.text import clean, moment, shortened, web_address
+from crag_core.trace.trace import Trace
 from tests.core.builders import policy, strips_of, trace, web_page
 from tests.core.made_up import JUDGE
 from tests.report.pages import Page, answered, page_of, recorded, said

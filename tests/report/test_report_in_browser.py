@@ -13,9 +13,9 @@ import pypdfium2
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from crag_core.base.types import Opinion, Support
 from crag_core.report import render
-from crag_core.trace import Trace
-from crag_core.types import Opinion, Support
+from crag_core.trace.trace import Trace
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.core.made_up import JUDGE
 from tests.report.pages import answered, found_online, recorded, two_pages

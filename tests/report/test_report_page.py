@@ -9,10 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crag_core.opinions import judged_by
-from crag_core.reroute import reroute
-from crag_core.trace import Trace
-from crag_core.types import (
+from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     AnswerState,
@@ -28,6 +25,9 @@ from crag_core.types import (
     WebAttempt,
     WebOutcome,
 )
+from crag_core.trace.opinions import judged_by
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
 from tests.core.builders import CARD, POLICIES, even, policy, strips_of, twice
 from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
 from tests.fakes import WEB_QUERY

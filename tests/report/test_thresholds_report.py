@@ -14,17 +14,17 @@ from typing import Any
 import pypdfium2
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.report.threshold_pictures import of_hundred
-from crag_core.report.thresholds import render_thresholds
-from crag_core.tuning.board import Board
-from crag_core.tuning.conditions import Conditions
-from crag_core.tuning.guarantee import Guarantee
-from crag_core.tuning.labelled import Expected, Origin
-from crag_core.tuning.objective import Costs, Objective
-from crag_core.tuning.preset import TunedPreset
-from crag_core.tuning.rates import Prices, confusion, rate
-from crag_core.tuning.recommend import Recommendation, recommend
+from crag_core.base.errors import BadRecord
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected, Origin
+from crag_core.experiments.thresholds.objective import Costs, Objective
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.rates import Prices, confusion, rate
+from crag_core.experiments.thresholds.recommend import Recommendation, recommend
+from crag_core.experiments.thresholds.risk_bound import Guarantee
+from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.report.thresholds.charts import of_hundred
+from crag_core.report.thresholds.page import render_thresholds
 from tests.browser.conftest import open_browser
 from tests.core.builders import POLICIES, policy
 from tests.report.pages import Page

@@ -6,9 +6,9 @@ import os
 import struct
 from collections.abc import Sequence
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval import parse_worker
-from crag_core.retrieval.page_picture import PagePicture, Span, page_picture
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.page_view.page_image import PagePicture, Span, page_picture
+from crag_core.retrieval.sandbox import worker
 from tests.retrieval import bad_readers
 
 READERS = bad_readers.READERS
@@ -30,4 +30,4 @@ def draw(original: bytes, page: int, text: str, spans: Sequence[Span], width: in
     return page_picture(original, page, text, spans, width)
 
 
-parse_worker.page_picture = draw
+worker.page_picture = draw

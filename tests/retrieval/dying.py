@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 BEFORE = [("guide.txt", write_prose("ropes")), ("old.txt", write_prose("anchors"))]

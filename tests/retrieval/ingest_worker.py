@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.backends.lance.passages import LancePassages
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import Recipe
-from crag_core.errors import StoreUnavailable
-from crag_core.retrieval import approximating
-from crag_core.retrieval.approximating import measure_recalls
-from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.documents import Recipe
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.backends.lance.passages import LancePassages
+from crag_core.retrieval.index import ann_index
+from crag_core.retrieval.index.ann_index import measure_recalls
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 MANY = [
@@ -21,7 +21,7 @@ MANY = [
 
 @pytest.fixture
 def warranted(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(approximating, "WARRANTED", 100)
+    monkeypatch.setattr(ann_index, "WARRANTED", 100)
     return 100
 
 

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import DocumentRefused, Stopped
-from crag_core.retrieval.chunking import Chunk, Chunks, Cut, counter, cut_pages
-from crag_core.retrieval.cutting import MAX_CHUNKS, cut_here
+from crag_core.base.errors import DocumentRefused, Stopped
+from crag_core.retrieval.chunking.limits import MAX_CHUNKS, cut_here
+from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
+from crag_core.retrieval.chunking.split import Chunk, Chunks, Cut, counter, cut_pages
+from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.parse_wire import BadFrame, Limits, check_reply, pack_chunks, unpack_chunks
-from crag_core.retrieval.parsing import Parser
 from crag_core.retrieval.readers import Page, read_document
-from crag_core.retrieval.sentences import split_sentences
-from crag_core.retrieval.splitting import CLAUSE, Size, split_lines, split_text
+from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, check_reply, pack_chunks, unpack_chunks
 from tests.retrieval.conftest import REPOSITORY
 
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())
@@ -263,7 +263,7 @@ def test_chunks_come_through_as_they_are() -> None:
 def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
     """The process that reads may start none."""
     work = (
-        "import os, sys; from crag_core.retrieval.chunking import Cut, cut_pages;"
+        "import os, sys; from crag_core.retrieval.chunking.split import Cut, cut_pages;"
         "from crag_core.retrieval.readers import Page;"
         "chunks = [*cut_pages([Page('A word. ' * 20_000)], 'a.md', Cut(tokenizer=sys.argv[1]))];"
         "heavy = [name for name in ('torch', 'llama_index', 'transformers', 'numpy', 'nltk') if name in sys.modules];"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crag_core.protocols import Found
+from crag_core.base.protocols import Found
+from crag_core.base.types import Engine
 from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
-from crag_core.retrieval.store import PassageStore
-from crag_core.types import Engine
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words
 
 HYBRID, DENSE, KEYWORD = Engine

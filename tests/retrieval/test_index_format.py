@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.documents import INDEX_FORMAT, Generation, Recipe
-from crag_core.errors import StoreUnavailable
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.documents import INDEX_FORMAT, Generation, Recipe
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 USES: dict[str, Callable[[PassageStore], Any]] = {

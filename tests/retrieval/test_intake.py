@@ -6,9 +6,9 @@ import io
 import zipfile
 from pathlib import Path
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval.intake import each_file
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.upload.files import each_file
 from tests.retrieval.fakes import WordEmbedder
 
 

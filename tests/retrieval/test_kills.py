@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import BEFORE, FILES, Killed, dying_at, index, replace_one
 from tests.retrieval.fakes import WordEmbedder, embed_words
@@ -65,7 +65,7 @@ def every_step(tmp_path: Path, work: Callable[[Path], None], at_least: int = 10)
 @pytest.fixture(autouse=True)
 def _owners_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who died here is this very process, which is still alive."""
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
 
 
 def test_dying_at_any_step_of_indexing(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.retrieval import mapping
-from crag_core.retrieval.mapping import Maps, find_plane
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval import corpus_map
+from crag_core.retrieval.corpus_map import Maps, find_plane
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import embed_words, write_prose
 
 TOPICS = ("seals", "gulls", "buoys")
@@ -68,7 +68,7 @@ def test_a_map_is_of_one_collection_or_of_all(filled: PassageStore) -> None:
 
 
 def test_of_many_passages_an_even_sample_is_drawn(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping, "MOST_POINTS", 10)
+    monkeypatch.setattr(corpus_map, "MOST_POINTS", 10)
     found = Maps(filled).draw()
     assert found is not None and len(found.points) == 10 and found.passages == filled.count() > 10
     assert {point.name for point in found.points} >= {f"{topic}.txt" for topic in TOPICS}
@@ -94,7 +94,7 @@ def test_the_question_stands_among_its_passages_in_their_order(filled: PassageSt
 def test_a_map_is_drawn_again_only_when_documents_change(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     maps, drawn = Maps(filled), []
     whole = find_plane
-    monkeypatch.setattr(mapping, "find_plane", lambda vectors: drawn.append(len(vectors)) or whole(vectors))
+    monkeypatch.setattr(corpus_map, "find_plane", lambda vectors: drawn.append(len(vectors)) or whole(vectors))
     maps.draw()
     maps.draw()
     maps.place("gulls", [])

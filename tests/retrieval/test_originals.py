@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import IngestOutcome
-from crag_core.errors import DocumentMissing, StoreUnavailable
-from crag_core.retrieval.backends.folder_originals import FolderOriginals
+from crag_core.base.documents import IngestOutcome
+from crag_core.base.errors import DocumentMissing, StoreUnavailable
+from crag_core.retrieval.backends.disk.originals import FolderOriginals
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -158,7 +158,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", [f"crag_core.retrieval.backends.folder_originals.FolderOriginals.{step}" for step in ("drop", "tidy")]
+    "moment", [f"crag_core.retrieval.backends.disk.originals.FolderOriginals.{step}" for step in ("drop", "tidy")]
 )
 def test_dying_while_an_old_version_goes_never_takes_the_file_of_the_new(
     store: PassageStore, folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -195,7 +195,7 @@ def test_dying_while_deleting_leaves_at_most_a_file_too_many(
 WORKER = """
 import os, signal, sys
 from pathlib import Path
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 def die(*_, **__):
@@ -209,7 +209,7 @@ if moment == "while writing":
 elif moment == "before the new name":
     os.replace = die
 else:
-    from crag_core.retrieval.backends.lance_passages import LancePassages
+    from crag_core.retrieval.backends.lance.passages import LancePassages
     LancePassages.add = die
 store.ingest([("guide.txt", write_prose("the harbour"))])
 """

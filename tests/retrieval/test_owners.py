@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import Document, Recipe, State
-from crag_core.retrieval.backends.folder import FolderBackend
+from crag_core.base.documents import Document, Recipe, State
+from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
 from crag_core.retrieval.hits import name_content, now
-from crag_core.retrieval.owners import LEASE, is_alive, name_self
-from crag_core.retrieval.shelf import Shelf
+from crag_core.retrieval.index.index_writer import Shelf
 from tests.retrieval.conftest import REPOSITORY
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def test_this_process_is_alive_however_long_it_was_silent() -> None:
 
 
 def test_another_process_of_this_machine_is_alive_until_it_ends() -> None:
-    code = "from crag_core.retrieval.owners import name_self; print(name_self(), flush=True); input()"
+    code = "from crag_core.retrieval.backends.worker_lease import name_self; print(name_self(), flush=True); input()"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import DocumentRefused, Stopped
-from crag_core.retrieval import parse_start
-from crag_core.retrieval.parse_wire import BadFrame, Reply, check_reply, pack_pages, unpack_pages
-from crag_core.retrieval.parsing import Parser
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
+from crag_core.retrieval.sandbox import start as parse_start
+from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.retrieval.sandbox.protocol import BadFrame, Reply, check_reply, pack_pages, unpack_pages
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
 
@@ -385,7 +385,7 @@ def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PARENT = f"""
 import signal, sys, time
-from crag_core.retrieval.parsing import Parser
+from crag_core.retrieval.sandbox.parser import Parser
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts the tests in the background has it ignored
 parser = Parser(readers={BAD!r}, seconds=3)
 print(parser.read(b"/nowhere/file", "a.tell")[0].text, flush=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from llama_index.core.schema import TextNode
 
-from crag_core.documents import IngestOutcome, Progress
-from crag_core.errors import EmbeddingUnavailable, StoreUnavailable
-from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.documents import IngestOutcome, Progress
+from crag_core.base.errors import EmbeddingUnavailable, StoreUnavailable
+from crag_core.retrieval.backends.lance.passages import LancePassages
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 INDEXED, ALREADY, REPLACED, REFUSED, LEFT_OUT = IngestOutcome
@@ -186,10 +186,10 @@ def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
 ) -> None:
     cancel, files = threading.Event(), [("harbour.txt", HARBOUR), ("z.txt", b"Z.")]
     with monkeypatch.context() as ending:
-        ending.setattr("crag_core.retrieval.indexing.is_ending", cancel.is_set)
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
         store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
     assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]
 
 
@@ -237,7 +237,7 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
     def fail(self: object) -> None:
         raise RuntimeError("no space left on device")
 
-    monkeypatch.setattr("crag_core.retrieval.backends.lance_passages.LancePassages.tidy", fail)
+    monkeypatch.setattr("crag_core.retrieval.backends.lance.passages.LancePassages.tidy", fail)
     (one,) = store.ingest([("harbour.txt", HARBOUR)])
     assert one.outcome == INDEXED and store.search_keyword("harbour", 1)
 
@@ -245,8 +245,8 @@ def test_an_index_that_cannot_be_tidied_still_has_the_document(
 def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_as_the_first(
     store: PassageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crag_core.retrieval.indexing.WRITTEN_AT_ONCE", 1)
-    monkeypatch.setattr("crag_core.retrieval.indexing._TIDIED_AFTER", 2)
+    monkeypatch.setattr("crag_core.retrieval.index.ingest.WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr("crag_core.retrieval.index.ingest._TIDIED_AFTER", 2)
     there: list[int] = []
     tidy = LancePassages.tidy
 
@@ -261,7 +261,7 @@ def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_
 
 def test_many_documents_are_written_with_few_commits(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = note_writes(monkeypatch)
-    monkeypatch.setattr("crag_core.retrieval.indexing.WRITTEN_AT_ONCE", 20)
+    monkeypatch.setattr("crag_core.retrieval.index.ingest.WRITTEN_AT_ONCE", 20)
     done = store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(50)])
     assert [one.outcome for one in done] == [INDEXED] * 50 and sizes == [20, 20, 10]
 

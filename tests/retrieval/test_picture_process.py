@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import DocumentMissing, DocumentRefused, Stopped
-from crag_core.retrieval.drawing import Drawer
-from crag_core.retrieval.page_picture import Draw, PagePicture, page_picture
-from crag_core.retrieval.parse_wire import BadFrame, Drawing, Reply, check_reply
-from crag_core.retrieval.parsing import Parser
-from crag_core.retrieval.picture_wire import MOST_PNG, pack_picture, unpack_picture
-from crag_core.retrieval.places import Places
+from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped
+from crag_core.base.text.sentences import split
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
+from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import MAX_BYTES, read_document
-from crag_core.retrieval.store import PassageStore
-from crag_core.split import split
+from crag_core.retrieval.sandbox.page_drawer import Drawer
+from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.retrieval.sandbox.picture_protocol import MOST_PNG, pack_picture, unpack_picture
+from crag_core.retrieval.sandbox.protocol import BadFrame, Drawing, Reply, check_reply
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
 from tests.retrieval.processes import children, frame, is_alive, wait_until
@@ -381,9 +381,9 @@ WORKBENCH = f"""
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.types import Passage
+from crag_core.app.workbench import Workbench
+from crag_core.app.config import Config
+from crag_core.base.types import Passage
 places, content = Workbench(Config(home=Path(sys.argv[1]))).places, sys.stdin.buffer.read()
 places._store = SimpleNamespace(read_original=lambda document_id: content)
 picture = places.picture(Passage("0-0", {TEXT!r}, "a.pdf", document_id="0" * 32), [])

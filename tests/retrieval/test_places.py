@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
-from crag_core.errors import DocumentMissing, DocumentRefused
-from crag_core.retrieval.aligning import align, letters_of
-from crag_core.retrieval.boxes import Box, join_letters
-from crag_core.retrieval.chunking import Cut, Source, split_pages
-from crag_core.retrieval.page_picture import PagePicture, page_picture
-from crag_core.retrieval.places import Places
+from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.text.sentences import split
+from crag_core.base.types import Passage
+from crag_core.retrieval.chunking.split import Cut, Source, split_pages
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.page_view.page_image import PagePicture, page_picture
+from crag_core.retrieval.page_view.text_alignment import align, letters_of
+from crag_core.retrieval.page_view.text_boxes import Box, join_letters
+from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.store import PassageStore
-from crag_core.split import split
-from crag_core.types import Passage
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_columns, print_pages
 
@@ -351,7 +351,7 @@ def test_a_file_that_is_no_sound_pdf_is_refused_with_advice(content: bytes) -> N
 
 def test_a_page_that_takes_too_long_to_draw_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     curves = b"".join(b"%d %d m 0 700 600 0 %d 700 c S\n" % (n % 600, n % 700, n % 500) for n in range(5_000))
-    monkeypatch.setattr("crag_core.retrieval.sheets._DRAWING_SECONDS", 0.0)
+    monkeypatch.setattr("crag_core.retrieval.page_view.pdf_page._DRAWING_SECONDS", 0.0)
     with pytest.raises(DocumentRefused, match="takes longer") as refusal:
         page_picture(draw(b"9 w\n" + curves), 1, "", [], WIDTH)
     assert refusal.value.hint
@@ -446,7 +446,7 @@ def test_a_page_is_drawn_once_for_the_same_marks(store: PassageStore) -> None:
 def test_what_is_remembered_is_bounded(store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     passage, *_ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
     size = len(places.picture(passage, ()).png)
-    monkeypatch.setattr("crag_core.retrieval.places._MOST_KEPT", size + 10)
+    monkeypatch.setattr("crag_core.retrieval.passage_location._MOST_KEPT", size + 10)
     first = places.picture(passage, ())
     places.picture(passage, spans_of(passage.text))
     assert places.picture(passage, ()) is not first
@@ -493,7 +493,7 @@ def test_surroundings_are_the_document_around_the_passage(store: PassageStore, p
 
 @pytest.mark.parametrize("size", [0, 1_499, 1_500, 1_501, 5_000])
 def test_a_text_without_gaps_is_cut_where_it_is(store: PassageStore, size: int) -> None:
-    from crag_core.retrieval.surroundings import surround
+    from crag_core.retrieval.index.context_text import surround
 
     before, passage, after = (
         Passage(f"d-{at}", text, "a.txt", ordinal=at) for at, text in enumerate(("x" * size, "Here.", "y" * size))

@@ -11,10 +11,12 @@ from contextlib import suppress
 
 import pytest
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers import limits, packages, pdf, read_document, slides, workbook
-from crag_core.retrieval.readers.kind import name_kind
-from crag_core.retrieval.readers.packages import Package
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers import limits, pdf, read_document
+from crag_core.retrieval.readers.file_kind import name_kind
+from crag_core.retrieval.readers.office import slides, workbook
+from crag_core.retrieval.readers.shared import zip_packages
+from crag_core.retrieval.readers.shared.zip_packages import Package
 from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip, zip_files
 from tests.retrieval.printed import print_pages
 
@@ -123,7 +125,7 @@ def test_entities_of_a_chapter_are_harmless() -> None:
 def test_packages_that_unpack_to_too_much(extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = rezip(SOUND[extension], {"extra.xml": b"<a>" + b" " * 30_000_000})
     assert len(bomb) < 100_000
-    monkeypatch.setattr(packages, "MAX_UNPACKED", 20_000_000)
+    monkeypatch.setattr(zip_packages, "MAX_UNPACKED", 20_000_000)
     assert "unpacks to 28 MB, over the limit of 19 MB" in refuse(bomb, f"a{extension}").message
 
 
@@ -167,7 +169,7 @@ def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPa
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(mark) + offset] |= 1
     assert "protected with a password" in refuse(bytes(content), "a.pptx").message
-    monkeypatch.setattr(packages, "MAX_MEMBERS", 5)
+    monkeypatch.setattr(zip_packages, "MAX_MEMBERS", 5)
     assert "more than 5 files in one archive" in refuse(SOUND[".pptx"], "a.pptx").message
 
 

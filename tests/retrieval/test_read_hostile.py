@@ -12,8 +12,9 @@ from fpdf import FPDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers import READERS, packages, read_document
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers import READERS, read_document
+from crag_core.retrieval.readers.shared import zip_packages
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 64
 
@@ -126,7 +127,7 @@ def test_zip_bomb_in_a_word_file(monkeypatch: pytest.MonkeyPatch) -> None:
     document = docx.Document()
     document.add_paragraph("a" * 100_000)
     document.save(stream)
-    monkeypatch.setattr(packages, "MAX_UNPACKED", 50_000)
+    monkeypatch.setattr(zip_packages, "MAX_UNPACKED", 50_000)
     assert "unpacks to" in refuse(stream.getvalue(), "bomb.docx")
 
 

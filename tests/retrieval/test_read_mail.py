@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.errors import DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import mail as reader
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.made_files import make_mail

@@ -10,7 +10,7 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
-from crag_core.errors import DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import READERS, read_document
 from crag_core.retrieval.readers.page import Page
 from tests.retrieval.made_files import make_book, make_chapter, make_open, make_slides, save

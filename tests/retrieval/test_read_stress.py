@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from crag_core.errors import DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import read_document
 
 MANY = 400_000

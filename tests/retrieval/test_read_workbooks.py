@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import limits, read_document
-from crag_core.retrieval.readers.displayed import show_value
+from crag_core.retrieval.readers.office.number_formats import show_value
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import Progress, Recipe, Stage
-from crag_core.errors import EmbeddingUnavailable, Stopped, StoreUnavailable
-from crag_core.retrieval import generations
+from crag_core.base.documents import Progress, Recipe, Stage
+from crag_core.base.errors import EmbeddingUnavailable, Stopped, StoreUnavailable
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index import index_versions
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.dying import Killed, dying_at
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
@@ -133,11 +133,11 @@ def test_the_end_of_the_program_leaves_it_to_the_next_start(
 ) -> None:
     cancel = threading.Event()
     with monkeypatch.context() as ending, pytest.raises(Stopped):
-        ending.setattr("crag_core.retrieval.rebuilding.is_ending", cancel.is_set)
+        ending.setattr("crag_core.retrieval.index.reindex.is_ending", cancel.is_set)
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
     assert filled.generation.embedding == "words-64" and filled._shelf.generations.building() is not None
-    for module in ("rebuilding", "generations"):
-        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    for module in ("reindex", "index_versions"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     assert filled.finish_rebuild() is not None and filled.generation.embedding == "words-32"
 
 
@@ -189,7 +189,7 @@ def test_what_was_replaced_goes_after_a_while(
 ) -> None:
     filled.rebuild(OTHER)
     assert (tmp_path / "passages.lance").exists()
-    monkeypatch.setattr(generations, "LEFT_FOR", timedelta(0))
+    monkeypatch.setattr(index_versions, "LEFT_FOR", timedelta(0))
     filled.ingest([("ropes.txt", write_prose("ropes"))])
     assert not (tmp_path / "passages.lance").exists()
     assert [row.stage for row in filled._shelf.backend.generations.rows()] == [Stage.CURRENT]
@@ -229,8 +229,8 @@ def test_an_empty_index_is_made_as_the_settings_say(tmp_path: Path) -> None:
 
 def forget_owners(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process that began were gone."""
-    for module in ("generations", "rebuilding"):
-        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    for module in ("index_versions", "reindex"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
 
 
 def die_at_every_step(folder: Callable[[int], Path], most: int) -> int:
@@ -271,7 +271,7 @@ def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore, monkeyp
         if progress.position == 3:
             raise Killed
 
-    monkeypatch.setattr("crag_core.retrieval.rebuilding.WRITTEN_AT_ONCE", 1)
+    monkeypatch.setattr("crag_core.retrieval.index.reindex.WRITTEN_AT_ONCE", 1)
     with pytest.raises(Killed):
         filled.rebuild(SHORT, die)
     forget_owners(monkeypatch)

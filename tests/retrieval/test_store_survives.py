@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.documents import IngestOutcome
-from crag_core.errors import StoreUnavailable
-from crag_core.retrieval.backends.lance_passages import LancePassages
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.documents import IngestOutcome
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.backends.lance.passages import LancePassages
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -119,8 +119,8 @@ class Killed(BaseException):
     ("moment", "left"),
     [
         ("lancedb.table.LanceTable.create_index", []),
-        ("crag_core.retrieval.backends.lance_passages.LancePassages.add", []),
-        ("crag_core.retrieval.backends.lance_passages.LancePassages.tidy", ["gulls.txt", "long.txt"]),
+        ("crag_core.retrieval.backends.lance.passages.LancePassages.add", []),
+        ("crag_core.retrieval.backends.lance.passages.LancePassages.tidy", ["gulls.txt", "long.txt"]),
     ],
 )
 def test_dying_at_any_moment_can_be_made_good(
@@ -144,7 +144,7 @@ def test_a_new_version_that_dies_on_its_way_in_leaves_the_old(tmp_path: Path, mo
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides")])
     with monkeypatch.context() as patched:
-        patched.setattr("crag_core.retrieval.backends.lance_passages.LancePassages.add", die)
+        patched.setattr("crag_core.retrieval.backends.lance.passages.LancePassages.add", die)
         with pytest.raises(Killed):
             store.ingest([prose_of("guide.txt", "seals")])
     assert store.search_keyword("tides", 1) and not store.search_keyword("seals", 1)
@@ -286,6 +286,6 @@ def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr("crag_core.retrieval.backends.folder._LOCK_SECONDS", 0)
+    monkeypatch.setattr("crag_core.retrieval.backends.disk.backend._LOCK_SECONDS", 0)
     with FileLock(tmp_path / "write.lock"), pytest.raises(StoreUnavailable, match="Another process"):
         PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])

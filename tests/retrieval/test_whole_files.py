@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.errors import DocumentMissing
-from crag_core.retrieval.chunking import Cut
+from crag_core.base.errors import DocumentMissing
+from crag_core.base.text.words import words
+from crag_core.base.types import Origin, Passage
+from crag_core.retrieval.chunking.join import find_overlap, join_passages
+from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.joining import find_overlap, join_passages
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.store import PassageStore
-from crag_core.types import Origin, Passage
-from crag_core.words import words
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 

@@ -17,12 +17,12 @@ import pytest
 from filelock import FileLock
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from crag_core.documents import Generation, IngestOutcome, State
-from crag_core.errors import Stopped, StoreUnavailable, WriteLost
-from crag_core.retrieval.backends.folder import FolderBackend
-from crag_core.retrieval.backends.write_process import Writer
+from crag_core.base.documents import Generation, IngestOutcome, State
+from crag_core.base.errors import Stopped, StoreUnavailable, WriteLost
+from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import BEFORE, FILES
 from tests.retrieval.failing_writes import DyingAt, Poisoned, Writing
@@ -101,7 +101,7 @@ def test_dying_once_at_any_write_costs_nothing(tmp_path: Path, is_late: bool) ->
 def test_dying_again_and_again_leaves_every_document_whole_or_absent(
     tmp_path: Path, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     for step in range(0, 100, 2):
         folder = tmp_path / str(step)
         PassageStore(folder, WordEmbedder()).ingest(BEFORE)
@@ -190,7 +190,7 @@ def processes_of(writer: Writer) -> list[int]:
 def test_a_process_that_is_killed_in_mid_write_costs_nothing(
     tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     store = store_of(tmp_path, writer)
     store.ingest(BEFORE)
     done = threading.Event()

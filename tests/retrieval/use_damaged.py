@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from crag_core.errors import StoreUnavailable
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.addresses import read_address, why_refused
-from crag_core.config import Config
-from crag_core.errors import BadRecord
-from crag_core.websearch.addresses import read_address as read_provider
+from crag_core.app.config import Config
+from crag_core.base.errors import BadRecord
+from crag_core.base.network.addresses import read_address, why_refused
+from crag_core.websearch.server_address import read_address as read_provider
 
 METADATA = [
     "169.254.169.254",

@@ -19,11 +19,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.browser.conftest import serve
-from ui.held_uploads import bounded
+from ui.documents.held_uploads import bounded
 
 SCRIPT = """
 import streamlit as st
-from ui import held_uploads
+from ui.documents import held_uploads
 
 held_uploads.MOST_FILES, held_uploads.MOST_MB, held_uploads.MOST_MB_IN_ALL = 5, 4, 100
 held_uploads.bound()

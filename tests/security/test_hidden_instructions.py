@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from crag_core import prompts
+from crag_core.base import prompts
+from crag_core.base.protocols import Messages
+from crag_core.base.types import Action, Excerpt
 from crag_core.evaluators import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
+from crag_core.experiments.drafting.wording import ask_for_question
 from crag_core.llms import ollama, openai_compatible
-from crag_core.protocols import Messages
-from crag_core.suspicion import remark, warnings
-from crag_core.tuning.drafting.wording import ask_for_question
-from crag_core.types import Action, Excerpt
+from crag_core.trace.injection_scan import remark, warnings
 from tests.core.builders import passage, web_page
 from tests.fakes import Bench
 from tests.fakes import passage as numbered

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
 from crag_core.llms import ollama, openai_compatible
-from crag_core.model_servers import masked, unmasked
+from crag_core.llms.servers import masked, unmasked
 from tests.pages.conftest import home, press, shown, start  # noqa: F401  # fixtures
 from tests.security.servers import Said, answering
 

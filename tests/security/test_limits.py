@@ -13,15 +13,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
-from crag_core.errors import BadRecord
-from crag_core.postprocessor import CRAGPostprocessor
-from crag_core.query import LONGEST_QUESTION
-from crag_core.query_engine import CRAGQueryEngine
-from crag_core.retrieval.bundles import Allowance, unpack
+from crag_core.base.errors import BadRecord
+from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
+from crag_core.pipeline.web_query import LONGEST_QUESTION
+from crag_core.retrieval.upload.zip_archives import Allowance, unpack
 from tests.fakes import Bench
 from tests.pages.conftest import ask, home, shown, start  # noqa: F401  # fixtures
-from ui import upload
-from ui.upload import check_files, read_record
+from ui.session import trace_upload
+from ui.session.trace_upload import check_files, read_record
 
 ROOT = Path(__file__).parents[2]
 LONG = "why " * 1000
@@ -68,14 +68,14 @@ def test_a_record_with_such_a_question_is_refused() -> None:
 
 def test_a_record_beyond_its_size_is_refused_before_it_is_read() -> None:
     with pytest.raises(BadRecord, match="expected at most 20"):
-        read_record(b"{" + b" " * (upload.LARGEST_MB * 2**20))
+        read_record(b"{" + b" " * (trace_upload.LARGEST_MB * 2**20))
 
 
 def test_an_upload_has_a_number_and_a_size_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     check_files([("a.txt", b"x")] * 100)
     with pytest.raises(BadRecord, match="20,001 files"):
         check_files([("a.txt", b"x")] * 20_001)
-    monkeypatch.setattr(upload, "MOST_MB", 1)
+    monkeypatch.setattr(trace_upload, "MOST_MB", 1)
     with pytest.raises(BadRecord, match="2 MB"):
         check_files([("a.txt", b"x" * 2**20), ("b.txt", b"x" * 2**20)])
 

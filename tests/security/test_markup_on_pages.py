@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.pages.conftest import home, start  # noqa: F401  # fixtures
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
@@ -115,7 +115,7 @@ def test_markup_that_is_not_escaped_would_be_found() -> None:
 def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
     import numpy as np
 
-    from ui.tune_charts import Point, heat_map
+    from ui.tune.charts import Point, heat_map
 
     name = '<a href="http://evil.example">x</a> %{x} \u202eevil'
     figure = heat_map(np.array([0.0, 1.0]), np.zeros((2, 2)), None, [Point(name, 0.3, 0.7, "circle", "#000")], "cost")

@@ -14,15 +14,15 @@ from typing import Any
 import httpx
 import pytest
 
-from crag_core import outgoing
-from crag_core.config import Config
-from crag_core.errors import CragError, ModelUnavailable
+from crag_core.app.config import Config
+from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.base.network import http_guard
+from crag_core.base.network.http_guard import NotAsked
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import WebOutcome
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.looking import look_at_all
+from crag_core.llms.discovery import look_at_all
 from crag_core.llms.model import LlamaIndexModel
-from crag_core.outgoing import NotAsked
-from crag_core.protocols import Cancel
-from crag_core.types import WebOutcome
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
 from tests.security.servers import Asked, Said, answering
@@ -62,7 +62,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def resolve(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """Every name leads to this address; nothing is sent, since a connection would be refused by the tests' guard."""
-    monkeypatch.setattr(outgoing, "_look_up", lambda host: [address])
+    monkeypatch.setattr(http_guard, "_look_up", lambda host: [address])
 
 
 # --- names that lead to a forbidden address -------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_name_that_changes_its_address_after_the_look_up_is_found_by_the_conne
             return ("169.254.169.254", 80) if name == "server_addr" else None
 
     with pytest.raises(NotAsked, match="169"):
-        outgoing.check_peer(httpx.Response(200, extensions={"network_stream": Stream()}))
+        http_guard.check_peer(httpx.Response(200, extensions={"network_stream": Stream()}))
 
 
 def test_real_connections_tell_where_they_went() -> None:
@@ -115,13 +115,13 @@ def test_real_connections_tell_where_they_went() -> None:
 def test_a_look_up_gives_every_address_and_none_for_a_name_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(2, 1, 6, "", ("10.0.0.1", 0)), (10, 1, 6, "", ("fe80::1%eth0", 0, 0, 2))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: found)
-    assert outgoing._look_up("h") == ["10.0.0.1", "fe80::1%eth0"]
+    assert http_guard._look_up("h") == ["10.0.0.1", "fe80::1%eth0"]
 
     def fail(*args: object, **options: object) -> None:
         raise socket.gaierror("no such host")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    assert outgoing._look_up("h") == []
+    assert http_guard._look_up("h") == []
 
 
 # --- redirects ------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_a_reply_of_a_model_without_end_is_given_up(
 
 @pytest.mark.parametrize("wire", ["ollama", "openai"])
 def test_a_stream_of_well_formed_pieces_without_end_is_given_up(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outgoing, "LARGEST_REPLY", 100_000)
+    monkeypatch.setattr(http_guard, "LARGEST_REPLY", 100_000)
     said = {"model": "m", "message": {"role": "assistant", "content": "word "}, "done": False}
     frame, kind = f"{json.dumps(said)}\n".encode(), {"content-type": "text/event-stream"}
     if wire == "openai":

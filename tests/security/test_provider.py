@@ -12,12 +12,12 @@ from urllib.request import urlopen
 
 import pytest
 
-from crag_core import outgoing
-from crag_core.auth_section import Provider
+from crag_core.app.access.oidc_settings import Provider
+from crag_core.base.network import http_guard
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.oidc_server import OidcServer
-from ui import provider as of_sign_in
-from ui.provider import ProviderUnavailable, check_provider
+from ui.shell import sign_in_provider as of_sign_in
+from ui.shell.sign_in_provider import ProviderUnavailable, check_provider
 
 PATH = "/.well-known/openid-configuration"
 METADATA = "http://169.254.169.254/latest/meta-data/iam/security-credentials/"
@@ -41,7 +41,7 @@ def test_a_description_that_is_there_passes() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_to_metadata_is_followed(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[str] = []
-    monkeypatch.setattr(outgoing, "why_refused", lambda host: reached.append(host) or "")
+    monkeypatch.setattr(http_guard, "why_refused", lambda host: reached.append(host) or "")
     with (
         answering(lambda path: Said(status, {"location": METADATA})) as server,
         pytest.raises(ProviderUnavailable, match="sends requests on to another address, which is not") as refused,
@@ -75,7 +75,7 @@ def test_nor_is_one_whose_name_leads_there(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setattr(outgoing, "_look_up", lambda host: ["169.254.169.254"])
+    monkeypatch.setattr(http_guard, "_look_up", lambda host: ["169.254.169.254"])
     with pytest.raises(ProviderUnavailable, match=r"was not asked, since 169\.254\.169\.254"):
         check_provider(Provider("", f"https://login.example.org{PATH}", "openid email"))
 

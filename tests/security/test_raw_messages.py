@@ -16,7 +16,7 @@ from tests.browser.conftest import serve
 from tests.browser.visitor import Visitor
 from tests.pages.conftest import home, start  # noqa: F401  # fixtures
 from tests.security.pages import PAGES
-from ui.incoming import REFUSED
+from ui.shell.incoming_messages import REFUSED
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]

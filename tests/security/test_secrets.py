@@ -16,11 +16,11 @@ from prometheus_client import generate_latest
 from streamlit.testing.v1 import AppTest
 
 from crag_core import report
-from crag_core.build import Choice, Workbench, suit
-from crag_core.config import Config, load
-from crag_core.errors import CragError
-from crag_core.logs import show_logs
-from crag_core.run import WebMode
+from crag_core.app.config import Config, load
+from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.base.errors import CragError
+from crag_core.observability.log_format import show_logs
+from crag_core.pipeline.run import WebMode
 from tests.pages.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 from tests.security.pages import PAGES, every_word
 from tests.stand_ins.duckduckgo_server import WebResult

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.audit import find_events
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import Suspicion
+from crag_core.observability.audit_log import find_events
 from crag_core.report import render
-from crag_core.suspicion import MOST_LOOKED_AT, find, find_in, remark, shown, warnings
-from crag_core.suspicion_words import MEANINGS, Sign
-from crag_core.trace import Trace
-from crag_core.types import Suspicion
+from crag_core.trace.injection_phrases import MEANINGS, Sign
+from crag_core.trace.injection_scan import MOST_LOOKED_AT, find, find_in, remark, shown, warnings
+from crag_core.trace.trace import Trace
 from tests.core.builders import passage, web_page
 from tests.fakes import Bench, found_web
 from tests.fakes import passage as numbered

@@ -12,11 +12,11 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-from crag_core.build import DATA, Choice, Workbench, default_evaluator, suit
-from crag_core.config import Config
-from crag_core.pipeline import Pipeline
-from crag_core.run import Run, WebMode
-from crag_core.trace import Trace
+from crag_core.app.config import Config
+from crag_core.app.workbench import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.trace import Trace
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
 

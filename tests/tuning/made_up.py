@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from crag_core.policy import Policy
-from crag_core.tuning.board import Board
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import Case, ScoredQuestion
-from crag_core.types import ANSWERING, TOPICAL, Grade, Passage, Scores
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
+from crag_core.decision.policy import Policy
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import Case, ScoredQuestion
+from crag_core.experiments.thresholds.threshold_board import Board
 from tests.core.builders import CARD, policy
 
 BEST = policy("paper")

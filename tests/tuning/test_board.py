@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.decide import decide
-from crag_core.policy import FastPath
-from crag_core.tuning.board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
-from crag_core.tuning.labelled import Expected, LabelledQuestion
-from crag_core.tuning.scored import Case, ScoredQuestion
-from crag_core.types import Action, CorrectionKind, EvaluatorCard, Scores
+from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import FastPath
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import Case, ScoredQuestion
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
 from tests.core.builders import CARD, POLICIES, policy
 from tests.tuning.made_up import board, case, grade, passage
 
@@ -94,7 +94,7 @@ def test_what_is_known_of_all_is_not_worked_out_for_a_part(monkeypatch: pytest.M
         raise AssertionError("worked out again")
 
     for name in ("aggregate", "settle", "Planner"):
-        monkeypatch.setattr(f"crag_core.tuning.board.{name}", fail)
+        monkeypatch.setattr(f"crag_core.experiments.thresholds.threshold_board.{name}", fail)
     half = seen.part(np.arange(10) < 5)
     assert half.actions().tolist() == [INCORRECT] * 4 + [AMBIGUOUS] and half.web.shape == (5, 3)
 

@@ -10,17 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.errors import BadRecord
-from crag_core.records import from_plain, to_plain
-from crag_core.tuning.calibration import (
-    Calibration,
-    Kind,
-    calibrate,
-    choose,
-    cross_validated,
-)
-from crag_core.tuning.platt import fit_platt, follow_platt
-from crag_core.tuning.reliability import brier, ece
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import from_plain, to_plain
+from crag_core.experiments.statistics.calibration import Calibration, Kind, calibrate, choose, cross_validated
+from crag_core.experiments.statistics.platt import fit_platt, follow_platt
+from crag_core.experiments.statistics.reliability import brier, ece
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.tuning.drafting.asking import Casing
-from crag_core.tuning.drafting.cloze import LONGEST, SHORTEST, Asked, ask
+from crag_core.experiments.drafting.asking import Casing
+from crag_core.experiments.drafting.cloze import LONGEST, SHORTEST, Asked, ask
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from crag_core.tuning.auroc import auroc
-from crag_core.tuning.curves import (
+from crag_core.experiments.statistics.auroc import auroc
+from crag_core.experiments.statistics.curves import (
     Histogram,
     average_precision,
     graded,
@@ -21,7 +21,7 @@ from crag_core.tuning.curves import (
     risk_coverage,
     roc,
 )
-from crag_core.tuning.intervals import Estimate, wilson
+from crag_core.experiments.statistics.intervals import Estimate, wilson
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.errors import BadRecord
-from crag_core.tuning.files.evaluation_sets import EvaluationSet, read_set
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet
+from crag_core.base.errors import BadRecord
+from crag_core.experiments.labelled.public_sets import EvaluationSet, read_set
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 
 SHARED = Path(os.environ.get("CRAG_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ABSENT = pytest.param(Path(), marks=pytest.mark.skip("skipped: shared data not found"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from crag_core.labels import About, Label, Mark
-from crag_core.tuning.files.from_feedback import FromFeedback, Overruled, questions_from
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet, Origin
-from crag_core.types import Action
+from crag_core.base.types import Action
+from crag_core.experiments.labelled.from_feedback import FromFeedback, Overruled, questions_from
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.trace.feedback import About, Label, Mark
 
 CORRECT, AMBIGUOUS, INCORRECT = Action
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from crag_core.tuning.board import grid
-from crag_core.tuning.guarantee import guarantee, questions_needed
-from crag_core.tuning.labelled import Expected
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.risk_bound import guarantee, questions_needed
+from crag_core.experiments.thresholds.threshold_board import grid
 from tests.tuning.made_up import board, case
 
 AXIS = grid(21)

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from crag_core.tuning.intervals import Estimate, clopper_pearson, clopper_pearson_upper, normal_quantile, wilson
+from crag_core.experiments.statistics.intervals import (
+    Estimate,
+    clopper_pearson,
+    clopper_pearson_upper,
+    normal_quantile,
+    wilson,
+)
 
 Interval = Callable[[int, int, float], Estimate | None]
 COUNTS = [(hits, count) for count in (1, 2, 3, 10, 57, 1000) for hits in {0, 1, count // 2, count - 1, count}]

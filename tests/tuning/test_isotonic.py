@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from crag_core.tuning.isotonic import Knots, fit_isotonic, follow_isotonic
+from crag_core.experiments.statistics.isotonic import Knots, fit_isotonic, follow_isotonic
 from tests.tuning.test_calibration import BOTH, draw
 
 GRID = np.linspace(-0.1, 1.1, 121)

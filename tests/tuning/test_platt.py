@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from crag_core.tuning.platt import Coefficients, fit_platt, follow_platt
+from crag_core.experiments.statistics.platt import Coefficients, fit_platt, follow_platt
 from tests.tuning.test_calibration import BOTH, draw
 
 GRID = np.linspace(-0.1, 1.1, 121)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crag_core.tuning.board import ACTIONS, CORRECT, INCORRECT, Board
-from crag_core.tuning.labelled import Expected
-from crag_core.tuning.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
-from crag_core.tuning.rates import Prices, always, confusion, is_right, macro_f1, rate, seconds
-from crag_core.types import Action, EvaluatorCard, Usage
+from crag_core.base.types import Action, EvaluatorCard, Usage
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
+from crag_core.experiments.thresholds.rates import Prices, always, confusion, is_right, macro_f1, rate, seconds
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, INCORRECT, Board
 from tests.core.builders import policy
 from tests.tuning.made_up import board, case
 

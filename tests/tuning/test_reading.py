@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from crag_core.cells import neutral
-from crag_core.tuning.files import reading
-from crag_core.tuning.files.decoding import cleaned
-from crag_core.tuning.files.reading import Problem, Read, read_questions, write_csv, write_questions
-from crag_core.tuning.labelled import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.base.text.csv_cells import neutral
+from crag_core.experiments.labelled import read as reading
+from crag_core.experiments.labelled.decoding import cleaned
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.labelled.read import Problem, Read, read_questions, write_csv, write_questions
 
 SAMPLE = Path(__file__).parents[2] / "data" / "questions" / "sample.jsonl"
 HEADER = "question,expected\n"

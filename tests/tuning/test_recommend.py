@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crag_core.tuning.board import grid
-from crag_core.tuning.labelled import Expected
-from crag_core.tuning.objective import Costs, Objective, losses, surface
-from crag_core.tuning.plateau import find_plateau
-from crag_core.tuning.rates import Prices, rate
-from crag_core.tuning.recommend import bootstrap, halves, recommend
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface
+from crag_core.experiments.thresholds.plateau import find_plateau
+from crag_core.experiments.thresholds.rates import Prices, rate
+from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend
+from crag_core.experiments.thresholds.threshold_board import grid
 from tests.tuning.made_up import board, case, drawn, with_expected
 
 SEEN = drawn(400, seed=1)

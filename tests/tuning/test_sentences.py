@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crag_core.tuning.labelled import Expected
-from crag_core.tuning.scored import Case, StripFact
-from crag_core.tuning.sentences import sentence_curve
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.scored import Case, StripFact
+from crag_core.experiments.thresholds.cutoff import sentence_curve
 from tests.tuning.made_up import case
 
 

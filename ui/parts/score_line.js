@@ -1,4 +1,4 @@
-// Scores against thresholds: draws the data of ui/score_lines.py. A mark moves under the hand at once; Python follows.
+// Scores against thresholds: draws the data of ui/run/scores/score_line_data.py. A mark moves under the hand at once; Python follows.
 
 const SEND_EVERY = 60; // milliseconds
 const SETTLE = 3000; // milliseconds in which the answer to an older move may still come in

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag_core.errors import BadRecord
+from crag_core.base.errors import BadRecord
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend
-    from crag_core.retrieval.backends.write_wire import Send
+    from crag_core.retrieval.backends.lance.write_protocol import Send
 
 _POSTGRES = ("postgresql://", "postgres://")
 _OBJECTS = "s3://"
@@ -24,15 +24,15 @@ def open_backend(setting: str, folder: Path, send: Send | None = None) -> Backen
     """
     setting = setting.strip()
     if setting in ("", "disk"):
-        from crag_core.retrieval.backends.folder import FolderBackend
+        from crag_core.retrieval.backends.disk.backend import FolderBackend
 
         return FolderBackend(folder, send)
     if setting.startswith(_POSTGRES):
-        from crag_core.retrieval.backends.postgres import PostgresBackend
+        from crag_core.retrieval.backends.postgres.backend import PostgresBackend
 
         return PostgresBackend(setting)
     if setting.startswith(_OBJECTS):
-        from crag_core.retrieval.backends.objects import ObjectBackend
+        from crag_core.retrieval.backends.objects.backend import ObjectBackend
 
         return ObjectBackend(setting, send)
     known = ", ".join((*_POSTGRES, _OBJECTS))

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from crag_core.documents import Document, Generation
+from crag_core.base.documents import Document, Generation
+from crag_core.base.types import Passage
 from crag_core.retrieval.hits import Hit
-from crag_core.types import Passage
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode

@@ -10,21 +10,21 @@ import logging
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers.book import read_epub
-from crag_core.retrieval.readers.kind import check_kind, refuse_extension
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
 from crag_core.retrieval.readers.limits import MAX_BYTES, show_size
 from crag_core.retrieval.readers.mail import read_mail
-from crag_core.retrieval.readers.open_document import read_odp, read_ods, read_odt
+from crag_core.retrieval.readers.markup.epub import read_epub
+from crag_core.retrieval.readers.markup.html import read_html
+from crag_core.retrieval.readers.office.sheet_rows import read_csv
+from crag_core.retrieval.readers.office.slides import read_pptx
+from crag_core.retrieval.readers.office.word import read_docx
+from crag_core.retrieval.readers.office.workbook import read_xlsx
+from crag_core.retrieval.readers.opendocument.opendocument import read_odp, read_ods, read_odt
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.pdf import read_pdf
-from crag_core.retrieval.readers.rich_text import read_rtf
-from crag_core.retrieval.readers.rows import read_csv
-from crag_core.retrieval.readers.slides import read_pptx
+from crag_core.retrieval.readers.rtf.reader import read_rtf
 from crag_core.retrieval.readers.text import read_markdown, read_text
-from crag_core.retrieval.readers.web import read_html
-from crag_core.retrieval.readers.word import read_docx
-from crag_core.retrieval.readers.workbook import read_xlsx
 
 __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag_core.errors import DocumentRefused
+from crag_core.base.errors import DocumentRefused
 
 MEGABYTE = 1024 * 1024
 

@@ -6,11 +6,11 @@ import re
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from crag_core.errors import DocumentRefused
-from crag_core.retrieval.readers.layout import Line, find_spacing, flow_lines
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_PAGES, check_count
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import normalise_text
+from crag_core.retrieval.readers.shared.markdown_text import normalise_text
+from crag_core.retrieval.readers.shared.pdf_layout import Line, find_spacing, flow_lines
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage

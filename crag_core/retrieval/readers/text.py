@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.prose import join_lines, normalise_text
+from crag_core.retrieval.readers.shared.decoding import decode_text
+from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
 
 
 def read_text(content: bytes, name: str) -> tuple[Page, ...]:

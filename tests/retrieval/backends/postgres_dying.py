@@ -16,8 +16,8 @@ from unittest import mock
 
 import psycopg
 
-from crag_core.retrieval.backends.postgres import PostgresBackend
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.backends.postgres.backend import PostgresBackend
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.dying import Killed
 from tests.retrieval.fakes import WordEmbedder, write_prose
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from llama_index.core.schema import TextNode
 
-from crag_core.documents import Document, Generation, Recipe, State
-from crag_core.errors import DocumentMissing
+from crag_core.base.documents import Document, Generation, Recipe, State
+from crag_core.base.errors import DocumentMissing
 from crag_core.retrieval.backends.backend import Backend, Passages
-from crag_core.retrieval.chunking import Source, split_pages
+from crag_core.retrieval.chunking.split import Source, split_pages
 from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
-from crag_core.retrieval.store import PassageStore
 from tests.retrieval.backends.conftest import Open
 from tests.retrieval.fakes import DIMENSION, WordEmbedder, embed_words, write_prose
 

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from crag_core.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends import object_lock
-from crag_core.retrieval.backends.objects import ObjectBackend
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.errors import BadRecord, StoreUnavailable
+from crag_core.retrieval.backends.objects import lock as object_lock
+from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import Killed, dying_at
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -98,7 +98,7 @@ def test_what_was_indexed_outlives_an_outage(place: str, s3: S3Server) -> None:
 def test_a_holder_that_is_gone_from_this_machine_keeps_nobody_waiting(place: str) -> None:
     code = (
         "import os, signal, sys\n"
-        "from crag_core.retrieval.backends.objects import ObjectBackend\n"
+        "from crag_core.retrieval.backends.objects.backend import ObjectBackend\n"
         "with ObjectBackend(sys.argv[1]).lock():\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -154,7 +154,7 @@ def test_a_lock_that_holds_nonsense_is_taken(place: str) -> None:
 
 
 def test_dying_at_any_step_leaves_documents_whole_or_absent(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.retrieval.shelf.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     files = [(f"{topic}.txt", write_prose(topic, 30)) for topic in ("seals", "gulls")]
     for step in range(100):
         here = f"{place}/{step}"
@@ -176,8 +176,8 @@ def test_dying_at_any_step_leaves_documents_whole_or_absent(place: str, monkeypa
 
 WORKER = """
 import os, signal, sys
-from crag_core.retrieval.backends.objects import ObjectBackend
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 place, name, dies = sys.argv[1:]

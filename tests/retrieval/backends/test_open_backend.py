@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.build import Workbench
-from crag_core.config import Config
-from crag_core.errors import BadRecord
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import BadRecord
 from crag_core.retrieval.backends import open_backend
-from crag_core.retrieval.backends.folder import FolderBackend
-from crag_core.retrieval.backends.postgres import PostgresBackend
+from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.postgres.backend import PostgresBackend
 
 
 @pytest.mark.parametrize("setting", ["", "disk", " disk\n"])

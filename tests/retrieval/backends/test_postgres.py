@@ -17,12 +17,13 @@ from itertools import count
 import numpy as np
 import pytest
 
-from crag_core.documents import Document, Generation, Recipe
-from crag_core.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends import postgres_server, postgres_vectors
-from crag_core.retrieval.backends.postgres import PostgresBackend
-from crag_core.retrieval.backends.postgres_words import split_words
-from crag_core.retrieval.store import PassageStore
+from crag_core.base.documents import Document, Generation, Recipe
+from crag_core.base.errors import BadRecord, StoreUnavailable
+from crag_core.retrieval.backends.postgres import server as postgres_server
+from crag_core.retrieval.backends.postgres import vector_search
+from crag_core.retrieval.backends.postgres.backend import PostgresBackend
+from crag_core.retrieval.backends.postgres.text_search_words import split_words
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.backends.postgres_dying import dying_at
 from tests.retrieval.backends.test_contract import WORDS, add, nodes_of
 from tests.retrieval.conftest import REPOSITORY
@@ -114,7 +115,7 @@ def test_word_statistics_stay_exact(postgres: PostgresServer, postgres_url: str)
 
 
 def test_common_words_find_as_many_as_are_asked_for(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.retrieval.backends.postgres_keyword._ENOUGH", 3)
+    monkeypatch.setattr("crag_core.retrieval.backends.postgres.keyword_search._ENOUGH", 3)
     backend = PostgresBackend(postgres_url)
     add(backend, *(f"The ferry sails on day {number}." for number in range(30)), "A capstan.")
     add(backend, "Another ferry.", collection="far")
@@ -129,8 +130,8 @@ def test_common_words_find_as_many_as_are_asked_for(postgres_url: str, monkeypat
 @pytest.fixture
 def _owners_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who died here is this very process, which is still alive."""
-    for module in ("shelf", "generations", "rebuilding"):
-        monkeypatch.setattr(f"crag_core.retrieval.{module}.is_alive", lambda owner, said_at: False)
+    for module in ("index_writer", "index_versions", "reindex"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
 
 
 @pytest.fixture
@@ -431,7 +432,7 @@ def test_an_index_half_made_is_made_anew(postgres: PostgresServer, postgres_url:
 def test_only_one_makes_the_index_and_others_write_meanwhile(
     postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_vectors, "_LOOKED_AT_EVERY", 0.05)
+    monkeypatch.setattr(vector_search, "_LOOKED_AT_EVERY", 0.05)
     backend = PostgresBackend(postgres_url)
     fill(backend, 300)
     import psycopg
@@ -510,7 +511,7 @@ def test_a_server_that_freezes_is_not_waited_for_without_end(
     add(backend, "The ferry sails.")
     for name in ("READ_S", "WRITE_S"):
         monkeypatch.setattr(postgres_server, name, 0.3)
-    monkeypatch.setattr("crag_core.retrieval.backends.postgres_server._KEPT", 1)
+    monkeypatch.setattr("crag_core.retrieval.backends.postgres.server._KEPT", 1)
     with postgres.frozen():
         started = time.monotonic()
         with pytest.raises(StoreUnavailable, match=r"no reply within 0\.3 s"):
@@ -634,7 +635,7 @@ def test_a_url_that_cannot_be_read_is_refused_and_not_shown(url: str) -> None:
 
 
 def test_damaged_files_are_kept_anew(postgres: PostgresServer, postgres_url: str) -> None:
-    from crag_core.errors import DocumentMissing
+    from crag_core.base.errors import DocumentMissing
     from crag_core.retrieval.hits import name_content
 
     backend, id_ = PostgresBackend(postgres_url), name_content(b"whole")

@@ -1,0 +1,1 @@
+"""The commands of `python -m crag_core`, a file each."""

@@ -1,0 +1,154 @@
+"""The commands backup and restore: a home folder into one file while the application runs, and back."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from crag_core.app import config
+from crag_core.app.config import Config
+from crag_core.app.workbench import VERSION, Workbench
+from crag_core.base.errors import BackupFailed, CragError, WrongUse
+from crag_core.storage.backup import (
+    Counts,
+    Manifest,
+    collected,
+    left_out,
+    new_file,
+    put_in_place,
+    read_archive,
+    unfinished,
+    write_archive,
+)
+from crag_core.storage.backup.archive import Sink
+
+STREAM = "-"
+
+
+def add_commands(commands: Any) -> None:
+    keep = commands.add_parser("backup", help="write the home folder into one file; the application may run meanwhile")
+    keep.add_argument("file", metavar="FILE.tar", help=f"a new file; {STREAM}: standard output")
+    keep.set_defaults(command=backup)
+    back = commands.add_parser("restore", help="make an empty home folder from a backup, whole or not at all")
+    back.add_argument("file", metavar="FILE.tar", help=f"what backup wrote; {STREAM}: standard input")
+    back.set_defaults(command=restore)
+
+
+def backup(options: argparse.Namespace) -> int:
+    workbench = Workbench()
+    settings = workbench.config
+    index_at_rest = workbench.store.at_rest() if _is_here(settings.store) else None
+    with _target(options.file) as sink, collected(settings.home, index_at_rest, _is_here(settings.history)) as folder:
+        made = write_archive(folder, count(folder, settings), VERSION, _now(), sink)
+    print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
+    for line in _not_in_it(settings):
+        print(f"not in it: {line}", file=sys.stderr)
+    return 0
+
+
+def restore(options: argparse.Namespace) -> int:
+    if options.file != STREAM and not Path(options.file).is_file():
+        raise WrongUse(f"{options.file} is not a file.", hint="Check the name of the backup.")
+    settings = config.load()
+    home = settings.home.absolute()
+    with unfinished(home) as folder, _source(options.file) as file:
+        made = read_archive(file, folder)
+        _check_counts(folder, made, settings)
+        put_in_place(folder, home)
+    print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
+    for name, setting in (("CRAG_STORE", settings.store), ("CRAG_HISTORY", settings.history)):
+        if not _is_here(setting):
+            print(f"note: {name} says that they are kept elsewhere; what was restored here is not looked at")
+    return 0
+
+
+def count(home: Path, settings: Config) -> Counts:
+    """What a home holds, which is read as the application does; nothing is deleted for its age."""
+    own = replace(
+        settings, home=home, store="disk", history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0
+    )
+    held = Workbench(own)
+    documents = held.store.documents()
+    return Counts(
+        documents=len(documents),
+        passages=sum(document.passages for document in documents),
+        runs=held.history.count(),
+        labels=len(held.history.all_labels()),
+        sets=len(held.laboratory.set_names()),
+        presets=len(held.laboratory.preset_names()),
+    )
+
+
+def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
+    try:
+        found = count(folder, settings)
+    except (CragError, OSError):
+        raise
+    except Exception as error:  # of libraries, whose files these are said to be: LanceDB panics at some
+        told = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
+        raise BackupFailed(told, hint="It was changed before it was made. Take another one.") from error
+    if found != made.counts:
+        raise BackupFailed(
+            f"The backup holds {found}; expected {made.counts}.", hint="Restore it with the version that made it."
+        )
+
+
+def _is_here(setting: str) -> bool:
+    return setting.strip() in ("", "disk")
+
+
+def _not_in_it(settings: Config) -> list[str]:
+    told = ["grades kept for the next time, which are made anew; .env and .streamlit/secrets.toml: keep them elsewhere"]
+    if settings.store.startswith("s3://"):
+        told.append(
+            "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
+        )
+    elif not _is_here(settings.store):
+        told.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
+    if settings.history.startswith("postgres"):
+        told.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
+    elif settings.history != "off" and not _is_here(settings.history):
+        told.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+    if unknown := left_out(settings.home):
+        told.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
+    return told
+
+
+@contextmanager
+def _target(name: str) -> Iterator[Sink]:
+    if name == STREAM:
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise BackupFailed(
+                f"The backup was cut short ({error.strerror}).", hint="Delete what was written."
+            ) from error
+        return
+    with new_file(Path(name)) as file:
+        yield file
+
+
+@contextmanager
+def _source(name: str) -> Iterator[BinaryIO]:
+    """One that can be sought in."""
+    if name == STREAM:
+        with tempfile.TemporaryFile() as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+            file.seek(0)
+            yield file
+        return
+    with Path(name).open("rb") as file:
+        yield file
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,180 @@
+"""`python -m crag_core compare`: a labelled set under several configurations, measured side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from crag_core.app.cli.earlier_results import find_earlier, overview, pick
+from crag_core.app.cli.set_files import Opened, open_set
+from crag_core.app.cli.tune_output import Progress
+from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
+from crag_core.app.policy_files import DEFAULT, PLAIN
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.experiments.batch import Controls
+from crag_core.experiments.comparison.earlier_results import Earlier, listed
+from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, run_set
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.experiments.store.result_files import to_csv, to_data, to_text
+from crag_core.pipeline.run import WebMode
+from crag_core.report.comparison.page import Comparison, described, render_comparison
+
+_SEED = 4
+
+
+def add_compare(commands: Any) -> None:
+    """The subcommand, with its options."""
+    parser = commands.add_parser("compare", help="run a labelled set under several configurations and measure them")
+    parser.add_argument(
+        "--set", required=True, metavar="SET",
+        help="a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl and corpus.jsonl",
+    )  # fmt: skip
+    parser.add_argument(
+        "--with", action="append", dest="configurations", metavar="CONFIGURATION",
+        help=f"a policy or {PLAIN}, and key=value with commas between ({', '.join(KEYS)}); may be repeated, "
+        f"the first is what the others are compared with; default: {PLAIN} and {DEFAULT}",
+    )  # fmt: skip
+    parser.add_argument("--limit", type=_count, metavar="N", help="so many questions, drawn with a fixed seed")
+    parser.add_argument(
+        "--earlier", action="store_true",
+        help="run nothing, list what is kept of this set from before something was changed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--beside", action="append", default=[], metavar="ID",
+        help="put an earlier result, as --earlier lists it, beside the configurations; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page there to send to somebody")
+    parser.set_defaults(command=compare)
+
+
+def compare(options: argparse.Namespace) -> int:
+    workbench = Workbench()
+    wanted = read_configurations(options.configurations or [PLAIN, DEFAULT], workbench)  # before anything takes long
+    opened = open_set(options.set, workbench)
+    questions = drawn(opened.labelled.questions, options.limit)
+    earlier = find_earlier(questions, wanted, opened.workbench) if options.earlier or options.beside else ()
+    if options.earlier:
+        print(overview(earlier, len(questions)))
+        return 0
+    beside = pick(options.beside, earlier)
+    books = {one.name: book_of(one, opened.workbench) for one in wanted}
+    controls, warm_up = Controls(), WarmUp()
+    contenders = [
+        Contender(opened.workbench.pipeline(one.choice, observed=False, cached=False), books[one.name])
+        for one in wanted
+    ]
+    try:
+        done = run_set(
+            questions,
+            contenders,
+            time.perf_counter,
+            judged=opened.judged,
+            controls=controls,
+            on_progress=Progress("run"),
+            prepare=lambda: warm_up([one.pipeline for one in contenders], controls.cancel),
+        )
+    except KeyboardInterrupt:
+        controls.cancel.set()
+        print("\nstopped; what was run is kept, and the same command goes on from there", file=sys.stderr)
+        raise SystemExit(130) from None
+    laboratory = opened.workbench.laboratory
+    results = {name: book.load() for name, book in books.items()}
+    table = Table(questions, results | {one.name: laboratory.outcomes(one.kept).load() for one in beside})
+    if beside and not table.questions:
+        raise CragError("No question was run under all of them.", hint="Put fewer earlier results beside each other.")
+    _write(options, table, _told(options, opened, wanted, beside), beside)
+    print(heading(opened, table))
+    for one in beside:
+        print(one.remark)
+    print(to_text(table))
+    if done.failed:
+        hint = "What was run is kept; the same command tries them once more."
+        raise CragError(f"{done.failed} of {done.total} questions could not be run, and are left out.", hint=hint)
+    return 0
+
+
+def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[LabelledQuestion, ...]:
+    """At most `limit` of them, in their order; the same ones every time, and more with a higher limit."""
+    if limit is None or limit >= len(questions):
+        return tuple(questions)
+    places = Random(_SEED).sample(range(len(questions)), len(questions))[:limit]
+    return tuple(questions[place] for place in sorted(places))
+
+
+def book_of(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
+    """Where the outcomes of a configuration are kept, with the documents of now."""
+    setup = workbench.setup(one.choice)
+    return workbench.laboratory.outcomes(replace(setup, name=one.name, created=_now()))
+
+
+def heading(opened: Opened, table: Table) -> str:
+    gains = f"; the second lines tell what is certainly gained over {table.names[0]}" if len(table.names) > 1 else ""
+    return f"{opened.labelled.name}: {len(table.questions)} questions, intervals of 95 %{gains}\n"
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """The same once more; files by their names alone, since folders are nobody else's business."""
+    wanted = [("--with", one) for one in options.configurations or (PLAIN, DEFAULT)]
+    more = [("--limit", str(options.limit))] if options.limit else []
+    page = [("--html", options.html.name)] if options.html else []
+    then = [("--beside", one) for one in options.beside]
+    pairs = (("--set", Path(options.set).name or options.set), *wanted, *then, *more, *page)
+    return " ".join(("python -m crag_core compare", *(f"{key} {shlex.quote(value)}" for key, value in pairs)))
+
+
+def _told(
+    options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration], beside: Sequence[Earlier]
+) -> Comparison:
+    here = opened.workbench
+    lines = {
+        one.name: described(here.pipeline(one.choice, observed=False).settings, _asked(one, here)) for one in wanted
+    }
+    lines |= {one.name: described(one.kept.setup.settings, one.kept.setup.web) for one in beside}
+    remarks = [one.remark for one in beside]
+    return Comparison(opened.labelled.name, _now(), lines, command_of(options), remarks)
+
+
+def _asked(one: Configuration, workbench: Workbench) -> str:
+    """Who is asked for pages of the web."""
+    return "" if one.choice.web is WebMode.OFF else workbench.searcher.identity
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
+    return int(text)
+
+
+def _write(options: argparse.Namespace, table: Table, told: Comparison, beside: Sequence[Earlier]) -> None:
+    data = to_data(table) | ({"earlier": listed(beside)} if beside else {})
+    wanted: tuple[tuple[Path | None, Callable[[], str]], ...] = (
+        (options.csv, lambda: to_csv(table)),
+        (options.json, lambda: json.dumps(data, indent=1) + "\n"),
+        (options.html, lambda: render_comparison(table, told)),
+    )
+    for path, text in wanted:
+        if path is None:
+            continue
+        try:
+            path.write_text(text(), "utf-8", newline="")
+        except OSError as error:
+            raise BadRecord(f"The figures cannot be written to {path}: {error}.") from error
+        print(f"written to {path}")

@@ -1,0 +1,175 @@
+"""`python -m crag_core evaluate` and `… tune`: a labelled set against thresholds, for people and for somebody's CI."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from crag_core.app.cli.set_files import Opened, check_collection, open_set
+from crag_core.app.cli.tune_options import LEAST, MOST, NOT_KEPT, add_evaluate, add_tune
+from crag_core.app.cli.tune_output import Progress, advice, plain, told
+from crag_core.app.policy_files import DEFAULT, find_policy
+from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
+from crag_core.base.errors import BadRecord, CragError, WrongUse, as_typed
+from crag_core.experiments.batch import Controls
+from crag_core.experiments.grade_set import score
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.scored import cases
+from crag_core.experiments.statistics.auroc import auroc
+from crag_core.experiments.statistics.calibration import calibrated
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.rates import Rates, confusion, rate
+from crag_core.experiments.thresholds.recommend import Recommendation, recommend
+from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+
+def add_commands(commands: Any) -> None:
+    """The two subcommands, with their options."""
+    check = commands.add_parser("evaluate", help="route a labelled set, and tell how much of it goes wrong")
+    add_evaluate(check)
+    check.set_defaults(command=evaluate)
+    choose = commands.add_parser("tune", help="choose thresholds with a labelled set")
+    add_tune(choose)
+    choose.set_defaults(command=tune)
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A set graded under a choice: what the rest is worked out from."""
+
+    opened: Opened
+    choice: Choice
+    conditions: Conditions
+    board: Board
+
+
+def evaluate(options: argparse.Namespace) -> int:
+    graded = grade(options)
+    board, name = graded.board, graded.opened.labelled.name
+    actions = board.actions()
+    rates, table = rate(board, actions), confusion(board, actions).tolist()
+    parting = auroc(board.deciding().upper, board.answerable)
+    if options.json:
+        print(json.dumps(plain(name, board, graded.conditions, rates, table, parting), indent=1))
+    else:
+        print(told(name, board, rates, table, parting))
+    broken = list(_broken(options, rates))
+    for limit in broken:
+        print(f"limit not kept: {limit}", file=sys.stderr)
+    return NOT_KEPT if broken else 0
+
+
+def tune(options: argparse.Namespace) -> int:
+    if options.confidence and options.objective.most_wrong is None:
+        print('error: --confidence goes with a limit, such as --objective "confidently wrong <= 5%".', file=sys.stderr)
+        return 2
+    graded = grade(options)
+    policy = graded.board.policy
+    start = suit(find_policy(policy.name, graded.opened.workbench.config), graded.choice.evaluator)
+    others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
+    found = recommend(graded.board, options.objective, others=others, confidence=options.confidence)
+    if found.why_not:
+        print(found.why_not, file=sys.stderr)
+        return NOT_KEPT
+    print(advice(found))
+    name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
+    preset = _preset(name, graded, found, options.objective.told(options.confidence))
+    if options.out:
+        _write(options.out, preset)
+    if options.save:
+        print(f"kept as {graded.opened.workbench.laboratory.save_preset(preset)}")
+    return 0
+
+
+def grade(options: argparse.Namespace) -> Graded:
+    """Open the set, grade what is not graded yet, and put it under the chosen policy."""
+    workbench = Workbench()
+    choice = _choice(options, workbench)
+    opened = open_set(options.set, workbench)
+    check_collection(options.collection, opened.workbench)
+    pipeline = opened.workbench.pipeline(choice, observed=False)
+    conditions = opened.workbench.conditions(pipeline)
+    book = opened.workbench.laboratory.scores(conditions)
+    controls, questions = Controls(), opened.labelled.questions
+    try:
+        done = score(
+            questions, pipeline, book, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
+            on_progress=Progress("graded"),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        controls.cancel.set()
+        print("\nstopped; what is graded is kept, and the same command goes on from there", file=sys.stderr)
+        raise SystemExit(130) from None
+    if done.failed:
+        hint = "What was graded is kept; the same command tries them once more."
+        raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
+    found = cases(questions, book.load())
+    board = Board(choice.policy, found, pipeline.settings.evaluator, writer=choice.model != EXTRACTIVE)
+    return Graded(opened, choice, conditions, board)
+
+
+def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
+    model = options.model or workbench.config.model or EXTRACTIVE
+    if options.preset:
+        preset = workbench.find_preset(options.preset)
+        with as_typed():
+            choice = preset_choice(workbench, preset, options.policy, options.evaluator, model)
+    else:
+        policy = find_policy(options.policy or DEFAULT, workbench.config)
+        evaluator = options.evaluator or default_evaluator(policy, model)
+        choice = Choice(suit(policy, evaluator), evaluator, model, top_k=workbench.config.top_k)
+    try:
+        policy = choice.policy.with_thresholds(options.lower, options.upper)
+    except ValueError as error:
+        raise WrongUse(f"{error}.") from None
+    return replace(choice, policy=policy, top_k=options.top_k or choice.top_k, collection=options.collection)
+
+
+def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
+    policy, created = graded.board.policy, datetime.now(UTC).isoformat(timespec="seconds")
+    curve, told = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
+    print(told)
+    return TunedPreset(
+        name=name,
+        policy=policy.name,
+        lower=found.lower,
+        upper=found.upper,
+        cutoff=policy.strips.cutoff,
+        conditions=graded.conditions,
+        labelled=graded.opened.labelled.name,
+        labels=graded.opened.labelled.fingerprint,
+        questions=len(graded.board),
+        created=created,
+        reason=why,
+        calibration=curve,
+    )
+
+
+def _broken(options: argparse.Namespace, rates: Rates) -> Iterator[str]:
+    """The limits that are not kept, in words; one that nothing can be said of is not kept."""
+    for name in (*MOST, *LEAST):
+        limit = getattr(options, f"{'max' if name in MOST else 'min'}_{name}")
+        found = getattr(rates, name)
+        if limit is None:
+            continue
+        if found is None:
+            yield f"{name.replace('_', ' ')} cannot be measured with these labels"
+        elif found.value > limit if name in MOST else found.value < limit:
+            wanted = "at most" if name in MOST else "at least"
+            yield f"{name.replace('_', ' ')} is {found.value:.1%}, {wanted} {limit:.1%} was asked for"
+
+
+def _write(path: Path, preset: TunedPreset) -> None:
+    try:
+        path.write_text(preset.to_toml(), "utf-8")
+    except OSError as error:
+        raise BadRecord(f"The preset cannot be written to {path}: {error}.") from error
+    print(f"written to {path}")

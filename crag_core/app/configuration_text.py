@@ -1,0 +1,161 @@
+"""Configurations to compare, as people write them: "paper", "paper,upper=0.8,model=ollama/llama3.2", "plain"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+
+from crag_core.app.config import Config
+from crag_core.app.policy_files import PLAIN, find_policy, load_policies, plain_rag
+from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
+from crag_core.base.errors import UnknownName, WrongUse, as_typed
+from crag_core.decision.policy import Policy
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a specification says, word for word; "" where it says nothing."""
+
+    policy: str
+    name: str = ""
+    evaluator: str = ""
+    model: str = ""
+    preset: str = ""
+    lower: str = ""
+    upper: str = ""
+    cutoff: str = ""
+    web: str = ""
+    top_k: str = ""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """`name` is what tables call it."""
+
+    name: str
+    choice: Choice
+
+
+KEYS = tuple(field.name for field in fields(Written) if field.name != "policy")
+_OF_PLAIN = ("name", "model", "top_k")
+
+
+def read_configurations(texts: Sequence[str], workbench: Workbench) -> tuple[Configuration, ...]:
+    """In the order given, under different names; `CragError` tells what cannot be used."""
+    found = tuple(read_configuration(text, workbench) for text in texts)
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongUse(f"Two configurations are called {name!r}.", hint="Give one another name: paper,name=strict")
+    return found
+
+
+def read_configuration(text: str, workbench: Workbench) -> Configuration:
+    """`text` is a policy, or "plain", and what is to be different, as key=value with commas between."""
+    written = _written(text)
+    choice = _choice(written, workbench)
+    try:
+        policy = choice.policy.with_thresholds(
+            _number("lower", written.lower), _number("upper", written.upper), _number("cutoff", written.cutoff)
+        )
+    except ValueError as error:
+        raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
+    top_k = _count(written.top_k) if written.top_k else choice.top_k
+    web = _web(written.web) if written.web else WebMode.OFF
+    return Configuration(written.name or text.strip(), replace(choice, policy=policy, web=web, top_k=top_k))
+
+
+def choice_of(policy: str, evaluator: str, model: str, settings: Config) -> Choice:
+    """With the thresholds to start from; `policy` may be "plain"."""
+    if policy == PLAIN:
+        plain = plain_rag()
+        return Choice(plain, plain.evaluator, model, top_k=settings.top_k)
+    return starting(_find(policy, settings), evaluator, model, settings.top_k)
+
+
+def starting(policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
+    """`policy` with the thresholds to start from for `evaluator`; "": the one that it starts with."""
+    judge = evaluator or default_evaluator(policy, model)
+    return Choice(suit(policy, judge), judge, model, top_k=top_k)
+
+
+def _choice(written: Written, workbench: Workbench) -> Choice:
+    settings, model = workbench.config, written.model or workbench.config.model or EXTRACTIVE
+    if written.policy == PLAIN and (idle := [key for key in KEYS if key not in _OF_PLAIN and getattr(written, key)]):
+        raise WrongUse(
+            f"{PLAIN} grades nothing and searches no web: {', '.join(idle)} would change nothing.",
+            hint=f"Its keys: {', '.join(_OF_PLAIN)}.",
+        )
+    if not written.preset:
+        return choice_of(written.policy, written.evaluator, model, settings)
+    policy = _find(written.policy, settings)
+    if written.preset in {preset.name for preset in policy.presets}:
+        made = choice_of(written.policy, written.evaluator, model, settings)
+        return replace(made, policy=made.policy.preset(written.preset))
+    return _tuned(written, policy, model, workbench)
+
+
+def _find(name: str, settings: Config) -> Policy:
+    try:
+        return find_policy(name, settings)
+    except UnknownName:
+        raise UnknownName.among("policy", name, (*load_policies(settings=settings)[0], PLAIN)) from None
+
+
+def _tuned(written: Written, policy: Policy, model: str, workbench: Workbench) -> Choice:
+    try:
+        preset = workbench.find_preset(written.preset)
+    except UnknownName:
+        if written.preset.endswith(".toml"):  # a file, which is not there
+            raise
+        known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
+        raise UnknownName.among(f"preset of policy {policy.name!r}", written.preset, known) from None
+    with as_typed():
+        return preset_choice(workbench, preset, policy.name, written.evaluator or None, model)
+
+
+def _written(text: str) -> Written:
+    policy, *others = (part.strip() for part in text.split(","))
+    if not policy or "=" in policy:
+        raise WrongUse(
+            f"Expected a configuration such as “paper” or “paper,upper=0.8”, found {text!r}.",
+            hint=f"Begin with the name of a policy, or with {PLAIN}.",
+        )
+    found: dict[str, str] = {}
+    for key, value in _pairs(others, text):
+        if key in found:
+            raise WrongUse(f"{text!r}: expected {key} once, found {found[key]!r} and {value!r}.")
+        found[key] = value
+    return Written(policy, **found)
+
+
+def _pairs(parts: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
+    for part in parts:
+        key, sign, value = (piece.strip() for piece in part.partition("="))
+        if not sign or not value or key not in KEYS:
+            near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
+        yield key, value
+
+
+def _number(key: str, text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise WrongUse(f"{key}: expected a number from 0 to 1, found {text!r}.") from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 20:
+        raise WrongUse(f"top_k: expected a whole number from 1 to 20, found {text!r}.")
+    return int(text)
+
+
+def _web(text: str) -> WebMode:
+    if text not in (WebMode.AUTO, WebMode.OFF):
+        raise WrongUse(f"web: expected auto or off, since nobody can be asked, found {text!r}.")
+    return WebMode(text)

@@ -1,0 +1,67 @@
+"""The policies of the folder `data/policies`, and what is wrong with those that cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from crag_core.app.config import Config
+from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.decision.policy import FastPath, Policy, parse_policy
+from crag_core.evaluators import cards
+
+DEFAULT = "two-signal"
+"""The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
+FOLDER = Path(__file__).parents[2] / "data" / "policies"
+PLAIN = "plain"
+"""The name of what corrective policies are compared with: plain RAG, which grades nothing."""
+_BASELINES = FOLDER.parent / "baselines"
+
+
+def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
+    """(policies by name, the default first, what is wrong with the files that cannot be used).
+
+    The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
+    """
+    found: dict[str, Policy] = {}
+    problems = []
+    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem)):
+        try:
+            found[path.stem] = _checked(parse_policy(path.read_text("utf-8"), path.stem))
+        except BadRecord as error:
+            problems.append(str(error))
+        except (OSError, UnicodeError) as error:
+            problems.append(f"Policy {path.stem!r} cannot be read: {error}.")
+    if settings and "agentic" in found:
+        found["agentic"] = _with_agent_settings(found["agentic"], settings)
+    return found, tuple(problems)
+
+
+def _checked(policy: Policy) -> Policy:
+    """A policy whose evaluator there is."""
+    known = cards()
+    if policy.evaluator not in known:
+        unknown = UnknownName.among("evaluator", policy.evaluator, known)
+        raise BadRecord(f"policy {policy.name}: {unknown.message}", hint=unknown.hint)
+    return policy
+
+
+def _with_agent_settings(policy: Policy, settings: Config) -> Policy:
+    rules = FastPath(policy.fast_path.read_file, settings.agent_few, settings.agent_cosine)
+    return replace(policy, fast_path=rules, loop=replace(policy.loop, max_iterations=settings.agent_iterations))
+
+
+def find_policy(name: str, settings: Config | None = None) -> Policy:
+    """A policy by name; `UnknownName` lists the known ones, `BadRecord` tells what is wrong with its file."""
+    policies, problems = load_policies(settings=settings)
+    if name not in policies:
+        for problem in problems:
+            if problem.startswith((f"policy {name}.", f"policy {name}:", f"Policy {name!r}")):
+                raise BadRecord(problem)
+        raise UnknownName.among("policy", name, policies)
+    return policies[name]
+
+
+def plain_rag() -> Policy:
+    """Retrieve, then generate. It stands beside the policies, not among them: it has no thresholds to set."""
+    return parse_policy((_BASELINES / f"{PLAIN}.toml").read_text("utf-8"), PLAIN)

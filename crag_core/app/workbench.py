@@ -1,0 +1,517 @@
+"""Puts the parts together; the only module that imports concrete adapters. Importing it loads nothing heavy."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+
+from crag_core import evaluators
+from crag_core.app import config
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
+from crag_core.base import prompts
+from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
+from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.base.types import EvaluatorCard
+from crag_core.decision.policy import Policy
+from crag_core.decision.query_expansion import parse_synonyms
+from crag_core.decision.signals import SignalMeter
+from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.conditions import Conditions, conditions_of
+from crag_core.experiments.store import Laboratory
+from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
+from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.call_queue import Line
+from crag_core.llms.discovery import look_at_all
+from crag_core.llms.model import LoopModel
+from crag_core.llms.pooled_model import Served
+from crag_core.llms.server_pool import Pool
+from crag_core.llms.servers import ServerState, Standing, joined, names, version_of
+from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.metrics import Metrics
+from crag_core.observability.run_log import RunLog
+from crag_core.observability.tracing import open_spans
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Listener, Parts, WebMode
+from crag_core.pipeline.run_queue import Turnstile
+from crag_core.retrieval.backends import open_backend
+from crag_core.retrieval.backends.lance.write_process import Writer
+from crag_core.retrieval.corpus_map import Maps
+from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.passage_location import Places
+from crag_core.retrieval.sandbox.page_drawer import Drawer
+from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.storage.cache import open_cache
+from crag_core.storage.history import open_history
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
+from crag_core.trace.trace import RunSettings
+from crag_core.websearch.cached import CachedSearcher
+from crag_core.websearch.cooldown import Cooldown
+from crag_core.websearch.duckduckgo import DuckDuckGo
+from crag_core.websearch.fallback_chain import SearchChain
+from crag_core.websearch.searxng import SearXNG
+from crag_core.websearch.snapshot import Snapshot
+from crag_core.websearch.tavily import Tavily
+
+VERSION = "0.1.0"
+DATA = Path(__file__).parents[2] / "data"
+EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
+EVALUATORS = tuple(evaluators.cards())
+OWN_JUDGE = "cross-encoder"
+"""Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
+
+
+_LONG_WAIT = 10.0
+"""Seconds after which the page tells that a model has not said anything yet."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
+
+    `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
+    `collection` is the one to search, "": all.
+    """
+
+    policy: Policy
+    evaluator: str
+    model: str = EXTRACTIVE
+    web: WebMode = WebMode.OFF
+    top_k: int = 6
+    pinned: tuple[str, ...] = ()
+    search_too: bool = False
+    collection: str = ""
+
+
+@dataclass(frozen=True)
+class Models:
+    """What the model servers offer now: choices such as "ollama/llama3.2", and the state of each server."""
+
+    choices: tuple[str, ...]
+    ollama: ServerState
+    openai: ServerState | None
+
+
+class Workbench:
+    """Everything that is built once and shared by all sessions. Building it is cheap: models load at first use."""
+
+    def __init__(self, settings: Config | None = None) -> None:
+        self.config = settings or config.load()
+        self._embedders: dict[str, HuggingFaceEmbedder] = {}
+        self.store = PassageStore(
+            open_backend(self.config.store, self.config.home / "index", writer().write),
+            self.find_embedder(self.config.embedding),
+            parser().cut,
+            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
+            find_embedder=self.find_embedder,
+        )
+        self.retriever = HybridRetriever(self.store)
+        self.places = Places(self.store, drawer().draw)
+        self.maps = Maps(self.store)
+        self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
+        self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+        self.policies, self.problems = load_policies(settings=self.config)
+        self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
+        self.history = open_history(self.config.history, self.config.home, self.config.history_days)
+        self.laboratory = Laboratory(self.config.home / "laboratory")
+        self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
+        self.metrics = Metrics(VERSION)
+        self.run_log = RunLog()
+        self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
+        self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
+        self._lines: dict[tuple[object, ...], Line] = {}
+        self._seen: dict[tuple[str, ...], ServerState] = {}
+        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
+        self.turnstile = Turnstile(self.config.runs_at_once, self.config.runs_waiting)
+        """For those who run questions for many people; `pipeline` does not look at it."""
+        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self._watch()
+
+    def _watch(self) -> None:
+        """What of this workbench is asked for at a scrape."""
+
+        def parts() -> dict[str, float]:
+            found = {"history": self.history.problem if self.history.is_on else None}
+            found |= {"audit": self.audit.problem if self.audit else None}
+            found |= {"cache": self.cache.problem if self.cache else None}
+            return {name: float(not problem) for name, problem in found.items() if problem is not None}
+
+        def standings() -> list[Standing]:
+            kinds = {"ollama": self.config.ollama_urls, "openai": self.config.openai_urls}
+            return [one for kind, urls in kinds.items() if urls for one in self._line(kind).pool.standings(names(urls))]
+
+        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self.metrics.watch("crag_part_works", parts)
+        self.metrics.watch("crag_model_server_busy", lambda: {one.name: one.busy for one in standings()})
+        self.metrics.watch("crag_model_server_left_out", lambda: {one.name: one.seconds > 0 for one in standings()})
+        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
+        self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
+
+    def using(self, settings: Config) -> Workbench:
+        """A workbench with other settings that shares index, caches and embedding model with this one."""
+        now = self.config
+        if (settings.home, settings.store, settings.embedding) != (now.home, now.store, now.embedding):
+            return Workbench(settings)
+        other = copy(self)
+        other.config = settings
+        return other
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model that the index was made with; for one that holds nothing yet, that of the settings."""
+        return self.store.embedder
+
+    def find_embedder(self, name: str) -> HuggingFaceEmbedder:
+        """Each model once; it loads at its first use."""
+        return self._embedders.setdefault(name, HuggingFaceEmbedder(name))
+
+    def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
+        """Make all passages anew; raises `BadRecord` for a length that the model does not read."""
+        check_lengths(recipe)
+        longest = self.find_embedder(recipe.embedding).longest()
+        if recipe.tokens > longest:
+            raise BadRecord(
+                f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a passage; "
+                f"expected at most that many, found {recipe.tokens}.",
+                hint="Choose shorter passages, or another embedding model.",
+            )
+        return self.store.rebuild(recipe, on_progress, cancel)
+
+    def new_pause(self) -> SearchPause:
+        """For one user, to be given to each of his pipelines."""
+        return Cooldown()
+
+    @property
+    def searcher(self) -> CachedSearcher:
+        """The web search of these settings; its memory is shared by all who search with the same ones."""
+        now = self.config
+        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_snapshot, now.web_timeout)
+        if made_of not in self._searchers:
+            asked = [_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers]
+            identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
+            self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
+        return self._searchers[made_of]
+
+    @property
+    def support(self) -> SupportMeter:
+        """Who measures what stands behind the sentences of an answer, by these settings."""
+        model = None if self.config.support == WORDS else self.language_model(self.config.support)
+        return evaluators.ModelSupport(model, self.meter.stop_words) if model else self._words
+
+    def models(self) -> Models:
+        """Ask all model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
+        near, far, key = self.config.ollama_urls, self.config.openai_urls, self.config.openai_key
+        states = look_at_all(
+            [*(partial(ollama.look, url) for url in near), *(partial(openai_compatible.look, url, key) for url in far)],
+            [*map(ollama.silent, near), *map(openai_compatible.silent, far)],
+        )
+        local = joined("Ollama", near, states[: len(near)])
+        remote = joined("OpenAI-compatible", far, states[len(near) :]) if far else None
+        self._remember(local)
+        # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
+        choices = [f"ollama/{name}" for name in local.models]
+        elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
+        return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
+
+    def writer_version(self, choice: str) -> str:
+        """What tells the versions of this model apart, as far as its server says so: Ollama does.
+
+        By the last look at the servers; one is taken here only where there was none, as on the command line.
+        """
+        server, _, name = choice.partition("/")
+        if server != "ollama" or not name:
+            return ""
+        urls = self.config.ollama_urls
+        if urls not in self._seen:
+            states = look_at_all([partial(ollama.look, url) for url in urls], [*map(ollama.silent, urls)])
+            self._remember(joined("Ollama", urls, states))
+        return version_of(name, self._seen[urls])
+
+    def _remember(self, seen: ServerState) -> None:
+        """A server that is away for a moment has the same models when it is back."""
+        if seen.reachable or self.config.ollama_urls not in self._seen:
+            self._seen[self.config.ollama_urls] = seen
+
+    def language_model(self, choice: str) -> Served | None:
+        """The model named by `choice`, of one server or of several in turn; None for "extractive"."""
+        server, _, name = choice.partition("/")
+        settings = self.config
+        timeout = settings.model_timeout
+        made: dict[str, LoopModel] = {}
+        if choice == EXTRACTIVE:
+            return None
+        if server == "ollama" and name:
+            made = {url: ollama.client(url, name, timeout) for url in settings.ollama_urls}
+        if server == "openai" and name:
+            key = settings.openai_key
+            made = {url: openai_compatible.client(url, name, key, timeout) for url in settings.openai_urls}
+        if not made:
+            raise UnknownName(
+                f"Unknown language model {choice!r}.",
+                hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
+            )
+        return Served(name, made, self._line(server))
+
+    def calls_before(self, cancel: Cancel) -> int | None:
+        """How many model calls of others get their turn before the next of the run with this flag; None: none waits."""
+        waits = [ahead for line in tuple(self._lines.values()) if (ahead := line.ahead(cancel)) is not None]
+        return max(waits, default=None)
+
+    def waits_for(self, cancel: Cancel) -> str:
+        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
+
+        A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
+        """
+        for (server, *_), line in tuple(self._lines.items()):
+            turn = line.unheard(cancel, 1.5)
+            if turn is None:
+                continue
+            there = self._loaded_by(turn.server) if server == "ollama" else None
+            if there is not None and not {turn.model, f"{turn.model}:latest"} & set(there):
+                return f"{turn.model} is loading"
+            if line.unheard(cancel, _LONG_WAIT):
+                return f"{turn.model} has not begun to answer: it loads, or serves others"
+        return ""
+
+    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
+        """Asked every two seconds at most, however many pages wait."""
+        asked_at, names = self._loaded.get(url, (-math.inf, None))
+        if time.monotonic() - asked_at > 2.0:
+            names = ollama.loaded(url)
+            self._loaded[url] = (time.monotonic(), names)
+        return names
+
+    def standings(self, server: str) -> tuple[Standing, ...]:
+        """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""
+        urls = self.config.ollama_urls if server == "ollama" else self.config.openai_urls
+        return self._line(server).pool.standings(names(urls)) if len(urls) > 1 else ()
+
+    def _line(self, server: str) -> Line:
+        """Shared by all runs with the same servers: nobody is asked for too much, who is left out is so for all."""
+        now = self.config
+        urls, key = (now.ollama_urls, "") if server == "ollama" else (now.openai_urls, now.openai_key)
+        made_of = (server, urls, key, now.calls_at_once)
+        return self._lines.setdefault(made_of, Line(Pool(urls, now.calls_at_once)))
+
+    def evaluator(
+        self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
+    ) -> Evaluator:
+        """An evaluator by name, its grades kept in the cache; one that asks a model says so when there is none.
+
+        `writer` names the model for the cache, as a `Choice` does.
+        """
+        card = known_card(name)
+        if card.calls_model and model is None:
+            raise ModelMissing(
+                f"The evaluator {name!r} needs a language model.", hint="Choose a model, or another evaluator."
+            )
+        made = self._evaluator(name, model)
+        if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
+            return made
+        version = self.writer_version(writer) if card.calls_model else ""
+        of_model = f"{writer}{version and f' {version}'}|prompts {prompts.VERSION}"
+        asked = of_model if card.calls_model else made.card.version or self.embedder.name
+        return CachedEvaluator(made, self.cache, f"{name}|{asked}")
+
+    def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
+        if name == "cross-encoder":
+            is_same = self.embedder.name == DEFAULT_MODEL
+            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words, trusts_cosines=is_same)
+        if name == "embedding":
+            return evaluators.EmbeddingEvaluator(self.embedder)
+        if name == "heuristic":
+            return evaluators.HeuristicEvaluator(self.meter)
+        if name == "signals":
+            return evaluators.SignalsEvaluator(self.meter, self.embedder)
+        assert model is not None
+        if name == "llm-batch":
+            return evaluators.LLMBatchEvaluator(model)
+        if name == "llm-list":
+            return evaluators.LLMListEvaluator(model)
+        return evaluators.LLMEvaluator(model)
+
+    @property
+    def scoring_workers(self) -> int:
+        """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
+        servers = max(len(self.config.ollama_urls), len(self.config.openai_urls))
+        return max(self.config.calls_at_once * servers, 2)
+
+    def conditions(self, pipeline: Pipeline) -> Conditions:
+        """Under which a pipeline of this workbench grades now, with the documents that are indexed."""
+        return conditions_of(pipeline.settings, self.store.fingerprint(pipeline.settings.collection))
+
+    def find_preset(self, name: str) -> TunedPreset:
+        """A preset of the laboratory by name, or of a TOML file by its path."""
+        path = Path(name)
+        if path.suffix != ".toml":
+            if name not in (known := self.laboratory.preset_names()):
+                raise UnknownName.among("preset", name, known)
+            return self.laboratory.load_preset(name)
+        try:
+            return parse_preset(path.read_text("utf-8"), path.stem)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            unknown = UnknownName.among("preset", name, self.laboratory.preset_names())
+            raise UnknownName(f"There is no file {path}.", hint=unknown.hint) from error
+        except (OSError, UnicodeError) as error:
+            raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
+
+    def setup(self, choice: Choice, corpus: str = "") -> Setup:
+        """Under which questions are run with `choice` now; `corpus` is the fingerprint of the index, if it is known."""
+        web = "" if choice.web is WebMode.OFF else self.searcher.identity
+        return Setup(
+            self.pipeline(choice, observed=False).settings, corpus or self.store.fingerprint(choice.collection), web
+        )
+
+    def pipeline(
+        self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True, cached: bool = True
+    ) -> Pipeline:
+        """A pipeline for `choice`, ready to run questions against the shared index.
+
+        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics, logs and
+        spans hear of its runs; not of a labelled set that is graded, since nobody asked its questions. `cached`: a
+        grade that an earlier run paid for is taken; not where it is measured what grading costs.
+        """
+        model = self.language_model(choice.model)
+        parts = Parts(
+            evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
+            strip_evaluator=evaluators.CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
+            meter=self.meter,
+            retriever=self.retriever.within(choice.collection),
+            model=model,
+            searcher=None if choice.web is WebMode.OFF else self.searcher,
+            synonyms=self.synonyms,
+            pause=pause or self.new_pause(),
+            support=self.support,
+        )
+        settings = RunSettings(
+            policy=choice.policy,
+            evaluator=parts.evaluator.card,
+            strip_evaluator=parts.strip_evaluator.card,
+            embedding=self.embedder.name,
+            writer=choice.model,
+            web_mode=choice.web.value,
+            top_k=choice.top_k,
+            prompts=prompts.VERSION,
+            version=VERSION,
+            pinned=choice.pinned,
+            search_too=choice.search_too,
+            support=self.config.support,
+            collection=choice.collection,
+            writer_version=self.writer_version(choice.model),
+        )
+        told = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
+        observers: tuple[Listener, ...] = tuple(one for one in told if one is not None) if observed else ()
+        return Pipeline(
+            parts,
+            settings,
+            clock=time.perf_counter,
+            now=_now,
+            new_id=lambda: uuid.uuid4().hex[:12],
+            observers=observers,
+        )
+
+
+@cache
+def spans(endpoint: str) -> Listener | None:
+    """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    return open_spans(endpoint, VERSION)
+
+
+@cache
+def parser() -> Parser:
+    """One for the whole process, whatever is indexed where: its own processes are few."""
+    return Parser()
+
+
+@cache
+def writer() -> Writer:
+    """One for the whole process, as `parser`, whatever is written where."""
+    return Writer()
+
+
+@cache
+def drawer() -> Drawer:
+    """One for the whole process, as `parser`."""
+    return Drawer()
+
+
+def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
+    if name == "searxng":
+        return SearXNG(settings.searxng_url, settings.web_timeout)
+    if name == "tavily":
+        return Tavily(settings.tavily_key, settings.web_timeout)
+    if name == "snapshot":
+        return Snapshot(settings.web_snapshot)
+    # A rate limit is waited out only where nobody else can be asked.
+    return DuckDuckGo(settings.web_timeout) if is_last else DuckDuckGo(settings.web_timeout, pauses=())
+
+
+def build_pipeline(
+    policy: str | None = None,
+    evaluator: str | None = None,
+    model: str = EXTRACTIVE,
+    web: str = "off",
+    settings: Config | None = None,
+    preset: str = "",
+) -> Pipeline:
+    """A pipeline in one line, for libraries and notebooks; `evaluator` None: one that works without a server.
+
+    `preset` is the name of tuned thresholds, or the path of their file: they bring policy, evaluator and number of
+    passages. Without, thresholds start where policy and evaluator suggest. Raises `UnknownName`, `ModelMissing`, or
+    `BadRecord` for a preset of another policy or evaluator.
+    """
+    workbench = Workbench(settings)
+    if preset:
+        choice = preset_choice(workbench, workbench.find_preset(preset), policy, evaluator, model)
+        return workbench.pipeline(replace(choice, web=WebMode(web)))
+    chosen = find_policy(policy or DEFAULT, workbench.config)
+    judge = evaluator or default_evaluator(chosen, model)
+    return workbench.pipeline(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+
+
+def preset_choice(
+    workbench: Workbench, preset: TunedPreset, policy: str | None, evaluator: str | None, model: str
+) -> Choice:
+    """What a preset asks for; `BadRecord` where a policy or evaluator is named that it was not chosen for."""
+    chosen = preset.applied_to(find_policy(policy or preset.policy, workbench.config))
+    judge = preset.conditions.evaluator
+    if evaluator not in (None, judge):
+        raise BadRecord(
+            f"The preset {preset.name!r} was chosen for the evaluator {judge!r}, not for {evaluator!r}.",
+            hint="Thresholds belong to an evaluator: tune for this one too.",
+        )
+    known_card(judge)
+    return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
+
+
+def suit(policy: Policy, evaluator: str) -> Policy:
+    """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
+    return policy.suited_to(known_card(evaluator), known_card(OWN_JUDGE))
+
+
+def default_evaluator(policy: Policy, model: str) -> str:
+    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
+    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
+
+
+def known_card(name: str) -> EvaluatorCard:
+    cards = evaluators.cards()
+    if name not in cards:
+        raise UnknownName.among("evaluator", name, cards)
+    return cards[name]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

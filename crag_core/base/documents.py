@@ -1,0 +1,193 @@
+"""Documents as the index lists them, and what it reports while it takes files in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from crag_core.base.errors import BadRecord
+
+MAIN = "main"
+"""The collection of documents that nobody put into another."""
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    INDEXING = "indexing"
+    INDEXED = "indexed"
+    REFUSED = "refused"
+    MOVING = "being moved"
+    LEAVING = "being removed"
+    FAILING = "being set aside"
+
+
+@dataclass(frozen=True)
+class Document:
+    """`id` is the beginning of the SHA-256 of the file's bytes, of which there are `size`; 0 where they were not kept.
+
+    `pages` is 0 in formats without pages. `version` counts the contents that this name has had, from 1. `changed_at`
+    is an ISO time in UTC; of an indexed document, when it was indexed. `owner` is the process at work on it. A refused
+    one has the reason in `message` and what to do in `hint`.
+    """
+
+    id: str
+    name: str
+    collection: str = MAIN
+    state: str = State.WAITING
+    pages: int = 0
+    passages: int = 0
+    characters: int = 0
+    size: int = 0
+    version: int = 1
+    changed_at: str = ""
+    owner: str = ""
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be searched."""
+        return self.state in (State.INDEXED, State.MOVING)
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (State.WAITING, State.INDEXING)
+
+    @property
+    def time(self) -> datetime:
+        return datetime.fromisoformat(self.changed_at)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How passages are made: by which embedding model, and of how many of its tokens.
+
+    `tokens` at most in a passage, of which up to `overlap` repeat the end of the one before. MiniLM reads 256 word
+    pieces, two of which frame the text, and silently ignores the rest.
+    """
+
+    embedding: str
+    tokens: int = 220
+    overlap: int = 30
+
+
+TOKENS = (50, 8000)
+"""The fewest and the most tokens that a passage may be asked to have; it repeats half of them at most."""
+
+
+def check_lengths(recipe: Recipe) -> None:
+    """Raises `BadRecord` for lengths that nothing can be cut to."""
+    if not TOKENS[0] <= recipe.tokens <= TOKENS[1]:
+        raise BadRecord(f"Tokens in a passage: expected {TOKENS[0]} to {TOKENS[1]}, found {recipe.tokens}.")
+    if not 0 <= recipe.overlap <= recipe.tokens // 2:
+        raise BadRecord(f"Tokens repeated: expected 0 to half of {recipe.tokens}, found {recipe.overlap}.")
+
+
+class Stage(StrEnum):
+    BUILDING = "being built"
+    CURRENT = "current"
+    LEAVING = "being replaced"
+    LEFT = "replaced"
+
+
+INDEX_FORMAT = 1
+"""The format of an index that this program writes, and the latest that it reads. It grows when a program before would
+misread what is there; a column more is no such change."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """All passages made by one recipe, in a table of their own; one generation is searched, another may be built.
+
+    `owner` is the process that builds it, `changed_at` an ISO time in UTC, `format` what `INDEX_FORMAT` was then. Of
+    the approximate search: its `effort`, 0 where every passage is looked at; the share of the nearest passages that it
+    found, `recall` 0..1, when there were `measured` passages.
+    """
+
+    id: str = "0"
+    embedding: str = ""
+    tokens: int = 220
+    overlap: int = 30
+    stage: str = Stage.CURRENT
+    owner: str = ""
+    changed_at: str = ""
+    effort: int = 0
+    recall: float = 1.0
+    measured: int = 0
+    format: int = 1
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(self.embedding, self.tokens, self.overlap)
+
+    @property
+    def time(self) -> datetime:
+        return datetime.fromisoformat(self.changed_at)
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What making all passages anew came to. `kept_text`: of so many documents the text was taken from the old index,
+    since their files are not kept or cannot be read any more."""
+
+    recipe: Recipe
+    documents: int
+    passages: int
+    kept_text: int = 0
+
+
+class IngestOutcome(StrEnum):
+    INDEXED = "indexed"
+    ALREADY = "already indexed"
+    REPLACED = "replaced the older version"
+    REFUSED = "refused"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of one file. `message` and `hint` are for people; `document_id` is "" for one that did not get in."""
+
+    name: str
+    outcome: IngestOutcome
+    document_id: str = ""
+    passages: int = 0
+    message: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """File `position` (from 1) of `total`; so many of its `passages` are `embedded`, both 0 while it is read."""
+
+    name: str
+    position: int
+    total: int
+    embedded: int = 0
+    passages: int = 0
+
+
+@dataclass(frozen=True)
+class MapPoint:
+    """A passage in the plane, by the name of its document; `where` is its page and headings."""
+
+    id: str
+    text: str
+    name: str
+    where: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class PassageMap:
+    """Points for some or all of `passages`; `share` is what the plane holds of the variance of their vectors, 0..1."""
+
+    points: tuple[MapPoint, ...]
+    passages: int
+    share: float
+
+
+OnProgress = Callable[[Progress], None]

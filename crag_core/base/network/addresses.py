@@ -1,0 +1,104 @@
+"""Addresses that no request may go to: a machine's own link, and where clouds answer with a machine's secrets. Pure.
+
+Other private networks stay allowed, since model servers stand there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from urllib.parse import unquote, urlsplit
+
+from crag_core.base.errors import BadRecord
+
+_REFUSED = tuple(
+    ipaddress.ip_network(one)
+    for one in (
+        *("169.254.0.0/16", "fe80::/10"),  # link-local; most clouds answer at 169.254.169.254
+        *("fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128"),  # Amazon, Google and Scaleway over IPv6
+        *("100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"),  # Alibaba, Oracle, Azure
+        *("224.0.0.0/4", "ff00::/8", "255.255.255.255/32"),  # to many machines at once
+    )
+)
+_NAMES = frozenset(
+    {
+        *("metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal"),
+        *("instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com"),
+    }
+)
+_PARTS = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
+"""IPv6 networks whose last 32 bits are an IPv4 address (NAT64, and the old compatible form)."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def why_refused(host: str) -> str:
+    """Why nothing may be sent to this host, a name or an address in any spelling; "": nothing speaks against it."""
+    name = unicodedata.normalize("NFKC", unquote(host)).strip("[]")
+    name = re.sub("[。｡．]", ".", name).rstrip(".").lower()
+    if name in _NAMES:
+        return f"{name} is where clouds answer with the secrets of a machine"
+    address = read_address(name)
+    if address is not None and any(map(_is_refused, _forms(address))):
+        return f"{address} is a link-local or cloud metadata address"
+    return ""
+
+
+def check_url(what: str, url: str) -> None:
+    """Raises `BadRecord` for a URL that leads to such a host; `what` names the setting."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:  # told by those who read the address
+        return
+    if why := why_refused(host):
+        raise BadRecord(
+            f"{what}: expected the address of a server of yours, found one that is never asked ({why}).",
+            hint="Write the address of the server itself; 127.0.0.1, 10.…, 172.16.… and 192.168.… are allowed.",
+        )
+
+
+def read_address(text: str) -> Address | None:
+    """An IP address in any spelling that a resolver takes: dotted, decimal, octal, hexadecimal, short; else None."""
+    try:
+        return ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        pass
+    parts = text.split(".")
+    if not 1 <= len(parts) <= 4 or not all(_PARTS.fullmatch(part) for part in parts):
+        return None
+    *before, last = [_number(part) for part in parts]
+    if any(value is None for value in (*before, last)):
+        return None
+    number = 0
+    for value in before:
+        if (value or 0) > 255:
+            return None
+        number = number * 256 + (value or 0)
+    room = 8 * (4 - len(before))
+    return ipaddress.IPv4Address((number << room) | (last or 0)) if (last or 0) < 1 << room else None
+
+
+def _number(part: str) -> int | None:
+    """As the C library reads it: 0x is hexadecimal, a leading 0 octal."""
+    try:
+        if part.lower().startswith("0x"):
+            return int(part[2:] or "0", 16)
+        return int(part, 8 if len(part) > 1 and part.startswith("0") else 10)
+    except ValueError:  # an 8 or a 9 in an octal number
+        return None
+
+
+def _forms(address: Address) -> list[Address]:
+    """The address, and the IPv4 address that it stands for, if any."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    inside = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if any(address in network for network in _CARRIERS):
+        inside.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return [address, *(one for one in inside if one is not None)]
+
+
+def _is_refused(address: Address) -> bool:
+    return any(address.version == network.version and address in network for network in _REFUSED)

@@ -1,0 +1,177 @@
+"""What every request to a configured server keeps to: no forbidden address, no redirect, a bounded reply.
+
+Hooks for `httpx` clients, which the clients of Ollama and OpenAI are made of. Names are looked up before a request is
+sent; where a proxy is set in the environment it does that, and names are its business. Whoever answers a look-up with
+one address now and another a moment later is found by the address that the connection was made to, before anything of
+the reply is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+
+from crag_core.base.network.addresses import why_refused
+
+if TYPE_CHECKING:
+    import ssl
+
+LARGEST_LIST = 5_000_000
+"""Bytes of what a server says of its models."""
+LARGEST_REPLY = 20_000_000
+"""Bytes of one reply of a model, streamed or not; a long one has some hundred thousand."""
+_PLAIN = "identity"  # a packed reply of a few kilobytes can unpack to gigabytes
+
+
+class NotAsked(httpx.RequestError):
+    """A request was not sent, or its reply not read; the message goes on where the server's name begins a sentence."""
+
+
+def client(limit: int, seconds: float, **options: Any) -> httpx.Client:
+    """A client whose replies end after `limit` bytes and `seconds` from their first byte."""
+    return httpx.Client(**options, **hooks(limit, seconds))
+
+
+def hooks(limit: int, seconds: float) -> dict[str, Any]:
+    """Arguments for a synchronous `httpx` client."""
+
+    def on_request(request: httpx.Request) -> None:
+        request.headers["accept-encoding"] = _PLAIN
+        _check_found([request.url.host, *(_look_up(request.url.host) if _is_asked_here(request.url) else ())])
+
+    def on_response(response: httpx.Response) -> None:
+        _check_reply(response)
+        response.stream = _Bounded(response.stream, limit, seconds)
+
+    return _options(on_request, on_response)
+
+
+def async_hooks(limit: int, seconds: float) -> dict[str, Any]:
+    """Arguments for an asynchronous `httpx` client."""
+
+    async def on_request(request: httpx.Request) -> None:
+        request.headers["accept-encoding"] = _PLAIN
+        await check_request(request)
+
+    async def on_response(response: httpx.Response) -> None:
+        _check_reply(response)
+        response.stream = _BoundedAsync(response.stream, limit, seconds)
+
+    return _options(on_request, on_response)
+
+
+def _options(on_request: Any, on_response: Any) -> dict[str, Any]:
+    made = {"request": [on_request], "response": [on_response]}
+    return {"event_hooks": made, "follow_redirects": False, "verify": certificates()}
+
+
+async def check_request(request: httpx.Request) -> None:
+    """Raises `NotAsked` for an address that is never asked."""
+    _check_found([request.url.host])
+    if _is_asked_here(request.url):
+        _check_found(await asyncio.to_thread(_look_up, request.url.host))
+
+
+def check_peer(response: httpx.Response) -> None:
+    """Raises `NotAsked` where the connection went to such an address after all."""
+    stream = response.extensions.get("network_stream")
+    peer = stream.get_extra_info("server_addr") if stream else None
+    if isinstance(peer, tuple) and peer:
+        _check_found([str(peer[0])])
+
+
+def refusal_in(error: BaseException) -> str:
+    """What a `NotAsked` says that was raised, or that another error was raised from; "": there is none."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, NotAsked):
+        found = found.__cause__ or found.__context__
+    return str(found) if found else ""
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Made once, since reading the certificates takes longer than many a request."""
+    return httpx.create_ssl_context()
+
+
+def _check_found(hosts: list[str]) -> None:
+    for host in hosts:
+        if why := why_refused(host):
+            raise NotAsked(f"was not asked, since {why}")
+
+
+def _check_reply(response: httpx.Response) -> None:
+    check_peer(response)
+    if response.has_redirect_location:
+        raise NotAsked("sends requests on to another address, which is not followed")
+    if response.headers.get("content-encoding", _PLAIN).lower() != _PLAIN:
+        raise NotAsked("answered in a packing that it was not asked for")
+
+
+def _is_asked_here(url: httpx.URL) -> bool:
+    """Whether this machine looks the name up, and not a proxy; an address needs no look-up."""
+    try:
+        ipaddress.ip_address(url.host)
+        return False
+    except ValueError:
+        proxies = getproxies()
+        has_proxy = url.scheme in proxies or "all" in proxies
+        return not has_proxy or bool(proxy_bypass(url.host))
+
+
+def _look_up(host: str) -> list[str]:
+    """Addresses of a name; none where it has none, which the connection then tells."""
+    try:
+        return [str(found[4][0]) for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
+    except (OSError, UnicodeError):
+        return []
+
+
+class _Tally:
+    def __init__(self, limit: int, seconds: float) -> None:
+        self._limit = limit
+        self._left = limit
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def count(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise NotAsked(f"answered with more than {self._limit / 1_000_000:g} MB; the rest is not read")
+        if time.monotonic() > self._end:
+            raise NotAsked(f"went on answering for more than {self._seconds:g} s; the rest is not read")
+        return piece
+
+
+class _Bounded(httpx.SyncByteStream):
+    def __init__(self, stream: Any, limit: int, seconds: float) -> None:
+        self._stream = stream
+        self._tally = _Tally(limit, seconds)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._stream:
+            yield self._tally.count(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _BoundedAsync(httpx.AsyncByteStream):
+    def __init__(self, stream: Any, limit: int, seconds: float) -> None:
+        self._stream = stream
+        self._tally = _Tally(limit, seconds)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            yield self._tally.count(piece)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,204 @@
+"""What the pipeline needs from the outside world. Each protocol is one method wide, or close to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any, Protocol
+
+from crag_core.base.documents import Document, Generation, OnProgress, Rebuilt
+from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
+
+Messages = Sequence[tuple[str, str]]
+"""A chat as (role, text) pairs; roles are system, user and assistant."""
+
+Cancel = Event
+"""Set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a language model said, as it came."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a retriever found: passages in rank order, and their mean pairwise cosine when vectors are there."""
+
+    passages: tuple[Passage, ...]
+    agreement: float | None = None
+
+
+@dataclass(frozen=True)
+class WebReply:
+    """What one provider answered: an outcome, its results as passages in the provider's order, a message for people."""
+
+    outcome: WebOutcome
+    provider: str
+    passages: tuple[Passage, ...] = ()
+    message: str = ""
+    from_cache: bool = False
+    attempts: tuple[WebAttempt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sentence of the evidence; `id` is its strip's, or its passage's where no strip of it was recorded.
+
+    `excerpt` is the number that it is cited by.
+    """
+
+    id: str
+    text: str
+    excerpt: int
+
+
+@dataclass(frozen=True)
+class Backing:
+    """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
+
+    `pieces` are ids, best first; `usage` is what it cost to find out.
+    """
+
+    score: float | None
+    pieces: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+class Retriever(Protocol):
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
+        """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`.
+
+        Passages that hold the text `without` count as not indexed; "": all are.
+        """
+        ...
+
+    def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Each document whole, as one passage found by "read_file"; raises `DocumentMissing` or `StoreUnavailable`."""
+        ...
+
+
+class DocumentStore(Protocol):
+    """The documents of the index, for those who list them; all methods raise `StoreUnavailable`."""
+
+    def listing(self) -> tuple[Document, ...]:
+        """All by name, also those that wait, are being indexed, or were refused."""
+        ...
+
+    def documents(self) -> tuple[Document, ...]:
+        """Those that can be searched, by name."""
+        ...
+
+    def passages_of(self, document_id: str) -> tuple[Passage, ...]:
+        """In reading order; empty for a document that is not there."""
+        ...
+
+    @property
+    def remark(self) -> str:
+        """What people should know of how the index is; "": all is well."""
+        ...
+
+    @property
+    def generation(self) -> Generation:
+        """By which recipe the passages were made that are searched."""
+        ...
+
+    def coverage(self) -> tuple[int, int]:
+        """(passages that are searched, those of them in the approximate index)."""
+        ...
+
+    def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
+        """Go on with making all passages anew, where a killed process had begun to."""
+        ...
+
+    def move(self, document_ids: Iterable[str], collection: str) -> None: ...
+
+    def delete_all(self, document_ids: Iterable[str]) -> set[str]:
+        """The ids of those that were there."""
+        ...
+
+
+class Evaluator(Protocol):
+    @property
+    def card(self) -> EvaluatorCard: ...
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        """One grade a passage, in the passages' order; what cannot be graded comes back with score None and a cause."""
+        ...
+
+
+class Embedder(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def embed_question(self, text: str) -> Sequence[float]: ...
+
+    def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
+
+
+class LanguageModel(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
+        """The whole reply; raises `ModelUnavailable`, `ModelMissing` or `Stopped`."""
+        ...
+
+    def complete_all(
+        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
+    ) -> list[Reply | Exception]:
+        """Several replies at once under the model's own cap; a chat that failed holds its error in place of a reply."""
+        ...
+
+    def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
+        """Pieces of text as they come, the usage last; closing the iterator closes the connection."""
+        ...
+
+
+class WebSearcher(Protocol):
+    @property
+    def name(self) -> str:
+        """Who is asked, in the words of the user: "DuckDuckGo", or "SearXNG, then DuckDuckGo"."""
+        ...
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        """Never raises for a fault of the provider: the outcome says what happened."""
+        ...
+
+
+class SearchPause(Protocol):
+    """How long ago the last web search was, for policies that want some time between two."""
+
+    def left(self, seconds: float) -> float:
+        """Seconds until a search is in order again when `seconds` must lie between two; 0: now."""
+        ...
+
+    def note(self) -> None:
+        """A search was made just now."""
+        ...
+
+    def forget(self) -> None:
+        """The next search is in order, whenever the last one was."""
+        ...
+
+
+class SupportMeter(Protocol):
+    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+        """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""
+        ...
+
+
+class GradeCache(Protocol):
+    """Grades by key; neither method raises: a cache that is away only costs the work again."""
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]: ...
+
+    def put_many(self, grades: dict[str, Grade]) -> None: ...
+
+
+Clock = Callable[[], float]
+"""Seconds from an arbitrary start, never going back."""

@@ -1,0 +1,1 @@
+"""Text as words, sentences, tokens and numbers. Pure."""

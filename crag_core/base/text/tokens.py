@@ -1,0 +1,122 @@
+"""How many tokens a text may have for a model whose tokenizer nobody here has: a bound, corrected by what was counted.
+
+`words.estimate_tokens` is the published formula, words x 1.3, and four times too low for long compounds, more for text
+without spaces. This bound counts characters too, and what is no plain word by more of them. `tests/core/test_tokens.py`
+holds it against tokenizers. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crag_core.base.text.sentences import split
+
+_PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\W\d_A-Za-z]+|\s+|[^\w\s]|_|.", re.DOTALL)
+_PLAIN = re.compile(r"(?=.*[aeiouyAEIOUY])[A-Z]?[a-z]{1,20}")
+_SHORT = 4  # letters; a word of so many is nearly always one token
+_PER_TOKEN = 3.2  # letters of a longer word, which may be in no vocabulary
+_CHARACTERS = 20  # of a token, at most, that are looked at
+_MOST, _LEAST = 4.0, 0.25
+_SLOWLY, _MARGIN = 0.9, 1.1
+_MOSTLY, _SOME = 0.8, 0.05
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Tokens that a text has at most, by what they are of: plain words, marks and digits, and other scripts."""
+
+    words: float = 0.0
+    marks: float = 0.0
+    scripts: float = 0.0
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(self.words + other.words, self.marks + other.marks, self.scripts + other.scripts)
+
+    def by(self, ratios: Weight) -> Weight:
+        return Weight(self.words * ratios.words, self.marks * ratios.marks, self.scripts * ratios.scripts)
+
+    @property
+    def total(self) -> float:
+        return self.words + self.marks + self.scripts
+
+
+UNKNOWN = Weight(1.0, 1.0, 1.0)
+"""The ratios of a model that has counted nothing yet."""
+
+
+def weigh(text: str) -> Weight:
+    """A bound for tokenizers that know the script or fall back to its bytes."""
+    words = marks = scripts = 0.0
+    for match in _PIECE.finditer(text):
+        piece = match[0]
+        size = len(piece)
+        if not piece.isascii():
+            scripts += sum(map(_of_sign, piece))
+        elif piece.isalpha():
+            words += 1.3 + max(size - _SHORT, 0) / _PER_TOKEN
+            if size > 2 and not _PLAIN.fullmatch(piece):
+                marks += size / 2
+        elif piece.isspace():
+            marks += 0 if piece == " " else 1 + (size / 2 if "\n" in piece else size / 8)
+        elif piece.isdigit():
+            marks += size + 1
+        else:
+            marks += size
+    return Weight(words, marks, scripts)
+
+
+def _of_sign(sign: str) -> float:
+    """Of a sign beyond ASCII: letters with accents share a token with others, the rest are in bytes at worst."""
+    code = ord(sign)
+    if code < 0x250 or 0x1E00 <= code < 0x1F00:
+        return 1.3
+    if code < 0x800:
+        return 1.5
+    return 3.0 if code < 0x10000 else 4.0
+
+
+def learned(ratios: Weight, weight: Weight, counted: int) -> Weight:
+    """The ratios of a model after a prompt of this weight, for which it counted so many tokens.
+
+    A count above the estimate raises what stands in the text at once; one below it lowers what it is nearly all of, by
+    a tenth at most. So a text of another kind is never judged by what is easy. A count that is far too low is that of a
+    server which leaves out what it remembers, and teaches nothing.
+    """
+    estimate = weight.by(ratios).total
+    if estimate <= 0 or counted < _LEAST * _LEAST * weight.total:
+        return ratios
+    shares = weight.by(ratios)
+    error = counted / estimate
+    found = []
+    for ratio, part in zip(_parts(ratios), _parts(shares), strict=True):
+        if error > 1 and part >= _SOME * estimate:
+            found.append(min(ratio * error, _MOST))
+        elif error < 1 and part >= _MOSTLY * estimate:
+            found.append(max(min(ratio, max(ratio * error * _MARGIN, ratio * _SLOWLY)), _LEAST))
+        else:
+            found.append(ratio)
+    return Weight(*found)
+
+
+def _parts(weight: Weight) -> tuple[float, float, float]:
+    return weight.words, weight.marks, weight.scripts
+
+
+def beginning(text: str, most: int, count: Callable[[str], int]) -> str:
+    """As many whole sentences as have at most so many tokens; of a sentence that alone has more, its beginning."""
+    if count(text) <= most:
+        return text
+    near = text[: max(most, 0) * _CHARACTERS]
+    ends = [end for _, end in split(near)]
+    fit = bisect_right(ends, most, key=lambda end: count(near[:end]))
+    if fit:
+        return near[: ends[fit - 1]]
+    least, beyond = 0, len(near)
+    while least + 1 < beyond:
+        middle = (least + beyond) // 2
+        least, beyond = (middle, beyond) if count(near[:middle]) <= most else (least, middle)
+    space = near.rfind(" ", 0, least)
+    return near[: space if space > least // 2 else least].rstrip()

@@ -1,0 +1,472 @@
+"""The vocabulary: frozen records of what a run saw, scored and did.
+
+Nothing here decides or acts. Throughout, `None` means "never done in this run" and `()` means "done, found nothing".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Scores = tuple[tuple[str, float], ...]
+"""Named numbers, in the order in which they are shown."""
+
+ANSWERING, TOPICAL = "answering", "topical"
+"""Names of two parts that a grade may have: does the passage hold the answer, and is it on the subject at all?"""
+
+
+def _check_score(score: float | None) -> None:
+    if score is not None and not (math.isfinite(score) and 0.0 <= score <= 1.0):
+        raise ValueError(f"expected a score in 0..1 or None, found {score}")
+
+
+class Action(StrEnum):
+    CORRECT = "CORRECT"
+    AMBIGUOUS = "AMBIGUOUS"
+    INCORRECT = "INCORRECT"
+
+
+class Origin(StrEnum):
+    CORPUS = "corpus"
+    WEB = "web"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One retrieved piece of a document, or one web result.
+
+    `page` counts from 1. `ordinal` is the passage's place in its document, from 0. `scores` holds what each retriever
+    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale).
+    `found_by` names the retrievers that returned it. `section` is the headings that it stands under, outermost first.
+    """
+
+    id: str
+    text: str
+    source: str
+    origin: Origin = Origin.CORPUS
+    document_id: str = ""
+    page: int | None = None
+    url: str | None = None
+    ordinal: int = 0
+    found_by: tuple[str, ...] = ()
+    scores: Scores = ()
+    section: str = ""
+
+    def score(self, name: str) -> float | None:
+        return dict(self.scores).get(name)
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
+
+    `sign` names what it does, one of `suspicion_words.Sign`. `in_source`: the place is in `passage.source`, such as
+    the title of a web page.
+    """
+
+    passage_id: str
+    sign: str
+    start: int
+    end: int
+    in_source: bool = False
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a step cost: model calls and tokens (0 where the model did not say).
+
+    `cut`: about so many tokens of evidence were left out, so that the prompts fit into what the model reads at once.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cut: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cut + other.cut,
+        )
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What an evaluator said of one passage.
+
+    `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
+    as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
+    `from_cache`: an earlier run paid for it.
+    """
+
+    passage_id: str
+    score: float | None
+    reason: str = ""
+    parts: Scores = ()
+    raw: str | None = None
+    cause: str = ""
+    retryable: bool = False
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    from_cache: bool = False
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+
+    def part(self, name: str) -> float | None:
+        """A part score, brought into 0..1; the score where there is no such part; None for an ungraded passage."""
+        return None if self.score is None else min(max(dict(self.parts).get(name, self.score), 0.0), 1.0)
+
+    @property
+    def two_signals(self) -> tuple[float, float] | None:
+        """(answering, topical) where the evaluator tells one from the other; the score for one that it leaves out."""
+        answering, topical = self.part(ANSWERING), self.part(TOPICAL)
+        if answering is None or topical is None or not {ANSWERING, TOPICAL} & dict(self.parts).keys():
+            return None
+        return answering, topical
+
+
+@dataclass(frozen=True)
+class EvaluatorCard:
+    """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
+
+    `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores. `batch` is how many
+    passages one model call grades, where it calls a model. `version` tells evaluators of one name from each other whose
+    grades differ, such as a model before and after it was trained again.
+    """
+
+    name: str
+    title: str
+    scale: str
+    lower: float
+    upper: float
+    strip_cutoff: float
+    calls_model: bool
+    cost: str
+    batch: int = 1
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A piece of one to a few sentences: `passage.text[start:end] == text`. `score` as in `Grade`."""
+
+    passage_id: str
+    index: int
+    start: int
+    end: int
+    text: str
+    score: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+
+    @property
+    def id(self) -> str:
+        return f"{self.passage_id}#{self.index}"
+
+
+class Handling(StrEnum):
+    """What becomes of the retrieved passages."""
+
+    WHOLE = "whole"
+    REFINE = "refine"
+    EXTRACT = "extract"
+    DISCARD = "discard"
+
+
+class CorrectionKind(StrEnum):
+    KEEP = "keep"
+    DISCARD = "discard"
+    REFINE = "refine"
+    REWRITE = "rewrite"
+    WEB_SEARCH = "web_search"
+    EXPAND = "expand"
+    RE_RETRIEVE = "re_retrieve"
+    GENERATE = "generate"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One thing that the decision wants done, or that was done, and why.
+
+    `passage_id` when it concerns one passage only. `query` is the text that was searched or refined with, once it is
+    known.
+    """
+
+    kind: CorrectionKind
+    reason: str
+    passage_id: str | None = None
+    query: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where the question goes.
+
+    `score` is the overall score in 0..1 that was compared with the thresholds, None when there was nothing to compare.
+    `deciding` holds the ids of the passages that made the score. `rule` names the fast-path rule that decided without
+    any grading, if one did. `handling` is what becomes of the passages that are not discarded one by one. `next_round`
+    names the retrieval that is asked for before anything is answered: "expand", "refine", or a re-retrieval strategy.
+    `topical`, where two signals decided: the best topical score, compared with `lower`; only `upper` was compared with
+    `score` then, the best answering score. None wherever one number was compared with both.
+    """
+
+    action: Action
+    label: str
+    score: float | None
+    reason: str
+    plan: tuple[Correction, ...]
+    deciding: tuple[str, ...] = ()
+    rule: str | None = None
+    handling: Handling = Handling.WHOLE
+    next_round: str | None = None
+    topical: float | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the score makes the action (description 003): the score, or 1 - score when INCORRECT.
+
+        Of two signals the one that made the action counts: `topical`, unless CORRECT.
+        """
+        score = self.score if self.topical is None or self.action is Action.CORRECT else self.topical
+        return 1.0 - score if score is not None and self.action is Action.INCORRECT else score
+
+    def wants(self, kind: CorrectionKind) -> bool:
+        return any(correction.kind == kind for correction in self.plan)
+
+
+class Engine(StrEnum):
+    """How the corpus is searched: by meaning, by words, or both fused by rank."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    KEYWORD = "keyword"
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """One search of the corpus: what was asked, how, and the passages in rank order."""
+
+    query: str
+    engine: Engine
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A later retrieval that a decision asked for.
+
+    `path` names the rounds that led here, this one last, such as ("keyword", "refine"): the same way through the
+    record finds the same round again. `query_by` says who wrote the query, `added` the terms that it gained, each with
+    where it comes from. `signals` are measured over the evidence that the round gave.
+    """
+
+    path: tuple[str, ...]
+    retrievals: tuple[Retrieval, ...]
+    query_by: str
+    added: tuple[tuple[str, str], ...] = ()
+    signals: Scores = ()
+
+    def __post_init__(self) -> None:
+        if not self.path or not self.retrievals:
+            raise ValueError("a round needs a path and at least one retrieval")
+
+
+class WebOutcome(StrEnum):
+    USED = "used"
+    EMPTY = "empty"
+    FAILED = "failed"
+    RATE_LIMITED = "rate-limited"
+    TIMED_OUT = "timed out"
+    OFF = "off"
+    COOLING = "cooling down"
+    PENDING = "waiting for approval"
+    APPROVED = "approved, not searched yet"
+    REFUSED = "refused by you"
+
+
+@dataclass(frozen=True)
+class WebAttempt:
+    """One provider that was asked, and what came of it."""
+
+    provider: str
+    outcome: WebOutcome
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class WebSearch:
+    """The web step: the exact query, who wrote it, and what came back.
+
+    `passages` are the results in the provider's order (origin `web`); `grades` and `strips` are theirs, None where they
+    were never made. `attempts` lists every provider that was asked, the one that answered last.
+    """
+
+    outcome: WebOutcome
+    query: str
+    query_by: str
+    provider: str = ""
+    message: str = ""
+    passages: tuple[Passage, ...] = ()
+    grades: tuple[Grade, ...] | None = None
+    strips: tuple[Strip, ...] | None = None
+    from_cache: bool = False
+    attempts: tuple[WebAttempt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Sentences a language model picked from one passage.
+
+    `strip_indexes` are the strips that the verbatim sentences fall in; `refused` are replies that do not stand in the
+    passage word for word and were therefore thrown out.
+    """
+
+    passage_id: str
+    strip_indexes: tuple[int, ...]
+    refused: tuple[str, ...] = ()
+    raw: str | None = None
+    cause: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class StripVerdict:
+    """A strip under one policy: kept or struck out, and why."""
+
+    strip: Strip
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """What of one passage reaches the answer; the n-th excerpt (from 1) is cited as [n].
+
+    `strip_ids` is empty when the passage goes in whole.
+    """
+
+    passage: Passage
+    text: str
+    strip_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The evidence under one policy: internal (corpus) and external (web) kept apart, and every strip's verdict."""
+
+    internal: tuple[Excerpt, ...]
+    external: tuple[Excerpt, ...]
+    verdicts: tuple[StripVerdict, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        return self.internal + self.external
+
+
+class AnswerState(StrEnum):
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANNOT_ANSWER = "cannot answer"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer, tied by `context_key` to the action and the excerpts it was written from."""
+
+    text: str
+    state: AnswerState
+    writer: str
+    context_key: str
+    message: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Support:
+    """One sentence of an answer, `answer.text[start:end]`, and what of the evidence stands behind it.
+
+    `score` in 0..1 says how well its best evidence supports it, None when that could not be measured. `pieces` are the
+    ids of the strips (or of passages that went in whole) that support it, best first; `cited` are the excerpt numbers
+    that the sentence names itself.
+    """
+
+    start: int
+    end: int
+    score: float | None
+    pieces: tuple[str, ...] = ()
+    cited: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"expected 0 <= start <= end, found {self.start} and {self.end}")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What another evaluator says of the passages of a run, beside the one that its decision was made with.
+
+    `writer` is the language model that the evaluator asked, and `writer_version` which of its versions, as a run's
+    settings name them.
+    """
+
+    evaluator: EvaluatorCard
+    writer: str
+    grades: tuple[Grade, ...]
+    writer_version: str = ""
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What somebody changed about the evidence of a run, to see what would have happened.
+
+    `dropped` and `pinned` are ids of passages, of the corpus or the web. A dropped passage counts as never found. A
+    pinned one counts as graded 1.0, and each of its strips as scored 1.0. `signals` are those of the first retrieval,
+    measured again without the dropped passages.
+    """
+
+    dropped: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
+    signals: Scores = ()
+
+    def __post_init__(self) -> None:
+        both = set(self.dropped) & set(self.pinned)
+        if both:
+            raise ValueError(f"a passage is either dropped or pinned, found both: {', '.join(sorted(both))}")
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.pinned)
+
+
+class StepState(StrEnum):
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One entry of the record: what was done, how long it took (seconds) and what it cost.
+
+    `error` is the type of the error that a step failed or was skipped for, as `crag_core.base.errors` names it.
+    `taken_over`: another run did it, and paid for it.
+    """
+
+    name: str
+    summary: str
+    state: StepState = StepState.DONE
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    hint: str = ""
+    error: str = ""
+    taken_over: bool = False

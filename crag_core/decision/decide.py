@@ -1,0 +1,149 @@
+"""From recorded scores to one action with its reason and plan: the pure heart of every policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import Action, Decision, Grade, Passage, Scores
+from crag_core.decision.aggregation import Overall, aggregate, effective_scores
+from crag_core.decision.plan import Planner
+from crag_core.decision.policy import Aggregation, Policy
+
+ALWAYS = "always"
+"""The name of the rule by which nobody has judged anything."""
+
+
+def decide(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    path: tuple[str, ...] = (),
+    seen: Collection[str] = (),
+) -> Decision:
+    """Route one question.
+
+    `passages` in rank order; `grades` in any order, None when grading was never done; `signals` are the set-level
+    measures of `decision.signals`; `path` names the rounds of retrieval after the first that led here, `seen` the
+    passages that were looked at on the way: no rule approves those unread. The same arguments always give the same
+    decision.
+    """
+    scores = effective_scores(policy, passages, grades)
+    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages)
+    overall = Overall(None)
+    settled = settle(policy, passages, grades, rule)
+    if settled is None:
+        overall = aggregate(policy, passages, grades, signals)
+        action, reason = _compare(policy, overall)
+        if action is Action.CORRECT and overall.topical is not None:  # the passage that answers settles it alone
+            overall = replace(overall, deciding=overall.deciding[:1])
+    else:
+        action, reason = settled
+        if rule:
+            overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
+            scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+    measured = bool(overall.name) or not passages or policy.web_when_ungraded
+    planner = Planner(policy, action, passages, scores, path if measured else None)
+    return Decision(
+        action=action,
+        label=policy.route(action).label,
+        score=overall.score,
+        reason=reason,
+        plan=planner.plan(),
+        deciding=overall.deciding,
+        rule=rule[0] if rule else None,
+        handling=planner.handling,
+        next_round=planner.next_round,
+        topical=overall.topical,
+    )
+
+
+def settle(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    rule: tuple[str, str] | None,
+) -> tuple[Action, str] | None:
+    """The action with its reason where no threshold has a say in it; `rule` is what `match_rule` found."""
+    if not passages:
+        return Action.INCORRECT, "nothing was retrieved"
+    if rule:
+        graded = "nothing was graded" if grades is None else "no grade was looked at"
+        return Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
+    judged = {passage.id for passage in passages[: policy.grade_top]}
+    own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
+    if policy.aggregation is Aggregation.SIGNALS or any(grade.score is not None for grade in own):
+        return None
+    return Action.AMBIGUOUS, "no passage could be graded" if own else "no passage was graded in this run"
+
+
+def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str] | None:
+    """The first fast-path rule that matches, as (name, reason); None when grading is needed."""
+    rules = policy.fast_path
+    if not passages:
+        return None
+    if rules.always:
+        return ALWAYS, "this policy uses what is retrieved as it is"
+    if rules.read_file and all("read_file" in passage.found_by for passage in passages):
+        return "read_file", "every passage is a whole file that you pinned"
+    if rules.few_context is not None and len(passages) <= rules.few_context:
+        return "few_context", f"{len(passages)} passages, at most {rules.few_context} need no grading"
+    if rules.high_vector_score is not None:
+        cosines = [passage.score("cosine") for passage in passages if "dense" in passage.found_by]
+        if len(cosines) == len(passages) and all((c or 0.0) >= rules.high_vector_score for c in cosines):
+            return "high_vector_score", f"every passage has a cosine of at least {rules.high_vector_score:.2f}"
+    return None
+
+
+def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
+    score, lower, upper = overall.score, policy.lower, policy.upper
+    if score is None and overall.name:
+        best, least = readable(max(overall.counted), lower)
+        return Action.INCORRECT, f"no passage reaches lower {least}, the best scores {best}"
+    if score is None:
+        return Action.AMBIGUOUS, "no signal of this policy could be measured"
+    topical = score if overall.topical is None else overall.topical
+    is_good = score > upper or (score == upper and not policy.upper_is_exclusive)
+    is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)
+    spread = variance(overall.counted)
+    if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and spread <= 0.1:
+        value, half = readable(score, 0.5)
+        told = f"{value} is above {half} and the scores agree (variance {spread:.2f})"
+        return Action.CORRECT, f"{overall.name} {told}"
+    # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
+    action = Action.CORRECT if is_good else Action.AMBIGUOUS if is_fair else Action.INCORRECT
+    if overall.topical is None:
+        return action, f"{overall.name} {_against_both(policy, score, action)}"
+    first = f"{overall.name} {_against(score, 'upper', upper, is_good)}"
+    second = f"best topical score {_against(topical, 'lower', lower, is_fair)}"
+    joined = {(True, True): first, (True, False): f"{first}, although {second}"}
+    return action, joined.get((is_good, is_fair), f"{first} and {second}")
+
+
+def _against_both(policy: Policy, score: float, action: Action) -> str:
+    value, low, high = readable(score, policy.lower, policy.upper)
+    if action is Action.AMBIGUOUS:
+        return f"{value} lies between lower {low} and upper {high}"
+    if action is Action.CORRECT:
+        return f"{value} {_relation(score, policy.upper, True)} upper {high}"
+    return f"{value} {_relation(score, policy.lower, False)} lower {low}"
+
+
+def _against(score: float, name: str, threshold: float, passes: bool) -> str:
+    value, limit = readable(score, threshold)
+    return f"{value} {_relation(score, threshold, passes)} {name} {limit}"
+
+
+def _relation(value: float, threshold: float, passes: bool) -> str:
+    if value == threshold:
+        return "reaches" if passes else "does not exceed"
+    return "is above" if passes else "is below"
+
+
+def variance(values: tuple[float, ...]) -> float:
+    """Of no values: infinite, since nothing agrees."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf

@@ -1,0 +1,123 @@
+"""What an action does here: the corrections that a decision plans, and the retrieval that it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import Action, Correction, CorrectionKind, Handling, Passage
+from crag_core.decision.policy import Again, Policy, Route, Strategy, WebUse
+
+EffectiveScores = dict[str, float | None]
+"""What each passage counts as under one policy; None: it does not count."""
+
+EXPAND, REFINE = "expand", Again.REFINE.value
+"""Names of rounds, besides those of `Strategy`."""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What an action does here. `path` None: nothing could be measured, and then no more evidence is looked for."""
+
+    policy: Policy
+    action: Action
+    passages: tuple[Passage, ...]
+    scores: EffectiveScores
+    path: tuple[str, ...] | None
+
+    @property
+    def route(self) -> Route:
+        return self.policy.route(self.action)
+
+    @property
+    def next_round(self) -> str | None:
+        """The retrieval to be made before anything is answered."""
+        if self.path is None:
+            return None
+        if self.route.expand:
+            return EXPAND if EXPAND not in self.path else None
+        if not self.route.re_retrieve or self.rounds_left < 1:
+            return None
+        return REFINE if self.route.re_retrieve is Again.REFINE else self.next_strategy
+
+    @property
+    def rounds_left(self) -> int:
+        return self.policy.loop.max_iterations - len(self.path or ()) - 1
+
+    @property
+    def next_strategy(self) -> Strategy | None:
+        return next((way for way in self.policy.loop.strategies if way not in (self.path or ())), None)
+
+    @property
+    def is_out_of_rounds(self) -> bool:
+        """Whether retrieving again is what the action does, and there is no other way left to do it."""
+        return bool(self.route.re_retrieve) and self.path is not None and self.next_round is None
+
+    @property
+    def handling(self) -> Handling:
+        is_last = self.is_out_of_rounds and self.route.passages is Handling.DISCARD
+        return Handling.WHOLE if is_last else self.route.passages
+
+    def plan(self) -> tuple[Correction, ...]:
+        discards = self._discards()
+        remaining = 0 if any(one.passage_id is None for one in discards) else len(self.passages) - len(discards)
+        plan = [*discards, *self._keeping(remaining), *self._searching(remaining), *self._retrieving()]
+        return (*plan, Correction(CorrectionKind.GENERATE, "answer from what is kept"))
+
+    def _discards(self) -> list[Correction]:
+        if self.handling is Handling.DISCARD:
+            why = f"{self.action}: none of the {len(self.passages)} passages is used"
+            return [Correction(CorrectionKind.DISCARD, why)] if self.passages else []
+        least = self.policy.drops_below(self.action)
+        if least is None or self.path is None or self.route.passages is not self.handling:
+            return []  # without any measure nothing has been found out against a passage
+        found = []
+        for passage in self.passages:
+            score = self.scores[passage.id]
+            if score is None or score < least:
+                why = "not graded" if score is None else "score {} is below {}".format(*readable(score, least))
+                found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
+        return found
+
+    def _keeping(self, remaining: int) -> list[Correction]:
+        if not remaining:
+            return []
+        if self.handling is Handling.REFINE:
+            why = f"keep the strips of {remaining} passages that score above {self.policy.strips.cutoff:.2f}"
+            return [Correction(CorrectionKind.REFINE, why)]
+        if self.handling is Handling.EXTRACT:
+            why = f"extract the relevant sentences of {remaining} passages word for word"
+            return [Correction(CorrectionKind.REFINE, why)]
+        why = f"use {remaining} passages as they are"
+        if self.is_out_of_rounds:
+            done = len(self.path or ()) + 1
+            why = f"iteration {done} of {self.policy.loop.max_iterations}, no more retrieval: {why}"
+        return [Correction(CorrectionKind.KEEP, why)]
+
+    def _searching(self, remaining: int) -> list[Correction]:
+        route = self.route
+        few = route.web is WebUse.WHEN_FEW and remaining < route.web_below_results
+        is_strategy = self.next_round == Strategy.WEB
+        if self.path is None or not (route.web is WebUse.ALWAYS or few or is_strategy):
+            return []
+        why = f"{self.action} asks the web"
+        if few:
+            why = f"only {remaining} of at least {route.web_below_results} passages remain"
+        rewrite = f"a search query of at most {self.policy.web_query_words} words"
+        search = f"{why}, up to {self.policy.web_limit} results"
+        return [Correction(CorrectionKind.REWRITE, rewrite), Correction(CorrectionKind.WEB_SEARCH, search)]
+
+    def _retrieving(self) -> list[Correction]:
+        following = self.next_round
+        if following is None or following == Strategy.WEB:
+            return []
+        if following == EXPAND:
+            return [Correction(CorrectionKind.EXPAND, "partly relevant: retrieve again with an expanded question")]
+        ways = {
+            REFINE: "retrieve more with refined keywords",
+            Strategy.KEYWORD: "retrieve by keywords alone",
+            Strategy.REWRITTEN: "retrieve by meaning, with the question in other words",
+            Strategy.EXPANDED: "retrieve with an expanded question",
+        }
+        at = f"iteration {len(self.path or ()) + 2} of {self.policy.loop.max_iterations}"
+        return [Correction(CorrectionKind.RE_RETRIEVE, f"{self.action}: {ways[following]} ({at})")]

@@ -1,0 +1,303 @@
+"""A policy as data: how scores become one action, and what each action does. Thresholds live here and nowhere else."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.serialization import from_plain
+from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
+from crag_core.decision import signals
+
+
+class Aggregation(StrEnum):
+    """How passage scores become the overall score.
+
+    `signals` is the weighted mean of set-level signals and reads passage grades only for the signal `rerank_top3`.
+    `mean-of-kept` first drops the passages below `lower`. `two-signal` takes two numbers from the parts of the grades:
+    the best answering score for `upper`, the best topical score for `lower`; without such parts it is `best`.
+    """
+
+    BEST = "best"
+    WORST = "worst"
+    RANK_WEIGHTED = "rank-weighted"
+    SIGNALS = "signals"
+    MEAN_OF_KEPT = "mean-of-kept"
+    TWO_SIGNAL = "two-signal"
+
+
+class WebUse(StrEnum):
+    NEVER = "never"
+    ALWAYS = "always"
+    WHEN_FEW = "when-few"
+
+
+class Again(StrEnum):
+    """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
+
+    REFINE = "refine"
+    NEXT_STRATEGY = "next-strategy"
+
+
+class Strategy(StrEnum):
+    """Ways to retrieve again, in the words of the policy files; the first retrieval is always hybrid."""
+
+    KEYWORD = "keyword"
+    REWRITTEN = "rewritten"
+    EXPANDED = "expanded"
+    WEB = "web"
+
+
+class StripOrder(StrEnum):
+    DOCUMENT = "document"
+    RELEVANCE = "relevance"
+
+
+@dataclass(frozen=True)
+class Route:
+    """What one action does.
+
+    `drop_below`: passages scoring less are discarded first. `web_below_results`: with `web = "when-few"`, search when
+    fewer passages than this remain. `keep_original_without_web`: when the web brings nothing, use the retrieved
+    passages after all, with a warning. `expand`: retrieve with an expanded question too, and fuse both.
+    `re_retrieve`: retrieve again and decide again, as long as `Loop` allows.
+    """
+
+    label: str
+    passages: Handling
+    web: WebUse = WebUse.NEVER
+    drop_below: float | None = None
+    web_below_results: int = 3
+    keep_original_without_web: bool = False
+    expand: bool = False
+    re_retrieve: Again | None = None
+
+
+@dataclass(frozen=True)
+class StripRules:
+    """Which strips reach the answer: those scoring above `cutoff`, until `token_budget` (words x 1.3) is full.
+
+    `top`: at most so many from the corpus, and as many from the web; the best ones.
+    """
+
+    cutoff: float = 0.25
+    order: StripOrder = StripOrder.DOCUMENT
+    token_budget: int = 2048
+    top: int | None = None
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """How `Route.expand` works: terms gained at most, and passages kept after fusing both retrievals."""
+
+    synonyms_per_term: int = 2
+    vocabulary: int = 4
+    max_passages: int = 20
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How often a question may be retrieved for (the first time counts), and in which ways, in order."""
+
+    max_iterations: int = 3
+    strategies: tuple[Strategy, ...] = tuple(Strategy)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Named thresholds, as a description gives them; `note` says for what they were chosen."""
+
+    name: str
+    lower: float
+    upper: float
+    note: str = ""
+    cutoff: float | None = None
+
+
+@dataclass(frozen=True)
+class FastPath:
+    """Rules that settle a question without grading, first match wins; None or False switches a rule off.
+
+    `read_file`: every passage is a whole file that the user pinned. `few_context`: at most this many passages.
+    `high_vector_score`: every passage came from dense retrieval with at least this cosine.
+    `always`: whatever was found.
+    """
+
+    read_file: bool = False
+    few_context: int | None = None
+    high_vector_score: float | None = None
+    always: bool = False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One row of the policy table.
+
+    CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
+    with `lower_is_inclusive`), AMBIGUOUS between. CORRECT is looked at first; that matters only where two signals
+    contradict each other, and then a passage that answers is no less an answer for looking off topic.
+    `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
+    signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
+    `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
+    score (or only one) is below `lower` are left out. `low_variance_promotes` is the option of
+    description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
+    `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
+    one user; None: no such limit.
+    """
+
+    name: str
+    title: str
+    summary: str
+    source: str
+    evaluator: str
+    aggregation: Aggregation
+    lower: float
+    upper: float
+    correct: Route
+    ambiguous: Route
+    incorrect: Route
+    upper_is_exclusive: bool = False
+    lower_is_inclusive: bool = False
+    ungraded_score: float | None = None
+    web_when_ungraded: bool = False
+    grade_top: int | None = None
+    weights: Scores = ()
+    low_variance_promotes: bool = False
+    fast_path: FastPath = field(default_factory=FastPath)
+    strips: StripRules = field(default_factory=StripRules)
+    refine_web: bool = False
+    web_on_subject: bool = False
+    web_limit: int = 5
+    web_query_words: int = 10
+    web_seconds: float | None = None
+    web_cooldown: float | None = None
+    expansion: Expansion = field(default_factory=Expansion)
+    loop: Loop = field(default_factory=Loop)
+    presets: tuple[Preset, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "ungraded_score"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} must lie in 0..1, found {value}")
+        if not 0.0 <= self.strips.cutoff <= 1.0:
+            raise ValueError(f"strips.cutoff must lie in 0..1, found {self.strips.cutoff}")
+        if self.lower > self.upper:
+            raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
+        if self.aggregation is Aggregation.SIGNALS and sum(weight for _, weight in self.weights) <= 0:
+            raise ValueError("aggregation 'signals' needs weights with a positive sum")
+        for name, weight in self.weights:
+            if name not in signals.NAMES or weight < 0:
+                raise ValueError(
+                    f"weights take {', '.join(signals.NAMES)} with numbers from 0, found {name} = {weight}"
+                )
+        for name, value in (
+            ("grade_top", self.grade_top),
+            ("strips.token_budget", self.strips.token_budget),
+            ("strips.top", self.strips.top),
+            ("loop.max_iterations", self.loop.max_iterations),
+            ("expansion.max_passages", self.expansion.max_passages),
+            ("web_limit", self.web_limit),
+            ("web_query_words", self.web_query_words),
+        ):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be 1 or more, found {value}")
+        for name, count in (
+            ("expansion.synonyms_per_term", self.expansion.synonyms_per_term),
+            ("expansion.vocabulary", self.expansion.vocabulary),
+        ):
+            if count < 0:
+                raise ValueError(f"{name} must be 0 or more, found {count}")
+        for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
+            if seconds is not None and seconds <= 0:
+                raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")
+        for action in Action:
+            route = self.route(action)
+            if route.drop_below is not None and not 0.0 <= route.drop_below <= 1.0:
+                raise ValueError(f"drop_below must lie in 0..1, found {route.drop_below}")
+            if route.re_retrieve and self.aggregation is Aggregation.SIGNALS:
+                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs passage scores")
+        names = [preset.name for preset in self.presets]
+        if len(set(names)) < len(names):
+            raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
+        for preset in self.presets:
+            if not 0.0 <= preset.lower <= preset.upper <= 1.0:
+                raise ValueError(
+                    f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {preset.lower} and {preset.upper}"
+                )
+
+    def route(self, action: Action) -> Route:
+        return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[
+            action
+        ]
+
+    def drops_below(self, action: Action) -> float | None:
+        """The score below which `action` discards a passage; mean-of-kept has already dropped it for the mean."""
+        return self.lower if self.aggregation is Aggregation.MEAN_OF_KEPT else self.route(action).drop_below
+
+    @property
+    def thresholds(self) -> tuple[float, float, float]:
+        """Lower, upper and the strip cut-off: what the sliders move."""
+        return self.lower, self.upper, self.strips.cutoff
+
+    @property
+    def reads_grades(self) -> bool:
+        """Whether passage grades have any part in the overall score."""
+        return self.aggregation is not Aggregation.SIGNALS or any(name == signals.RERANK for name, _ in self.weights)
+
+    def with_thresholds(
+        self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None
+    ) -> Policy:
+        strips = self.strips if cutoff is None else replace(self.strips, cutoff=cutoff)
+        return replace(
+            self,
+            lower=self.lower if lower is None else lower,
+            upper=self.upper if upper is None else upper,
+            strips=strips,
+        )
+
+    def preset(self, name: str) -> Policy:
+        """This policy with the thresholds of one of its presets; `UnknownName` lists them."""
+        for preset in self.presets:
+            if preset.name == name:
+                return self.with_thresholds(preset.lower, preset.upper, preset.cutoff)
+        raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
+
+    def without_retrieval(self) -> Policy:
+        """This policy where only the given passages are at hand: no second retrieval is asked for."""
+        return replace(
+            self,
+            loop=replace(self.loop, max_iterations=1),
+            correct=replace(self.correct, expand=False),
+            ambiguous=replace(self.ambiguous, expand=False),
+            incorrect=replace(self.incorrect, expand=False),
+        )
+
+    def for_grading(self) -> Policy:
+        """This policy where every retrieved passage is graded, once: no rule, no limit, no second retrieval."""
+        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None)
+
+    def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
+        """This policy with the thresholds to start from for `card`, and its strip cut-off for `strip_card`.
+
+        A policy's own thresholds hold for the evaluator it was described with, and always when the overall score is
+        made of signals; with any other evaluator that evaluator's defaults are the honest start.
+        """
+        if self.aggregation is Aggregation.SIGNALS or card.name == self.evaluator:
+            lower, upper = self.lower, self.upper
+        else:
+            lower, upper = card.lower, card.upper
+        return self.with_thresholds(lower, upper, strip_card.strip_cutoff)
+
+
+def parse_policy(text: str, name: str) -> Policy:
+    """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
+        raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
+    if "name" in data:
+        raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
+    return from_plain(Policy, data | {"name": name}, f"policy {name}")

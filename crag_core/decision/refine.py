@@ -1,0 +1,282 @@
+"""Knowledge refinement: decompose passages into strips, filter them, recompose what is kept (arXiv 2401.15884, 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.text.sentences import split
+from crag_core.base.text.tokens import beginning
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import (
+    TOPICAL,
+    CorrectionKind,
+    Decision,
+    Excerpt,
+    Extraction,
+    Handling,
+    Knowledge,
+    Passage,
+    Strip,
+    StripVerdict,
+    WebOutcome,
+    WebSearch,
+)
+from crag_core.decision.aggregation import effective_scores
+from crag_core.decision.policy import Policy, StripOrder
+
+Keep = Callable[[Strip], str]
+"""Why a strip is struck out; the empty string keeps it."""
+
+Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
+"""What goes in, and the verdict on every strip."""
+
+
+def decompose(passage: Passage) -> tuple[Strip, ...]:
+    """The passage's strips, not yet scored."""
+    return tuple(
+        Strip(passage.id, index, start, end, passage.text[start:end])
+        for index, (start, end) in enumerate(split(passage.text))
+    )
+
+
+def as_passage(strip: Strip, passage: Passage) -> Passage:
+    """A strip in the shape that evaluators grade, under the strip's own id."""
+    return replace(passage, id=strip.id, text=strip.text, scores=())
+
+
+def recompose(
+    policy: Policy,
+    decision: Decision,
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+    web: WebSearch | None,
+) -> Knowledge:
+    """What of `passages` reaches the answer under `policy`, from what was recorded.
+
+    `strips` None: they were never scored; those of other passages are left aside.
+    """
+    notes: list[str] = []
+    looked_at = {passage.id for passage in passages}
+    strips = None if strips is None else tuple(strip for strip in strips if strip.passage_id in looked_at)
+    internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
+    external: tuple[Excerpt, ...] = ()
+    if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
+        external, web_verdicts = _external(policy, web, notes)
+        asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
+        if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
+            internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
+            notes.append(
+                "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant."
+            )
+        verdicts += web_verdicts
+    return Knowledge(internal, external, verdicts, tuple(notes))
+
+
+def _internal(
+    policy: Policy,
+    decision: Decision,
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+    notes: list[str],
+) -> Kept:
+    discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
+    handling = decision.handling
+    usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
+    if handling is Handling.WHOLE:
+        return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
+    extracted = handling is Handling.EXTRACT and extractions is not None
+    if not extracted and (unread := _unread(usable, strips or ())):
+        notes.append("No sentence could be graded, so the passages are used as they are.")
+        return _whole(unread, strips or (), policy.strips.token_budget, discarded, notes)
+    keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
+    verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
+    excerpts = _excerpts(policy, verdicts, passages)
+    if handling is Handling.EXTRACT and not extracted and usable:
+        notes.append("No model has extracted sentences; strips are kept by their score instead.")
+    if usable and not excerpts and strips and extracted:
+        notes.append(f"The language model extracted no sentence from {len(usable)} passages.")
+    elif usable and not excerpts and strips:
+        notes.append(_nothing_left(policy, tuple(strip for strip in strips if not _why_discarded(strip, discarded))))
+    return excerpts, verdicts
+
+
+def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
+    if web.outcome is not WebOutcome.USED:
+        return (), ()
+    strips = web.strips or ()
+    off = _off_subject(policy, web) if policy.web_on_subject else {}
+    usable = tuple(passage for passage in web.passages if passage.id not in off)
+    if off and not usable:
+        notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
+    if not policy.refine_web:
+        return _whole(usable, strips, policy.strips.token_budget, off, notes)
+    if unread := _unread(usable, strips):
+        notes.append("No sentence of the web could be graded, so its results are used as they are.")
+        return _whole(unread, strips, policy.strips.token_budget, off, notes)
+    keep = _keep_scored(policy.strips.cutoff)
+    verdicts = _choose(policy, strips, web.passages, lambda strip: _why_discarded(strip, off) or keep(strip))
+    excerpts = _excerpts(policy, verdicts, web.passages)
+    if usable and not excerpts:
+        left = tuple(strip for strip in strips if strip.passage_id not in off)
+        notes.append(f"The web answered, but {_nothing_left(policy, left).lower()}")
+    return excerpts, verdicts
+
+
+def _off_subject(policy: Policy, web: WebSearch) -> dict[str | None, str]:
+    """Why results are left out that would not have been on the subject as retrieved passages either."""
+    scores = effective_scores(policy, web.passages, web.grades, TOPICAL)
+    found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
+    low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
+    return {id_: f"its topical score {value} is below lower {limit}" for id_, (value, limit) in found if id_ in low}
+
+
+def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:
+    """The passages to use as they are, since the scorer could judge none of their strips: it cannot read this text.
+
+    Where it judged some, there are none: a strip that it could not judge is then left out as not graded.
+    """
+    ids = {passage.id for passage in passages}
+    own = [strip for strip in strips if strip.passage_id in ids]
+    if any(strip.score is not None for strip in own):
+        return ()
+    unread = {strip.passage_id for strip in own}
+    return tuple(passage for passage in passages if passage.id in unread)
+
+
+def _keep_scored(cutoff: float) -> Keep:
+    def why_struck(strip: Strip) -> str:
+        if strip.score is None:
+            return "not graded"
+        value, limit = readable(strip.score, cutoff)
+        return "" if strip.score > cutoff else f"score {value} is not above the cut-off {limit}"
+
+    return why_struck
+
+
+def _keep_extracted(extractions: tuple[Extraction, ...]) -> Keep:
+    picked = {(e.passage_id, index) for e in extractions for index in e.strip_indexes}
+    failed = {e.passage_id: e.cause for e in extractions if e.cause}
+
+    def why_struck(strip: Strip) -> str:
+        if (strip.passage_id, strip.index) in picked:
+            return ""
+        return failed.get(strip.passage_id) or "not extracted by the language model"
+
+    return why_struck
+
+
+def _why_discarded(strip: Strip, discarded: dict[str | None, str]) -> str:
+    reason = discarded.get(strip.passage_id) or discarded.get(None)
+    return f"its passage was discarded: {reason}" if reason else ""
+
+
+def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, ...]:
+    judged = ((strip, why_struck(strip)) for strip in strips)
+    return tuple(StripVerdict(strip, not why, why or "kept") for strip, why in judged)
+
+
+def _choose(
+    policy: Policy, strips: tuple[Strip, ...], passages: tuple[Passage, ...], why_struck: Keep
+) -> tuple[StripVerdict, ...]:
+    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
+    rank = {passage.id: i for i, passage in enumerate(passages)}
+    reasons = {strip.id: why_struck(strip) for strip in strips}
+    rules = policy.strips
+    seen: set[str] = set()
+    tokens = 0
+    for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
+        if reasons[strip.id]:
+            continue
+        words = " ".join(strip.text.split())
+        size = estimate_tokens(strip.text)
+        if words in seen:
+            reasons[strip.id] = "the same sentence is kept already"
+        elif rules.top is not None and len(seen) >= rules.top:
+            reasons[strip.id] = f"the best {rules.top} sentences are kept already"
+        elif tokens + size > rules.token_budget:
+            reasons[strip.id] = f"the token budget of {rules.token_budget} is full"
+        else:
+            seen.add(words)
+            tokens += size
+    return _verdicts(strips, lambda strip: reasons[strip.id])
+
+
+def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> tuple[Excerpt, ...]:
+    by_id = {passage.id: passage for passage in passages}
+    kept = [verdict.strip for verdict in verdicts if verdict.kept]
+    if policy.strips.order is StripOrder.RELEVANCE:
+        kept.sort(key=lambda strip: -(strip.score or 0.0))
+    else:
+        first: dict[str, int] = {}
+        for rank, passage in enumerate(passages):
+            first.setdefault(passage.document_id or passage.id, rank)
+        kept.sort(
+            key=lambda s: (first[by_id[s.passage_id].document_id or s.passage_id], by_id[s.passage_id].ordinal, s.start)
+        )
+    excerpts = []
+    for passage_id, group in groupby(kept, key=lambda strip: strip.passage_id):
+        run = list(group)
+        text = " ".join(strip.text for strip in run)
+        excerpts.append(Excerpt(by_id[passage_id], text, tuple(strip.id for strip in run)))
+    return tuple(excerpts)
+
+
+def _whole(
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...],
+    budget: int,
+    discarded: dict[str | None, str],
+    notes: list[str],
+) -> Kept:
+    """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
+
+    Of the first, the beginning goes in where it is longer than the budget by itself.
+    """
+    excerpts: list[Excerpt] = []
+    left = budget
+    for passage in passages:
+        text = passage.text if excerpts else beginning(passage.text, budget, estimate_tokens)
+        tokens = estimate_tokens(text)
+        if text and tokens <= left:
+            excerpts.append(_beginning(passage, text, strips))
+            left -= tokens
+    if len(excerpts) < len(passages):
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
+    ends = {excerpt.passage.id: len(excerpt.text) for excerpt in excerpts}
+    if excerpts and len(excerpts[0].text) < len(excerpts[0].passage.text):
+        whole = estimate_tokens(excerpts[0].passage.text)
+        used = estimate_tokens(excerpts[0].text)
+        notes.append(
+            f"The first passage alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
+            "tokens are used, from its beginning."
+        )
+
+    def why_struck(strip: Strip) -> str:
+        if strip.start < ends.get(strip.passage_id, 0):
+            return ""
+        return _why_discarded(strip, discarded) or "the token budget was full"
+
+    return tuple(excerpts), _verdicts(strips, why_struck)
+
+
+def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
+    """So much of a passage; of one that is cut with the strips that are in it, so that no other one is quoted."""
+    if len(text) == len(passage.text):
+        return Excerpt(passage, text)
+    inside = (strip.id for strip in strips if strip.passage_id == passage.id and strip.start < len(text))
+    return Excerpt(passage, text, tuple(inside))
+
+
+def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
+    best = max((strip.score for strip in strips if strip.score is not None), default=None)
+    if best is None:
+        return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: none was graded."
+    value, limit = readable(best, policy.strips.cutoff)
+    ungraded = sum(strip.score is None for strip in strips)
+    others = f", {ungraded} could not be graded" if ungraded else ""
+    return f"No sentence is kept at the cut-off {limit}: the best scores {value}{others}."

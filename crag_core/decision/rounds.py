@@ -1,0 +1,105 @@
+"""From the record of every retrieval to the last decision: what was looked at when, and what would come next. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core.base.types import CorrectionKind, Decision, Grade, Passage, Round, Scores
+from crag_core.decision.decide import decide
+from crag_core.decision.fusion import fuse
+from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.policy import Policy, Strategy
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One look at the evidence: the rounds that led here, the passages looked at, and what was decided."""
+
+    path: tuple[str, ...]
+    passages: tuple[Passage, ...]
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class Course:
+    """The way of one question through a record.
+
+    `evidence` is what the answer may use, in rank order. `ungraded` are passages that must be graded before the last
+    decision means anything. `wanted` is the path of the next round, if one is asked for that the record does not hold.
+    """
+
+    iterations: tuple[Iteration, ...]
+    evidence: tuple[Passage, ...]
+    ungraded: tuple[Passage, ...] = ()
+    wanted: tuple[str, ...] | None = None
+
+    @property
+    def decision(self) -> Decision:
+        return self.iterations[-1].decision
+
+    @property
+    def looked_at(self) -> tuple[Passage, ...]:
+        """Every passage of every iteration and of the evidence, each once, in that order."""
+        found = [passage for iteration in self.iterations for passage in iteration.passages]
+        return tuple({passage.id: passage for passage in (*found, *self.evidence)}.values())
+
+    @property
+    def kept(self) -> tuple[Passage, ...]:
+        """The evidence without what the decision discards."""
+        return _keep(self.decision, self.evidence)
+
+
+def follow(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    rounds: tuple[Round, ...] = (),
+) -> Course:
+    """Decide, and go on with the recorded round that the decision asks for, as long as there is one.
+
+    A recorded round is used only where the same rounds led to it. The round "expand" widens the evidence and is not
+    decided upon again (description 000); every other round is (description 001).
+    """
+    known = {found.path: found for found in rounds}
+    path: tuple[str, ...] = ()
+    iterations: list[Iteration] = []
+    while True:
+        seen = {passage.id for iteration in iterations for passage in iteration.passages}
+        decision = decide(policy, passages, grades, signals, path, seen)
+        iterations.append(Iteration(path, passages, decision))
+        ungraded = _ungraded(policy, passages, grades, decision)
+        if ungraded or decision.next_round in (None, Strategy.WEB):
+            return Course(tuple(iterations), passages, ungraded)
+        path += (str(decision.next_round),)
+        if path not in known:
+            return Course(tuple(iterations), passages, wanted=path)
+        passages = gather(policy, decision, passages, known[path])
+        if decision.next_round == EXPAND:
+            return Course(tuple(iterations), passages)
+
+
+def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], found: Round) -> tuple[Passage, ...]:
+    """The evidence after a round: fused ("expand"), kept and new ("refine"), or only what the other way found."""
+    rankings = [retrieval.passages for retrieval in found.retrievals]
+    if found.path[-1] == EXPAND:
+        return fuse(rankings, policy.expansion.max_passages, policy.strips.token_budget)
+    new = tuple(passage for ranking in rankings for passage in ranking)
+    if found.path[-1] != REFINE:
+        return new
+    seen = {passage.id for passage in passages}
+    return _keep(decision, passages) + tuple(passage for passage in new if passage.id not in seen)
+
+
+def _keep(decision: Decision, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    discarded = {one.passage_id for one in decision.plan if one.kind is CorrectionKind.DISCARD}
+    return () if None in discarded else tuple(passage for passage in passages if passage.id not in discarded)
+
+
+def _ungraded(
+    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, decision: Decision
+) -> tuple[Passage, ...]:
+    if decision.rule or not policy.reads_grades:
+        return ()
+    graded = {grade.passage_id for grade in grades or ()}
+    return tuple(passage for passage in passages[: policy.grade_top] if passage.id not in graded)

@@ -1,0 +1,72 @@
+"""Measures of a whole retrieved set that need no model: the criteria of descriptions 000 and 003."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crag_core.base.text.words import estimate_tokens, words
+from crag_core.base.types import Passage, Scores
+
+TOKENS_PER_PASSAGE = 100
+CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_adequacy", 0.15), ("diversity", 0.15))
+"""The four criteria of description 000 with their weights."""
+
+RERANK = "rerank_top3"
+"""The one signal that is made of grades: the mean of the three best."""
+
+NAMES = (*(name for name, _ in CRITERIA), "keyword_coverage", "agreement", RERANK)
+
+
+@dataclass(frozen=True)
+class SignalMeter:
+    """Measures a question against what was retrieved; `stop_words` are ignored in `keyword_overlap` only."""
+
+    stop_words: frozenset[str] = frozenset()
+
+    def measure(self, question: str, passages: Sequence[Passage], agreement: float | None = None) -> Scores:
+        """Named signals in 0..1; a signal that cannot be measured is left out, and nothing retrieved gives ().
+
+        keyword_overlap: share of the question's keywords (no stop words, longer than two letters) found in the text.
+        coherence: mean cosine x (1 - min(variance, 0.3)). length_adequacy: tokens against 100 a passage.
+        diversity: distinct sources over passages. keyword_coverage: share of all the question's words found.
+        agreement: as measured by the retriever, the mean pairwise cosine of the passages.
+        """
+        if not passages:
+            return ()
+        text = "\n".join(passage.text for passage in passages).lower()
+        signals = [("keyword_overlap", _share_found(self.keywords(question), text))]
+        cosines = [cosine for passage in passages if (cosine := passage.score("cosine")) is not None]
+        if cosines:
+            signals.append(("coherence", _coherence(cosines)))
+        tokens = sum(estimate_tokens(passage.text) for passage in passages)
+        signals.append(("length_adequacy", min(tokens / (TOKENS_PER_PASSAGE * len(passages)), 1.0)))
+        signals.append(("diversity", len({passage.source for passage in passages}) / len(passages)))
+        signals.append(("keyword_coverage", _share_found(sorted(set(words(question))), text)))
+        if agreement is not None:
+            signals.append(("agreement", min(max(agreement, 0.0), 1.0)))
+        return tuple(signals)
+
+    def keywords(self, question: str) -> list[str]:
+        return [
+            word for word in words(question) if word not in self.stop_words and (len(word) > 2 or not word.isascii())
+        ]
+
+
+def weigh(signals: Scores, weights: Scores) -> float | None:
+    """Weighted mean over the signals that are there: weights of missing ones are shared out; None if none is there."""
+    values = dict(signals)
+    there = [(weight, values[name]) for name, weight in weights if name in values]
+    total = math.fsum(weight for weight, _ in there)
+    return math.fsum(weight * value for weight, value in there) / total if total > 0 else None
+
+
+def _share_found(terms: list[str], text: str) -> float:
+    return sum(term in text for term in terms) / len(terms) if terms else 0.0
+
+
+def _coherence(cosines: list[float]) -> float:
+    mean = math.fsum(cosines) / len(cosines)
+    variance = math.fsum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)
+    return min(max(mean * (1.0 - min(variance, 0.3)), 0.0), 1.0)

@@ -1,0 +1,129 @@
+"""How far a decision is from flipping: the interval of each threshold over which the action stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import Action, Grade, Passage, Round, Scores
+from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.rounds import Course, follow
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of one threshold, and the actions that lie beyond its ends (None: the end of the scale).
+
+    `low_included` and `high_included` tell whether the end itself still gives the same action.
+    """
+
+    low: float
+    high: float
+    low_included: bool
+    high_included: bool
+    below: Action | None
+    above: Action | None
+
+
+@dataclass(frozen=True)
+class Stability:
+    """One interval for `lower` (with `upper` held) and one for `upper` (with `lower` held)."""
+
+    lower: Interval
+    upper: Interval
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The nearest move of one threshold that changes the action."""
+
+    threshold: str
+    at: float
+    distance: float
+    to: Action
+    sentence: str
+
+
+def flips(stable: Stability, policy: Policy) -> tuple[Flip, ...]:
+    """What would change the action, nearest first; () when no single threshold can."""
+    found = []
+    for name, value, interval in (("lower", policy.lower, stable.lower), ("upper", policy.upper, stable.upper)):
+        if interval.below is not None:
+            at, place = interval.low, "below" if interval.low_included else "down to"
+            found.append(_flip(name, value, at, place, interval.below))
+        if interval.above is not None:
+            at, place = interval.high, "above" if interval.high_included else "up to"
+            found.append(_flip(name, value, at, place, interval.above))
+    return tuple(sorted(found, key=lambda flip: flip.distance))
+
+
+def _flip(name: str, value: float, at: float, place: str, to: Action) -> Flip:
+    now, there = readable(value, at)
+    return Flip(name, at, abs(at - value), to, f"{to} if {name} moves from {now} {place} {there}")
+
+
+def stability(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    rounds: tuple[Round, ...] = (),
+) -> Stability:
+    """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
+
+    Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
+    and, where `lower` drops passages before the mean is taken, what each passage counts as.
+    """
+
+    def look(lower: float, upper: float) -> Course:
+        return follow(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
+
+    def act(lower: float, upper: float) -> Action:
+        return look(lower, upper).decision.action
+
+    points = {policy.lower, policy.upper, 0.0, 1.0}
+    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
+        counted = (policy.ungraded_score, *(grade.score for grade in grades or ()))
+        points |= {score for score in counted if score is not None}
+    tried: set[float] = set()
+    while todo := _worth_trying(points, between=bool(rounds)) - tried:
+        tried |= todo
+        for value in todo:
+            ways = [look(value, policy.upper), look(value, 1.0)] if value <= policy.upper else []
+            ways += [look(policy.lower, value)] if value >= policy.lower else []
+            met = (one.decision for way in ways for one in way.iterations)
+            points |= {score for made in met for score in (made.score, made.topical) if score is not None}
+    now = act(policy.lower, policy.upper)
+    return Stability(
+        lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: act(v, policy.upper), now),
+        upper=_interval(policy.upper, policy.lower, 1.0, points, lambda v: act(policy.lower, v), now),
+    )
+
+
+def _worth_trying(points: set[float], between: bool) -> set[float]:
+    """The points and, where a score may be met only on a way that opens between two of them, the middles too."""
+    return points | ({(low + high) / 2 for low, high in pairwise(sorted(points))} if between else set())
+
+
+def _interval(
+    at: float, least: float, most: float, points: set[float], act: Callable[[float], Action], now: Action
+) -> Interval:
+    inside = sorted({point for point in points if least < point < most} | {least, at, most})
+    here = inside.index(at)
+    high, high_included, above = _walk(inside[here:], act, now)
+    low, low_included, below = _walk(inside[here::-1], act, now)
+    return Interval(low, high, low_included, high_included, below, above)
+
+
+def _walk(path: list[float], act: Callable[[float], Action], now: Action) -> tuple[float, bool, Action | None]:
+    """Follow `path` from the present value until the action changes: (the end, is it included, the other action)."""
+    for point, following in pairwise(path):
+        between = act((point + following) / 2)
+        if between is not now:
+            return point, True, between
+        beyond = act(following)
+        if beyond is not now:
+            return following, False, beyond
+    return path[-1], True, None

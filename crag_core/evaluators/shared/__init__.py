@@ -1,0 +1,1 @@
+"""What several evaluators use: asking a model, model files, the pair encoder. No evaluator itself."""

@@ -1,0 +1,122 @@
+"""Asking a language model to judge passages, some a call: one retry, and every score with the passage it belongs to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crag_core.base import prompts
+from crag_core.base.errors import CragError, ModelUnavailable, Stopped
+from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
+from crag_core.base.reply_parsing import ScoreReply
+from crag_core.base.types import Grade, Passage, Usage
+
+ROOM = 18_000
+"""Bytes of passages in one call: some 6000 tokens in any script. A longer prompt the server cuts, and tells nobody."""
+
+Group = tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a model is asked about at most `batch` passages a call, and how its reply is read.
+
+    `chat` makes the request from question and texts, `schema` the JSON schema of the reply for so many passages, and
+    `read` one `ScoreReply` a passage from a reply to so many.
+    """
+
+    batch: int
+    chat: Callable[[str, Sequence[str]], Messages]
+    schema: Callable[[int], dict[str, Any]]
+    read: Callable[[str, int], Sequence[ScoreReply]]
+
+    def grade(
+        self, model: LanguageModel, question: str, passages: Sequence[Passage], cancel: Cancel
+    ) -> tuple[Grade, ...]:
+        """One grade a passage, in order; a call's usage lies on the first grade of its group, so that sums are right.
+
+        A reply in which any score cannot be read is asked for once more with the failure named; what stays unreadable
+        is ungraded. When the server is away its passages are ungraded and `retryable`. Raises `Stopped`.
+        """
+        groups = _split(passages, self.batch)
+        chats = [self.chat(question, [passage.text for passage in group]) for group in groups]
+        grades = self._ask(model, groups, dict(enumerate(chats)), cancel)
+        second = {
+            place: prompts.again(chats[place], told[0].raw or "", _failure(told))
+            for place, told in grades.items()
+            if any(grade.score is None and not grade.retryable for grade in told)
+        }
+        for place, told in self._ask(model, groups, second, cancel).items():
+            grades[place] = _joined(grades[place], told)
+        return tuple(grade for place in range(len(groups)) for grade in grades[place])
+
+    def _ask(
+        self, model: LanguageModel, groups: list[Group], chats: dict[int, Messages], cancel: Cancel
+    ) -> dict[int, tuple[Grade, ...]]:
+        """The grades of each group that has a chat, by its place; one schema serves the groups of one size."""
+        found = {}
+        late: CragError | None = None
+        for size in sorted({len(groups[place]) for place in chats}, reverse=True):
+            alike = [place for place in chats if len(groups[place]) == size]
+            started = time.perf_counter()
+            replies: list[Reply | Exception] = [late] * len(alike) if late else []
+            replies = replies or model.complete_all([chats[place] for place in alike], cancel, self.schema(size))
+            # A server that was given up for its time would only be waited for as long again.
+            late = next((one for one in replies if isinstance(one, ModelUnavailable) and one.is_late), late)
+            each = (time.perf_counter() - started) / (size * len(alike))
+            for place, reply in zip(alike, replies, strict=True):
+                found[place] = self._read(groups[place], reply, each)
+        return found
+
+    def _read(self, group: Group, reply: Reply | Exception, seconds: float) -> tuple[Grade, ...]:
+        if isinstance(reply, Stopped) or (isinstance(reply, Exception) and not isinstance(reply, CragError)):
+            raise reply
+        if isinstance(reply, CragError):
+            cause, error = str(reply), type(reply).__name__
+            told = [
+                Grade(passage.id, None, cause=cause, retryable=True, seconds=seconds, error=error) for passage in group
+            ]
+            return (replace(told[0], usage=Usage(calls=1)), *told[1:])
+        scores = self.read(reply.text, len(group))
+        told = [
+            Grade(passage.id, one.score, one.reason, raw=reply.text, cause=one.cause, seconds=seconds)
+            for passage, one in zip(group, scores, strict=True)
+        ]
+        return (replace(told[0], usage=reply.usage), *told[1:])
+
+
+def _split(passages: Sequence[Passage], most: int) -> list[Group]:
+    groups: list[Group] = []
+    room = 0
+    for passage in passages:
+        size = len(passage.text[: prompts.JUDGED_TOGETHER].encode("utf-8", "replace"))
+        if not groups or len(groups[-1]) == most or size > room:
+            groups.append(())
+            room = ROOM
+        groups[-1] += (passage,)
+        room -= size
+    return groups
+
+
+def _failure(told: tuple[Grade, ...]) -> str:
+    """What was wrong with a reply; for which document, unless it is the same for all."""
+    if len({grade.cause for grade in told}) == 1:
+        return told[0].cause
+    return "; ".join(f"document {n}: {grade.cause}" for n, grade in enumerate(told, start=1) if grade.cause)
+
+
+def _joined(first: tuple[Grade, ...], second: tuple[Grade, ...]) -> tuple[Grade, ...]:
+    """A second reply that is whole stands; of any other, only the scores that the first lacks are taken."""
+    is_whole = all(grade.score is not None for grade in second)
+    return tuple(_chosen(one, other, is_whole or one.score is None) for one, other in zip(first, second, strict=True))
+
+
+def _chosen(first: Grade, second: Grade, takes_second: bool) -> Grade:
+    """One of two attempts' grades, with what both cost and, if both failed, both raw replies."""
+    grade = second if takes_second else first
+    if grade.score is None:
+        raw = f"{first.raw}\n--- asked again ---\n{second.raw or ''}"
+        grade = replace(grade, raw=raw, cause=f"{second.cause} (asked twice)")
+    return replace(grade, seconds=first.seconds + second.seconds, usage=first.usage + second.usage)

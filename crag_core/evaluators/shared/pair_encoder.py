@@ -1,0 +1,177 @@
+"""The models themselves, without PyTorch: one reads passage and question together, one each by itself."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from crag_core.base.errors import EvaluatorUnavailable, Stopped
+from crag_core.base.protocols import Cancel
+from crag_core.evaluators.shared.model_files import (
+    EMBEDDER,
+    MODEL,
+    RARITY,
+    TOKENIZER,
+    ModelSettings,
+    parse_rarity,
+    parse_settings,
+    read_checked,
+    unusable,
+)
+from crag_core.evaluators.shared.windows import Pieces
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+OUTPUTS = ("answering", "topical")
+EMBEDDER_INPUTS, EMBEDDER_OUTPUTS = INPUTS[:2], ("vector",)
+_MOST_THREADS = 4
+
+Ids = Sequence[int]
+Logits = tuple[float, float]
+"""Of answering and topical."""
+
+
+class PairReader:
+    """The loaded models, safe to share between threads; constructing it raises `EvaluatorUnavailable`.
+
+    They read one pair or text a run, a few at the same time on one core each. In a run of several pairs the 8-bit
+    arithmetic takes its scale from all of them, so that a score depends on its company; and twenty passages together
+    took longer than one by one.
+    """
+
+    def __init__(self, folder: Path, settings: ModelSettings) -> None:
+        files = read_checked(folder, settings)
+        self.settings = settings
+        self.rarity = parse_rarity(files[RARITY])
+        self._tokenizer = _open_tokenizer(files[TOKENIZER])
+        self._first, self._between, self._unknown = (_id(self._tokenizer, sign) for sign in ("[CLS]", "[SEP]", "[UNK]"))
+        self._session = _open_session(MODEL, files[MODEL], INPUTS, OUTPUTS)
+        self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
+        self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
+
+    def pieces(self, text: str) -> Pieces:
+        """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""
+        sound = text.encode("utf-8", "replace").decode()  # halves of a surrogate pair become "?", sign for sign
+        found = self._tokenizer.encode(sound, add_special_tokens=False)
+        return Pieces(sound, found.ids, found.offsets, found.ids.count(self._unknown))
+
+    def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[Logits]:
+        """The logits of each passage, in order; raises `Stopped` soon after `cancel` is set, `EvaluatorUnavailable`."""
+        return list(self._threads.map(partial(self._read_one, question, cancel), passages))
+
+    def cosines(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[float]:
+        """The cosine of the question's and each passage's vector, in -1..1, in order; raises as `read` does."""
+        if not passages:
+            return []
+        asked, *told = self._threads.map(partial(self._embed_one, cancel), (question, *passages))
+        return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in told]
+
+    def frame(self, passage: Ids, question: Ids) -> tuple[list[int], list[int], list[int]]:
+        """(ids, attention, segments) of [CLS] passage [SEP] question [SEP]; the question is segment 1."""
+        ids = [self._first, *passage, self._between, *question, self._between]
+        return ids, [1] * len(ids), [0] * (len(passage) + 2) + [1] * (len(question) + 1)
+
+    def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Logits:
+        answering, topical = self._run(MODEL, self._session, INPUTS, self.frame(passage, question), cancel)
+        return float(answering[0]), float(topical[0])
+
+    def _embed_one(self, cancel: Cancel, text: Ids) -> list[float]:
+        """A vector of length 1."""
+        ids = [self._first, *text, self._between]
+        (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)), cancel)
+        return [float(value) for value in vectors[0]]
+
+    def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids], cancel: Cancel) -> list[Any]:
+        """The outputs of one run over one row; raises `Stopped`, `EvaluatorUnavailable`."""
+        import numpy as np
+
+        if cancel.is_set():
+            raise Stopped("Stopped by you.")
+        arrays = (np.array([row], np.int64) for row in rows)
+        try:
+            found: list[Any] = session.run(None, dict(zip(inputs, arrays, strict=True)))
+        # The errors of the library have no type in common but this one.
+        except Exception as error:
+            raise unusable(f"{name}: {error}") from error
+        for array in found:
+            if not np.isfinite(array).all():
+                raise unusable(
+                    f"{name}: expected finite numbers, found {array.ravel()[~np.isfinite(array.ravel())][0]}"
+                )
+        return found
+
+
+_readers: dict[tuple[Path, bytes], PairReader] = {}
+_loading = Lock()
+
+
+def open_reader(folder: Path, settings: bytes) -> PairReader:
+    """The model in `folder` that this text of evaluator.json describes: loaded once in a process, in part of a second.
+
+    Raises `EvaluatorUnavailable`.
+    """
+    place = (folder.resolve(), settings)
+    with _loading:
+        if place not in _readers:
+            _readers[place] = PairReader(folder, parse_settings(settings))
+        return _readers[place]
+
+
+def _open_session(file: str, model: bytes, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+    """A session whose outputs are those named, in that order."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise _not_installed("onnxruntime") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # in the thread that calls: none waits by spinning
+    options.log_severity_level = 4  # what fails is raised here; the library would write it to the server's log too
+    try:
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    # The library raises nearly anything for a model that is broken.
+    except Exception as error:
+        raise unusable(f"{file}: {error}") from error
+    names = [[one.name for one in some] for some in (session.get_inputs(), session.get_outputs())]
+    if sorted(names[0]) != sorted(inputs) or names[1] != list(outputs):
+        raise unusable(f"{file}: expected inputs {inputs} and outputs {outputs}, found {names[0]} and {names[1]}")
+    return session
+
+
+def _open_tokenizer(text: bytes) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise _not_installed("tokenizers") from error
+    try:
+        tokenizer = Tokenizer.from_str(text.decode())
+    # The library raises a plain exception for a file that is broken.
+    except Exception as error:
+        raise unusable(f"{TOKENIZER}: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # a document must not be able to end the passage and ask for itself
+    return tokenizer
+
+
+def _id(tokenizer: Any, sign: str) -> int:
+    found = tokenizer.token_to_id(sign)
+    if found is None:
+        raise unusable(f"{TOKENIZER}: expected a piece {sign} in the vocabulary, found none")
+    return int(found)
+
+
+def _not_installed(package: str) -> EvaluatorUnavailable:
+    return EvaluatorUnavailable(
+        f"The trained evaluator needs the package {package!r}, which is not installed.",
+        hint="Run: pip install -r requirements.txt",
+    )
+
+
+def _count_threads() -> int:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+    return min(usable, _MOST_THREADS)

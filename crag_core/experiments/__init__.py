@@ -1,0 +1,1 @@
+"""Many questions at once: labelled sets, thresholds, comparisons of configurations."""

@@ -1,0 +1,126 @@
+"""Many questions, several at a time: to be paused, stopped and taken up again, with an estimate of what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TypeVar
+
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.protocols import Cancel, Clock
+
+FAILURES = 3
+"""Questions that fail one after the other until the rest is not tried: then something is away."""
+_RECENT = 20
+
+Asked = TypeVar("Asked")
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How far it is. `left` is the estimated time in seconds, None before the first question is done."""
+
+    done: int
+    total: int
+    failed: int = 0
+    left: float | None = None
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What others do to it: `cancel` ends it after the questions under way, `pause` holds it while set."""
+
+    cancel: Cancel = field(default_factory=Event)
+    pause: Event = field(default_factory=Event)
+
+
+OnScoring = Callable[[Scoring], None]
+TakeTurn = Callable[[Cancel], AbstractContextManager[object]]
+"""What each question is done within: it may wait there until it is its turn, or until the flag is set."""
+
+
+def at_once(cancel: Cancel) -> AbstractContextManager[object]:
+    """No question waits for anybody."""
+    return nullcontext()
+
+
+def work_through(
+    todo: Sequence[Asked],
+    do: Callable[[Asked], CragError | None],
+    clock: Clock,
+    *,
+    total: int,
+    workers: int = 1,
+    controls: Controls,
+    on_progress: OnScoring,
+    take_turn: TakeTurn = at_once,
+) -> Scoring:
+    """`do` each of `todo`, which tells why it failed; what it made it has kept by then. `total` counts those done
+    before too. Raises the error of the last question where `FAILURES` of them failed in a row, or all did.
+    """
+    progress = _Progress(clock, total - len(todo), total, on_progress)
+    waiting = iter(todo)
+
+    def work(asked: Asked) -> CragError | None:
+        while controls.pause.is_set() and not controls.cancel.wait(GLANCE):
+            pass
+        with take_turn(controls.cancel):
+            return do(asked)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="batch") as pool:
+        # No more than a few are in memory at a time, however long the set is.
+        going = {pool.submit(work, asked) for asked in _take(waiting, 2 * workers)}
+        try:
+            while going:
+                done, going = wait(going, return_when=FIRST_COMPLETED)
+                for one in done:
+                    progress.note(one.result())
+                if progress.is_hopeless or controls.cancel.is_set():
+                    controls.cancel.set()
+                    continue
+                going |= {pool.submit(work, asked) for asked in _take(waiting, len(done))}
+        except BaseException:  # Ctrl-C too must not wait for all that the pool still holds
+            controls.cancel.set()
+            raise
+    if progress.error and (progress.is_hopeless or progress.failed == len(todo)):
+        raise progress.error
+    return progress.now()
+
+
+class _Progress:
+    """Counts, and estimates by the last few questions how long the rest takes."""
+
+    def __init__(self, clock: Clock, done: int, total: int, tell: OnScoring) -> None:
+        self._clock, self._tell = clock, tell
+        self.done, self.total, self.failed, self._in_a_row = done, total, 0, 0
+        self._times = [clock()]
+        self.error: CragError | None = None
+        tell(self.now())
+
+    @property
+    def is_hopeless(self) -> bool:
+        return self._in_a_row >= FAILURES
+
+    def note(self, error: CragError | None) -> None:
+        if isinstance(error, Stopped):
+            return
+        self.error = error or self.error
+        self.failed += error is not None
+        self._in_a_row = self._in_a_row + 1 if error else 0
+        self.done += error is None
+        self._times = [*self._times[-_RECENT:], self._clock()]
+        self._tell(self.now())
+
+    def now(self) -> Scoring:
+        each = (self._times[-1] - self._times[0]) / (len(self._times) - 1) if len(self._times) > 1 else math.nan
+        left = each * (self.total - self.done - self.failed)
+        return Scoring(self.done, self.total, self.failed, None if math.isnan(left) else max(left, 0.0))
+
+
+def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:
+    return [asked for _, asked in zip(range(count), waiting, strict=False)]

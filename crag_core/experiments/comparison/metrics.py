@@ -1,0 +1,244 @@
+"""The measures of a labelled set, each once: what it is called, which way is better, and what a question adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from crag_core.base.types import Action, WebOutcome
+from crag_core.experiments.comparison import rank_metrics
+from crag_core.experiments.comparison.outcome import Evidence, Outcome
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+
+Counts = tuple[float, float]
+"""(part, whole) of one question: a measure is the sum of the parts over the sum of the wholes."""
+
+Count = Callable[[LabelledQuestion, Outcome], Counts | None]
+"""None where a question has no part in the measure."""
+
+
+class Group(StrEnum):
+    ROUTING = "Routing"
+    RETRIEVAL = "Retrieval"
+    ANSWERS = "Answers"
+    CORRECTION = "Correction"
+    COST = "Cost a question"
+
+
+class Unit(StrEnum):
+    """SHARE and SCORE lie in 0..1."""
+
+    SHARE = "share"
+    SCORE = "score"
+    COUNT = "count"
+    SECONDS = "seconds"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`better` is 1 where more is better, -1 where less is, 0 where neither."""
+
+    name: str
+    title: str
+    group: Group
+    unit: Unit
+    better: int
+    told: str
+    counts: Count
+
+
+def _once(value: float | None) -> Counts | None:
+    return None if value is None else (float(value), 1.0)
+
+
+def _answerable(asked: LabelledQuestion, value: float | None) -> Counts | None:
+    return _once(value) if asked.expected.is_answerable else None
+
+
+def _unanswerable(asked: LabelledQuestion, value: float | None) -> Counts | None:
+    return None if asked.expected.is_answerable else _once(value)
+
+
+def _ranked(measure: Callable[[Sequence[int]], float], evidence: str) -> Count:
+    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+        seen: Evidence | None = getattr(found, evidence)
+        return _answerable(asked, None if seen is None or seen.ranked is None else measure(seen.ranked))
+
+    return counts
+
+
+def _known(measure: Callable[[Sequence[int], Sequence[int]], float], evidence: str) -> Count:
+    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+        seen: Evidence | None = getattr(found, evidence)
+        if seen is None or seen.ranked is None or rank_metrics.ANSWERS not in (found.known or ()):
+            return None
+        return _answerable(asked, measure(seen.ranked, (*(found.known or ()), *seen.beyond)))
+
+    return counts
+
+
+def _irrelevant(evidence: str) -> Count:
+    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+        seen: Evidence | None = getattr(found, evidence)
+        is_told = asked.expected.is_answerable and seen is not None and seen.ranked is not None and seen.tokens
+        return (float(seen.irrelevant), float(seen.tokens)) if seen and is_told else None
+
+    return counts
+
+
+_RANKED: tuple[tuple[str, str, Callable[[str], Count], str], ...] = (
+    ("hit", "Hit", partial(_ranked, rank_metrics.hit), "questions with a document that answers"),
+    ("precision", "Precision", partial(_ranked, rank_metrics.precision), "documents that answer, of all found"),
+    ("recall", "Recall", partial(_known, rank_metrics.recall), "documents that answer, of those that do"),
+    ("mrr", "MRR", partial(_ranked, rank_metrics.reciprocal_rank), "1 over the rank of the first that answers"),
+    ("ndcg", "nDCG", partial(_known, rank_metrics.ndcg), "gain by grade and rank, of the best possible"),
+)
+_WHEN = (("before", "retrieved"), ("after", "in the context"))
+_OF_TEXT = "of the text, what stands in passages that neither answer nor are on the subject; answerable questions"
+
+_RETRIEVAL = (
+    *(
+        Measure(
+            f"{name}_{when}",
+            f"{title}, {where}",
+            Group.RETRIEVAL,
+            Unit.SHARE if name == "hit" else Unit.SCORE,
+            1,
+            f"{told}; answerable questions",
+            of(when),
+        )
+        for name, title, of, told in _RANKED
+        for when, where in _WHEN
+    ),
+    *(
+        Measure(f"irrelevant_{when}", f"Irrelevant, {where}", Group.RETRIEVAL, Unit.SHARE, -1, _OF_TEXT, counts)
+        for (when, where), counts in zip(_WHEN, map(_irrelevant, ("before", "after")), strict=True)
+    ),
+)
+
+
+def _right(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+    return _once(found.action in asked.expected.actions)
+
+
+def _right_of(*expected: Expected) -> Count:
+    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+        return _right(asked, found) if asked.expected in expected else None
+
+    return counts
+
+
+def _corrected(found: Outcome) -> bool:
+    """Something was done about evidence that was graded, and something was left."""
+    return found.action is not Action.CORRECT and found.score_before is not None
+
+
+def _improved(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+    if not _corrected(found) or found.score_after is None or found.score_before is None:
+        return None
+    return _once(found.score_after > found.score_before)
+
+
+def _gain(asked: LabelledQuestion, found: Outcome) -> Counts | None:
+    if not _corrected(found) or found.score_after is None or found.score_before is None:
+        return None
+    return _once(found.score_after - found.score_before)
+
+
+_ROUTING = (
+    Measure("right", "Right route", Group.ROUTING, Unit.SHARE, 1, "questions routed as the label says", _right),
+    Measure(
+        "right_correct", "… of answerable questions", Group.ROUTING, Unit.SHARE, 1,
+        "routed CORRECT", _right_of(Expected.CORRECT),
+    ),
+    Measure(
+        "right_ambiguous", "… of questions on topic, not answered", Group.ROUTING, Unit.SHARE, 1,
+        "routed AMBIGUOUS", _right_of(Expected.AMBIGUOUS),
+    ),
+    Measure(
+        "right_incorrect", "… of questions about something else", Group.ROUTING, Unit.SHARE, 1,
+        "routed INCORRECT", _right_of(Expected.INCORRECT),
+    ),
+    Measure(
+        "right_unanswerable", "… of unanswerable questions", Group.ROUTING, Unit.SHARE, 1,
+        "not routed CORRECT, where the label does not say which of the two it is", _right_of(Expected.UNANSWERABLE),
+    ),
+)  # fmt: skip
+
+_ANSWERS = (
+    Measure(
+        "contains", "Known answer in the answer", Group.ANSWERS, Unit.SHARE, 1,
+        "its words stand in it one after the other; answerable questions with known answers",
+        lambda asked, found: _answerable(asked, found.contains),
+    ),
+    Measure(
+        "f1", "Token F1", Group.ANSWERS, Unit.SCORE, 1,
+        "as SQuAD counts it; a long answer scores low however right it is",
+        lambda asked, found: _answerable(asked, found.f1),
+    ),
+    Measure(
+        "exact", "Exact match", Group.ANSWERS, Unit.SHARE, 1,
+        "as SQuAD counts it; whole sentences never match",
+        lambda asked, found: _answerable(asked, found.exact),
+    ),
+    Measure(
+        "grounded", "Grounded sentences", Group.ANSWERS, Unit.SHARE, 1,
+        "sentences of answers that the context supports, of those that could be measured",
+        lambda asked, found: (found.grounded, found.sentences) if found.sentences else None,
+    ),
+    Measure(
+        "abstained_answerable", "Abstained although answerable", Group.ANSWERS, Unit.SHARE, -1,
+        "answerable questions that got no answer",
+        lambda asked, found: _answerable(asked, not found.is_answered),
+    ),
+    Measure(
+        "answered_unanswerable", "Answered although unanswerable", Group.ANSWERS, Unit.SHARE, -1,
+        "questions that the documents do not answer, and that got an answer without a known one in it",
+        lambda asked, found: _unanswerable(asked, found.is_answered and not found.contains),
+    ),
+    Measure(
+        "answered_elsewhere", "Known answer, not from the documents", Group.ANSWERS, Unit.SHARE, 1,
+        "known answers in answers, of questions with known answers that the documents do not answer: from the web",
+        lambda asked, found: _unanswerable(asked, found.contains),
+    ),
+)  # fmt: skip
+
+_CORRECTION = (
+    Measure(
+        "corrected", "Corrected", Group.CORRECTION, Unit.SHARE, 0, "questions not routed CORRECT",
+        lambda asked, found: _once(found.action is not Action.CORRECT),
+    ),
+    Measure(
+        "improved", "Corrections that raised the best score", Group.CORRECTION, Unit.SHARE, 1,
+        "of those after which graded evidence was left", _improved,
+    ),
+    Measure("gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections", _gain),
+    Measure(
+        "web", "Sent to the web", Group.CORRECTION, Unit.SHARE, 0, "questions whose web search was answered",
+        lambda asked, found: _once(found.web in (WebOutcome.USED, WebOutcome.EMPTY)),
+    ),
+    Measure(
+        "needless_web", "Sent to the web although answerable", Group.CORRECTION, Unit.SHARE, -1,
+        "answerable questions whose web search was answered",
+        lambda asked, found: _answerable(asked, found.web in (WebOutcome.USED, WebOutcome.EMPTY)),
+    ),
+)  # fmt: skip
+
+_COST = (
+    Measure(
+        "seconds", "Seconds", Group.COST, Unit.SECONDS, -1, "from question to answer, on average, as if run alone",
+        lambda asked, found: _once(found.seconds),
+    ),
+    Measure(
+        "calls", "Model calls", Group.COST, Unit.COUNT, -1, "of grading, correcting and answering",
+        lambda asked, found: _once(found.usage.calls),
+    ),
+    Measure(
+        "tokens", "Tokens", Group.COST, Unit.COUNT, -1, "read and written by the model, as it counts them",
+        lambda asked, found: _once(found.usage.prompt_tokens + found.usage.completion_tokens),
+    ),
+)  # fmt: skip
+
+MEASURES: tuple[Measure, ...] = (*_ROUTING, *_RETRIEVAL, *_ANSWERS, *_CORRECTION, *_COST)

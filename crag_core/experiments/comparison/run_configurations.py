@@ -1,0 +1,97 @@
+"""Run questions under several configurations: one question side by side, or a labelled set whose outcomes are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.protocols import Clock
+from crag_core.experiments.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
+from crag_core.experiments.comparison.call_memo import SharedWork
+from crag_core.experiments.comparison.outcome import Outcome, outcome_of
+from crag_core.experiments.grade_set import failure_of
+from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.pipeline.check_answer import unmeasured
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
+
+Judged = Mapping[str, Mapping[str, int]]
+"""By the key of a question, the grades of files, where its set has them."""
+
+
+class OutcomeKeeper(Protocol):
+    """Keeps what runs came to under one setup; raises `ScoresUnavailable`."""
+
+    def keys(self) -> set[str]: ...
+
+    def load(self) -> dict[str, Outcome]: ...
+
+    def add(self, facts: Outcome, trace: Trace) -> None: ...
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A configuration that takes part: its pipeline, and where its outcomes go."""
+
+    pipeline: Pipeline
+    keeper: OutcomeKeeper
+
+
+def run_each(question: str, pipelines: Sequence[Pipeline], clock: Clock, run: Run | None = None) -> tuple[Trace, ...]:
+    """The runs of one question, in the order of `pipelines`; a stop ends the one under way, and no other is begun."""
+    run, work = run or Run(), SharedWork(clock)
+    traces: list[Trace] = []
+    for pipeline in pipelines:
+        traces.append(work.run(pipeline, question, run))
+        if run.cancel.is_set():
+            break
+    return tuple(traces)
+
+
+def run_set(
+    questions: Sequence[LabelledQuestion],
+    contenders: Sequence[Contender],
+    clock: Clock,
+    *,
+    judged: Judged | None = None,
+    workers: int = 1,
+    controls: Controls | None = None,
+    on_progress: OnScoring = lambda scoring: None,
+    prepare: Callable[[], None] | None = None,
+    take_turn: TakeTurn = at_once,
+) -> Scoring:
+    """Run what the keepers do not hold yet; a question counts as done when every configuration has run it.
+
+    `prepare` is called before the first one is run, and not at all where nothing is missing. Each run is kept at once,
+    but not one that broke off or whose answer could not be measured, for it would count as whole. Raises as
+    `work_through` does.
+    """
+    controls, grades = controls or Controls(), judged or {}
+    known = [contender.keeper.load().keys() for contender in contenders]  # of rows that can be read
+    todo = [asked for asked in questions if not all(asked.key in keys for keys in known)]
+
+    def do(asked: LabelledQuestion) -> CragError | None:
+        work = SharedWork(clock, asked.without)
+        failure: CragError | None = None
+        for contender, keys in zip(contenders, known, strict=True):
+            if asked.key in keys:
+                continue
+            trace = work.run(contender.pipeline, asked.question, Run(cancel=controls.cancel))
+            broken = failure_of(trace) or unmeasured(trace)
+            if isinstance(broken, Stopped):
+                return broken
+            if broken is None:
+                contender.keeper.add(outcome_of(trace, asked, grades.get(asked.key)), trace)
+            failure = failure or broken
+        return failure
+
+    if todo and prepare:
+        on_progress(Scoring(len(questions) - len(todo), len(questions)))
+        prepare()
+    return work_through(
+        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
+        take_turn=take_turn,
+    )  # fmt: skip

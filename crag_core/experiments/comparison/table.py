@@ -1,0 +1,136 @@
+"""Configurations side by side: every measure of each, and what each gains over the first, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crag_core.base.types import Action
+from crag_core.experiments.comparison.metrics import MEASURES, Measure, Unit
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.statistics.bootstrap import Ratio, Resamples
+from crag_core.experiments.statistics.intervals import Estimate
+
+Outcomes = Mapping[str, Outcome]
+"""By the key of the question."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A measure of one configuration; `gain` is over the first one, None for itself.
+
+    `counted` questions have a part in it. `change` is the gain in relation to what the first one has: -0.2 is a fifth
+    less.
+    """
+
+    found: Estimate | None
+    counted: int
+    gain: Estimate | None = None
+    change: Estimate | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval of the gain leaves 0 out."""
+        return self.gain is not None and (self.gain.low > 0 or self.gain.high < 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """`cells` has one for each configuration, in their order."""
+
+    measure: Measure
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Path:
+    """What became of the questions that one configuration sent one way; seconds from question to answer."""
+
+    label: str
+    count: int
+    p50: Estimate | None
+    p95: Estimate | None
+    calls: float
+
+
+class Table:
+    """`results` by the name of their configuration, the one to compare with first.
+
+    Only questions that every configuration has finished are compared; `left_out` counts the others.
+    """
+
+    def __init__(self, questions: Sequence[LabelledQuestion], results: Mapping[str, Outcomes]) -> None:
+        self.names = tuple(results)
+        self.questions = tuple(
+            asked for asked in questions if all(_is_done(found, asked) for found in results.values())
+        )
+        self.left_out = len(questions) - len(self.questions)
+        self._found = {name: [found[asked.key] for asked in self.questions] for name, found in results.items()}
+
+    def among(self, wanted: Callable[[LabelledQuestion], bool]) -> Table:
+        """Some of the questions by themselves."""
+        questions = [asked for asked in self.questions if wanted(asked)]
+        return Table(questions, {name: {one.key: one for one in found} for name, found in self._found.items()})
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Every measure that some configuration has; () without a question or a configuration."""
+        if not self.questions or not self.names:
+            return ()
+        rows = (self._row(measure) for measure in MEASURES)
+        return tuple(row for row in rows if any(cell.found is not None for cell in row.cells))
+
+    def row(self, name: str) -> Row | None:
+        return next((row for row in self.rows if row.measure.name == name), None)
+
+    def confusion(self, name: str) -> dict[Expected, dict[Action, int]]:
+        """Questions by what was expected and what was done, of the labels that occur."""
+        table = {expected: dict.fromkeys(Action, 0) for expected in Expected}
+        for asked, found in zip(self.questions, self._found[name], strict=True):
+            if found.action is not None:
+                table[asked.expected][found.action] += 1
+        return {expected: counts for expected, counts in table.items() if any(counts.values())}
+
+    def paths(self, name: str) -> tuple[Path, ...]:
+        """By route, in the order of the actions, and all together last."""
+        found = self._found[name]
+        groups = [(one, [outcome.action is one for outcome in found]) for one in Action]
+        labels = {outcome.action: outcome.label for outcome in found}
+        routes = [self._path(labels[action], found, chosen) for action, chosen in groups if any(chosen)]
+        return (*routes, self._path("all", found, [True] * len(found))) if found else ()
+
+    @cached_property
+    def _resamples(self) -> Resamples:
+        return Resamples(len(self.questions))
+
+    def _row(self, measure: Measure) -> Row:
+        ratios = [self._ratio(measure, name) for name in self.names]
+        first = ratios[0]
+        return Row(measure, tuple(self._cell(ratio, None if ratio is first else first, measure) for ratio in ratios))
+
+    def _cell(self, ratio: Ratio, first: Ratio | None, measure: Measure) -> Cell:
+        found = self._resamples.estimate(ratio)
+        if first is None:
+            return Cell(found, ratio.counted)
+        change = self._resamples.change(ratio, first) if measure.unit is not Unit.SCORE else None
+        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change)
+
+    def _ratio(self, measure: Measure, name: str) -> Ratio:
+        pairs = zip(self.questions, self._found[name], strict=True)
+        counts = np.array([measure.counts(asked, found) or (0.0, 0.0) for asked, found in pairs], dtype=float)
+        return Ratio(counts[:, 0], counts[:, 1])
+
+    def _path(self, label: str, found: Sequence[Outcome], chosen: Sequence[bool]) -> Path:
+        times = [outcome.seconds if one else np.nan for outcome, one in zip(found, chosen, strict=True)]
+        calls = [outcome.usage.calls for outcome, one in zip(found, chosen, strict=True) if one]
+        seconds = np.array(times)
+        p50, p95 = (self._resamples.quantile(seconds, share) for share in (0.5, 0.95))
+        return Path(label, len(calls), p50, p95, sum(calls) / len(calls))
+
+
+def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
+    return asked.key in found and not found[asked.key].failed

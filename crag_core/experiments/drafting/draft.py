@@ -1,0 +1,254 @@
+"""Questions with labels, drafted from the documents themselves where nobody has any: a start to be edited.
+
+A question is made from one sentence, so that its answer is known by construction. The same question becomes a near
+miss once the passages with that sentence count as not indexed; what is about something else altogether is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+from crag_core.base.text.language import language_of
+from crag_core.base.text.words import fold, words
+from crag_core.base.types import Passage
+from crag_core.experiments.drafting.asking import Casing
+from crag_core.experiments.drafting.cloze import Asked, ask
+from crag_core.experiments.drafting.english import FUNCTION_WORDS, TIME_UNITS
+from crag_core.experiments.drafting.keywords import search_words
+from crag_core.experiments.drafting.statements import Piece, pieces, standing
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin
+
+_STEM = 6
+"""Letters of a word that are compared, so that endings do not matter."""
+
+_CLEAR = 3
+"""Words that a question must share with its sentence to be clear in any collection; with fewer it must be unique."""
+
+_SAMPLED = 20_000  # characters, to tell a document's language
+_MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
+_SMALL = re.compile(r"\b[a-z][a-z-]+\b")
+_NAMED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
+
+
+def draft(
+    passages: Sequence[Passage], off_corpus: Sequence[str], count: int, seed: int
+) -> tuple[LabelledQuestion, ...]:
+    """At most `count` questions: half answered by `passages`, a quarter nearly, a quarter of `off_corpus`.
+
+    Documents take turns, and no sentence is asked for twice. Where the passages yield too few questions there are
+    fewer of all three kinds. `off_corpus` are everyday questions; those that the passages are about are left out. Equal
+    arguments give equal questions.
+    """
+    random, count = Random(seed), max(count, 0)
+    corpus = _Corpus(passages)
+    drafts = _first(_in_turn(corpus.drafts(random)), count - count // 4)
+    near = _near_misses(drafts, min(count // 4, len(drafts) // 3), random)
+    others = [question for question in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(question)]
+    asked = {fold(one.question) for one in drafts}
+    fresh = dict.fromkeys(question for question in others if fold(question) not in asked)
+    return (
+        *(one.answerable for one in drafts if one not in near),
+        *(one.near_miss for one in drafts if one in near),
+        *(_off_corpus(question) for question in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
+    )
+
+
+def sentence_of(question: LabelledQuestion) -> str:
+    """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
+    told = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
+    return question.without or (told.group(1) if told else "")
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """`can_miss`: without its sentence the documents are still about the question, and do not answer it."""
+
+    question: str
+    answer: str
+    sentence: str
+    document: str
+    is_query: bool
+    can_miss: bool
+
+    @property
+    def answerable(self) -> LabelledQuestion:
+        answers = (self.answer,)
+        return LabelledQuestion(
+            self.question, Expected.CORRECT, answers, self.document, origin=Origin.DRAFTED, note=self._made
+        )
+
+    @property
+    def near_miss(self) -> LabelledQuestion:
+        note = f"{self._made} Passages with that sentence count as not indexed."
+        return LabelledQuestion(
+            self.question, Expected.AMBIGUOUS, (), self.document, self.sentence, Origin.DRAFTED, note
+        )
+
+    @property
+    def _made(self) -> str:
+        what = "Search words made" if self.is_query else "Made"
+        return f"{what} from the sentence: “{' '.join(self.sentence.split())}”"
+
+
+def _off_corpus(question: str) -> LabelledQuestion:
+    note = "An everyday question about something else than the documents."
+    return LabelledQuestion(question, Expected.INCORRECT, origin=Origin.DRAFTED, note=note)
+
+
+class _Corpus:
+    """The passages by document, and which words occur where."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self.passages = [passage for passage in passages if passage.text.strip()]
+        self.folded = [fold(passage.text) for passage in self.passages]
+        self.stems = [_stems(passage.text) for passage in self.passages]
+        self.places: dict[str, list[int]] = {}
+        for number, stems in enumerate(self.stems):
+            for stem in stems:
+                self.places.setdefault(stem, []).append(number)
+
+    @cached_property
+    def casing(self) -> Casing:
+        small = {word for passage in self.passages for word in _SMALL.findall(passage.text)}
+        named = {word.lower() for passage in self.passages for word in _NAMED.findall(passage.text)}
+        return Casing(frozenset(small), frozenset(named))
+
+    def drafts(self, random: Random) -> list[Iterator[_Draft]]:
+        """Of each document what can be asked of it, in an order of chance; of one sentence only one question."""
+        documents: dict[str, list[Passage]] = {}
+        for passage in self.passages:
+            documents.setdefault(_document_of(passage), []).append(passage)
+        used: set[str] = set()
+        found = [_Document(self, passages).drafts(random, used) for passages in documents.values()]
+        return random.sample(found, len(found))
+
+    def rarity(self, word: str) -> int:
+        return sum(len(self.places.get(stem, ())) for stem in _stems(word))
+
+    def is_about(self, question: str) -> bool:
+        """Whether most of what a question is about stands together somewhere, or nothing is known of its subject."""
+        stems = _stems(question)
+        met: Counter[int] = Counter()
+        for stem in stems:
+            met.update({place for number in self.places.get(stem, ()) for place in self._around(number)})
+        return not stems or any(2 * shared > len(stems) for shared in met.values())
+
+    def _around(self, number: int) -> list[int]:
+        document = _document_of(self.passages[number])
+        near = range(max(number - 1, 0), min(number + 2, len(self.passages)))
+        return [place for place in near if _document_of(self.passages[place]) == document]
+
+    def sharing(self, stems: frozenset[str], least: int) -> list[int]:
+        """Numbers of the passages that hold at least so many of `stems`."""
+        shared = Counter(number for stem in stems for number in self.places.get(stem, ()))
+        return sorted(number for number, count in shared.items() if count >= least)
+
+
+class _Document:
+    """One document: its passages, and its pieces, each once though passages overlap."""
+
+    def __init__(self, corpus: _Corpus, passages: Sequence[Passage]) -> None:
+        self.corpus = corpus
+        self.passages = passages
+
+    @cached_property
+    def pieces(self) -> dict[str, Piece]:
+        found: dict[str, Piece] = {}
+        for passage in self.passages:
+            for piece in pieces(passage.text):
+                found.setdefault(fold(piece.text), piece)
+        return found
+
+    @cached_property
+    def stems(self) -> dict[str, frozenset[str]]:
+        return {folded: _stems(folded) for folded in self.pieces}
+
+    @cached_property
+    def language(self) -> str:
+        return language_of(" ".join(passage.text for passage in self.passages)[:_SAMPLED])
+
+    def drafts(self, random: Random, used: set[str]) -> Iterator[_Draft]:
+        """`used`: sentences and questions that are taken; what is drafted here joins them."""
+        plain = [folded for folded, piece in self.pieces.items() if piece.is_plain]
+        for folded in random.sample(plain, len(plain)):
+            found = self._drafted(folded) if folded not in used else None
+            if found and fold(found.question) not in used:
+                used |= {folded, fold(found.question)}
+                yield found
+
+    def _drafted(self, folded: str) -> _Draft | None:
+        sentence = self.pieces[folded].text
+        language = language_of(sentence) if self.language != "en" else "en"
+        asked = ask(sentence, self.corpus.casing) if language in {"en", ""} else None
+        is_query = asked is None and language != "en"
+        if is_query:
+            asked = search_words(sentence, self.corpus.rarity)
+        if asked is None or asked.answer not in sentence or not self._is_clear(asked, folded):
+            return None
+        return _Draft(
+            asked.question, asked.answer, sentence, self.passages[0].source, is_query, self._can_miss(asked, folded)
+        )
+
+    def _is_clear(self, asked: Asked, folded: str) -> bool:
+        """Whether question and answer belong to this sentence of the document, and to no other."""
+        others = [other for other in self.pieces if other != folded and other not in folded]
+        answer = standing(asked.answer)
+        if len(answer.findall(folded)) > 1 or any(answer.search(other) for other in others):
+            return False
+        stems = _stems(asked.question)
+        shared = len(stems & self.stems[folded])
+        if not stems or any(len(stems & self.stems[other]) >= shared for other in others):
+            return False
+        elsewhere = [
+            number for number in self.corpus.sharing(stems, len(stems)) if folded not in self.corpus.folded[number]
+        ]
+        return shared >= _CLEAR or (shared == _CLEAR - 1 and not elsewhere)
+
+    def _can_miss(self, asked: Asked, folded: str) -> bool:
+        stems, answer = _stems(asked.question), standing(asked.answer)
+        texts = self.corpus.folded
+        others = [number for number in self.corpus.sharing(stems, 1) if folded not in texts[number]]
+        half = set(self.corpus.sharing(stems, max(2, (len(stems) + 1) // 2)))
+        names = {passage.id for passage in self.passages}
+        is_answered = any(answer.search(texts[number]) for number in others if number in half)
+        return not is_answered and any(n in half or self.corpus.passages[n].id in names for n in others)
+
+
+def _near_misses(drafts: Sequence[_Draft], count: int, random: Random) -> set[_Draft]:
+    """Those that become near misses; the documents take turns here as well."""
+    by_document: dict[str, list[_Draft]] = {}
+    for one in random.sample(drafts, len(drafts)):
+        if one.can_miss:
+            by_document.setdefault(one.document, []).append(one)
+    return set(_first(_in_turn([iter(some) for some in by_document.values()]), count))
+
+
+def _in_turn(sources: Iterable[Iterator[_Draft]]) -> Iterator[_Draft]:
+    """One of each source, then another of each, until all are empty."""
+    left = list(sources)
+    while left:
+        for source in list(left):
+            found = next(source, None)
+            if found is None:
+                left.remove(source)
+            else:
+                yield found
+
+
+def _first(drafts: Iterator[_Draft], count: int) -> list[_Draft]:
+    return [one for one, _ in zip(drafts, range(count), strict=False)]
+
+
+def _document_of(passage: Passage) -> str:
+    return passage.document_id or passage.source
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The words of a text that tell what it is about, without their endings."""
+    told = (word for word in words(text) if word not in FUNCTION_WORDS and word not in TIME_UNITS)
+    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in told)

@@ -1,0 +1,94 @@
+"""Questions with the route that they should take: what thresholds are chosen and judged by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from crag_core.base.serialization import fingerprint
+from crag_core.base.types import Action
+
+
+class Expected(StrEnum):
+    """What should become of a question.
+
+    CORRECT: the documents answer it. AMBIGUOUS: they are about it, and do not answer it. INCORRECT: they are about
+    something else. UNANSWERABLE: they do not answer it, and which of the two it is was not said.
+    """
+
+    CORRECT = "CORRECT"
+    AMBIGUOUS = "AMBIGUOUS"
+    INCORRECT = "INCORRECT"
+    UNANSWERABLE = "UNANSWERABLE"
+
+    @property
+    def is_answerable(self) -> bool:
+        return self is Expected.CORRECT
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The routes that are right."""
+        if self is Expected.UNANSWERABLE:
+            return Action.AMBIGUOUS, Action.INCORRECT
+        return (Action(self.value),)
+
+
+class Origin(StrEnum):
+    UPLOADED = "uploaded"
+    FEEDBACK = "feedback"
+    DRAFTED = "drafted"
+    WRITTEN = "written"
+
+
+@dataclass(frozen=True)
+class LabelledQuestion:
+    """`answers` are texts any of which answers the question, `document` is the name of the file that holds one.
+
+    `without`: passages that hold this text count as not indexed, so that a question which they answer becomes one that
+    is nearly answered. `origin` says where question and label come from.
+    """
+
+    question: str
+    expected: Expected
+    answers: tuple[str, ...] = ()
+    document: str = ""
+    without: str = ""
+    origin: Origin = Origin.UPLOADED
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.question.strip():
+            raise ValueError("expected a question, found no text")
+        if self.without and self.expected.is_answerable:
+            raise ValueError("a question whose passages are taken away cannot be expected to be answered")
+
+    @cached_property
+    def key(self) -> str:
+        """Equal where the same passages are graded for the same question, whatever is expected of it."""
+        return fingerprint((self.question, self.without))
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Questions in order, each once by its key."""
+
+    name: str
+    questions: tuple[LabelledQuestion, ...]
+
+    def __post_init__(self) -> None:
+        most = Counter(question.key for question in self.questions).most_common(1)
+        if most and most[0][1] > 1:
+            raise ValueError("expected each question once")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Another one wherever a question or a label is another."""
+        return fingerprint(self.questions)
+
+    @cached_property
+    def counts(self) -> dict[Expected, int]:
+        """Questions by what is expected of them, those that occur."""
+        found = Counter(question.expected for question in self.questions)
+        return {expected: found[expected] for expected in Expected if found[expected]}

@@ -1,0 +1,1 @@
+"""Intervals, curves and calibration of scores. Pure."""

@@ -1,0 +1,1 @@
+"""Choosing thresholds from grades recorded once, and how far the choice can be trusted. Pure."""

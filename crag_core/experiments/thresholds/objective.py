@@ -1,0 +1,116 @@
+"""What makes thresholds good: costs that somebody puts on mistakes and effort, or a limit on the worst mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.rates import Prices, seconds
+from crag_core.experiments.thresholds.threshold_board import AMBIGUOUS, CORRECT, INCORRECT, Array, Board
+
+FEWEST_WEB = 1000.0
+"""With a limit, one web search weighs as much as a thousand units of everything else: the fewest searches win."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """In units of one web search, each from 0.
+
+    `wrong`: a question that the documents do not answer is CORRECT, so that it is answered from them. `missed`: one
+    that they do answer is INCORRECT, so that the answer is thrown away. `mixed_up`: AMBIGUOUS for something else than
+    the documents are about, or INCORRECT for what they nearly answer. `web`, `call` and `second`: each web search,
+    model call, and second.
+    """
+
+    wrong: float = 5.0
+    missed: float = 3.0
+    mixed_up: float = 0.5
+    web: float = 1.0
+    call: float = 0.1
+    second: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not 0.0 <= getattr(self, field.name) < float("inf"):
+                raise ValueError(f"the cost {field.name!r} must be a number from 0, found {getattr(self, field.name)}")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The least mean cost; with `most_wrong`, the fewest web searches among the thresholds that keep that limit on the
+    share of unanswerable questions that are CORRECT, and the least cost among equals."""
+
+    costs: Costs = Costs()
+    most_wrong: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.most_wrong is not None and not 0.0 < self.most_wrong < 1.0:
+            raise ValueError(f"expected a limit between 0 and 1, found {self.most_wrong}")
+
+    def told(self, confidence: float | None = None) -> str:
+        """In words, for a preset; `confidence`: that the limit was to be kept with."""
+        if self.most_wrong is not None:
+            sure = f" with {confidence:.0%} confidence" if confidence else ""
+            return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{sure}"
+        return "least cost of " + ", ".join(
+            f"{one.name.replace('_', ' ')} {getattr(self.costs, one.name):g}" for one in fields(Costs)
+        )
+
+
+def losses(board: Board, objective: Objective, prices: Prices) -> Array:
+    """(n, actions) what each action costs each question."""
+    costs = objective.costs
+    loss = costs.wrong * _table(CORRECT, ~_is(Expected.CORRECT))[board.expected]
+    loss = loss + costs.missed * _table(INCORRECT, _is(Expected.CORRECT))[board.expected]
+    loss += costs.mixed_up * _table(AMBIGUOUS, _is(Expected.INCORRECT))[board.expected]
+    loss += costs.mixed_up * _table(INCORRECT, _is(Expected.AMBIGUOUS))[board.expected]
+    loss += costs.web * board.web + costs.call * board.calls
+    if costs.second:
+        taken = [seconds(board, np.full(len(board), action), prices) for action in (CORRECT, AMBIGUOUS, INCORRECT)]
+        loss += costs.second * np.stack(taken, axis=1)
+    return np.asarray(loss + FEWEST_WEB * board.web if objective.most_wrong is not None else loss)
+
+
+def rows(board: Board, loss: Array, lowers: Array, uppers: Array) -> Iterator[tuple[int, Array]]:
+    """For every `lower`, its place and the losses (n, uppers) at each `upper`, those below `lower` as they come."""
+    for place, lower in enumerate(lowers):
+        rest = np.where(board.is_fair(lower), loss[:, AMBIGUOUS], loss[:, INCORRECT])
+        yield place, np.where(board.is_good(lower, uppers), loss[:, CORRECT, None], rest[:, None])
+
+
+def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) the mean loss; NaN where lower exceeds upper, and everywhere without a question."""
+    found = np.full((len(lowers), len(uppers)), np.nan)
+    if len(board):
+        for place, each in rows(board, loss, lowers, uppers):
+            found[place] = each.mean(axis=0)
+    return np.where(allowed(lowers, uppers), found, np.nan)
+
+
+def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) the share of unanswerable questions that are CORRECT; NaN as in `surface`, or without any."""
+    found = np.full((len(lowers), len(uppers)), np.nan)
+    asked = ~board.answerable
+    if asked.any():
+        for place, lower in enumerate(lowers):
+            found[place] = board.is_good(lower, uppers)[asked].mean(axis=0)
+    return np.where(allowed(lowers, uppers), found, np.nan)
+
+
+def allowed(lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) whether lower does not exceed upper."""
+    return np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
+
+
+def _is(wanted: Expected) -> Array:
+    return np.array([expected is wanted for expected in Expected])
+
+
+def _table(action: int, of: Array) -> Array:
+    """(expected, actions) 1 for `action` of those expected `of`."""
+    table = np.zeros((len(Expected), 3))
+    table[:, action] = of
+    return table

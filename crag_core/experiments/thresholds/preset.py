@@ -1,0 +1,99 @@
+"""Thresholds under a name, with where they come from: what the Ask page, the command line and the library use."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import from_plain, to_plain
+from crag_core.decision.policy import Policy
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.statistics.calibration import Calibration
+
+
+@dataclass(frozen=True)
+class TunedPreset:
+    """`policy` and `conditions` are what the thresholds were chosen for. `labelled` names the set, `questions` is how
+    many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen."""
+
+    name: str
+    policy: str
+    lower: float
+    upper: float
+    cutoff: float
+    conditions: Conditions
+    labelled: str = ""
+    labels: str = ""
+    questions: int = 0
+    created: str = ""
+    reason: str = ""
+    calibration: Calibration | None = None
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.lower <= self.upper <= 1.0 and 0.0 <= self.cutoff <= 1.0):
+            raise ValueError(
+                "expected 0 <= lower <= upper <= 1 and a cutoff in 0..1, found "
+                f"{self.lower}, {self.upper} and {self.cutoff}"
+            )
+
+    def applied_to(self, policy: Policy) -> Policy:
+        """`policy` with these thresholds; `BadRecord` where they were chosen for another."""
+        if policy.name != self.policy:
+            raise BadRecord(
+                f"The preset {self.name!r} was chosen for the policy {self.policy!r}, not for {policy.name!r}.",
+                hint=f"Use it with {self.policy!r}.",
+            )
+        return policy.with_thresholds(self.lower, self.upper, self.cutoff)
+
+    def warning(self, now: Conditions) -> str:
+        """What has changed since the thresholds were chosen, in one sentence; "" for nothing."""
+        changed = self.conditions.changed(now)
+        if not changed:
+            return ""
+        told = " and ".join([", ".join(changed[:-1]), changed[-1]] if changed[1:] else changed)
+        return f"Since “{self.name}” was chosen, {told} changed: its thresholds may not fit any more."
+
+    def to_toml(self) -> str:
+        """Reads back as the same preset with `parse_preset`; the name is that of the file."""
+        plain: dict[str, Any] = to_plain(replace(self, name=""))
+        head = [f"{key} = {_value(value)}" for key, value in plain.items() if _is_simple(key, value)]
+        parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
+        for table in ("conditions", "calibration"):
+            if plain[table] is not None:
+                parts += ["", f"[{table}]", *(f"{key} = {_value(value)}" for key, value in plain[table].items())]
+        return "\n".join([*parts, ""])
+
+    def to_python(self, where: str) -> str:
+        """Five lines that use it; `where` is the name of the preset, or the path of its file."""
+        return "\n".join(
+            [
+                "from crag_core.app.workbench import build_pipeline",
+                "",
+                f"pipeline = build_pipeline(preset={json.dumps(where)})",
+                'trace = pipeline.run("…")',
+                "print(trace.decision.label, trace.decision.reason)",
+            ]
+        )
+
+
+def parse_preset(text: str, name: str) -> TunedPreset:
+    """Raises `BadRecord`, which names the file, the key and what was expected."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"Preset {name!r} is not valid TOML: {error}.") from error
+    if "name" in data:
+        raise BadRecord(f"preset {name}.name: unknown key.", hint="A preset has the name of its file.")
+    return from_plain(TunedPreset, data | {"name": name}, f"preset {name}")
+
+
+def _is_simple(key: str, value: Any) -> bool:
+    return key != "name" and not isinstance(value, dict) and value is not None
+
+
+def _value(value: Any) -> str:
+    """JSON's strings, numbers and lists are TOML's too, but for one sign that JSON leaves unescaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,179 @@
+"""Every question of a set under one policy, at any thresholds: what `decide` would say, as arrays.
+
+Only the first retrieval counts: a policy that retrieves again (agentic, heuristic) is judged by its first decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from crag_core.base.types import Action, CorrectionKind, EvaluatorCard
+from crag_core.decision.aggregation import aggregate, effective_scores
+from crag_core.decision.decide import match_rule, settle, variance
+from crag_core.decision.plan import Planner
+from crag_core.decision.policy import Aggregation, Policy, WebUse
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.scored import Case
+from crag_core.pipeline.call_budget import budget, web_calls
+
+Array = np.ndarray[Any, Any]
+
+ACTIONS = tuple(Action)
+CORRECT, AMBIGUOUS, INCORRECT = range(3)
+"""Places in `ACTIONS`; so an action is a column of every table here."""
+_PROMOTED_ABOVE, _AGREEMENT = 0.5, 0.1
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """By question: the score compared with `upper`, the one compared with `lower` (NaN: none), an action that no
+    threshold changes (-1: none), and whether the scores agree so well that a fair one is promoted."""
+
+    upper: Array
+    lower: Array
+    settled: Array
+    agrees: Array
+
+    def part(self, which: Array) -> Deciding:
+        return Deciding(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
+
+
+class Board:
+    """`cases` under `policy`, graded by `judge`. `writer`: a language model is there to rewrite and answer."""
+
+    def __init__(self, policy: Policy, cases: Sequence[Case], judge: EvaluatorCard, *, writer: bool = False) -> None:
+        self.policy, self.cases, self.judge, self.writer = policy, tuple(cases), judge, writer
+        self._known: dict[float, Deciding] = {}
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def part(self, which: Array) -> Board:
+        """The same policy over some of the questions, (n,) of bool; what was worked out for all is not done again."""
+        found = Board(self.policy, [self.cases[n] for n in np.flatnonzero(which)], self.judge, writer=self.writer)
+        self.deciding()
+        found._known = {at: known.part(which) for at, known in self._known.items()}
+        for name in ("expected", "answerable", "_settled", "web", "calls", "ungraded"):
+            vars(found)[name] = getattr(self, name)[which]  # where a cached property keeps its value
+        return found
+
+    @property
+    def depends_on_lower(self) -> bool:
+        """Whether `lower` has a part in what is CORRECT, and so in the scores themselves."""
+        return self.policy.aggregation is Aggregation.MEAN_OF_KEPT
+
+    @cached_property
+    def expected(self) -> Array:
+        """(n,) places in `Expected`."""
+        places = {expected: place for place, expected in enumerate(Expected)}
+        return np.array([places[case.asked.expected] for case in self.cases], dtype=int)
+
+    @cached_property
+    def answerable(self) -> Array:
+        return np.array([case.asked.expected.is_answerable for case in self.cases], dtype=bool)
+
+    def deciding(self, lower: float | None = None) -> Deciding:
+        """(n,) each; `lower` None: that of the policy."""
+        lower = self.policy.lower if lower is None else lower
+        at = lower if self.depends_on_lower else 0.0
+        if at not in self._known:
+            self._known[at] = self._decide_at(at)
+        return self._known[at]
+
+    def _decide_at(self, lower: float) -> Deciding:
+        policy = (
+            self.policy.with_thresholds(lower, max(lower, self.policy.upper)) if self.depends_on_lower else self.policy
+        )
+        n = len(self.cases)
+        found = Deciding(np.full(n, np.nan), np.full(n, np.nan), self._settled.copy(), np.zeros(n, dtype=bool))
+        for place in np.flatnonzero(self._settled < 0):
+            scored = self.cases[place].scored
+            overall = aggregate(policy, scored.passages, scored.grades, scored.signals)
+            if overall.score is None:  # with a name: measured, and nothing reaches `lower`
+                found.settled[place] = INCORRECT if overall.name else AMBIGUOUS
+                continue
+            found.upper[place] = overall.score
+            found.lower[place] = overall.score if overall.topical is None else overall.topical
+            if policy.low_variance_promotes:
+                found.agrees[place] = overall.score > _PROMOTED_ABOVE and variance(overall.counted) <= _AGREEMENT
+        return found
+
+    @cached_property
+    def _settled(self) -> Array:
+        """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
+        told = [
+            settle(self.policy, one.passages, one.grades, match_rule(self.policy, one.passages))
+            for one in (case.scored for case in self.cases)
+        ]
+        return np.array([ACTIONS.index(one[0]) if one else -1 for one in told], dtype=int)
+
+    def is_fair(self, lower: float) -> Array:
+        """(n,) not INCORRECT, unless CORRECT."""
+        known = self.deciding(lower)
+        fair = known.lower > lower if self.policy.lower_is_inclusive else known.lower >= lower
+        return np.where(known.settled >= 0, known.settled != INCORRECT, fair)
+
+    def is_good(self, lower: float, uppers: Sequence[float] | Array) -> Array:
+        """(n, uppers) CORRECT at `lower` and each of `uppers`, none below `lower`."""
+        known, at = self.deciding(lower), np.asarray(uppers, dtype=float)
+        scores = known.upper[:, None]
+        good = scores > at if self.policy.upper_is_exclusive else scores >= at
+        good |= (known.agrees & self.is_fair(lower))[:, None]
+        return np.where((known.settled >= 0)[:, None], (known.settled == CORRECT)[:, None], good)
+
+    def actions(self, lower: float | None = None, upper: float | None = None) -> Array:
+        """(n,) places in `ACTIONS`, at the policy's thresholds unless others are given."""
+        lower = self.policy.lower if lower is None else lower
+        upper = self.policy.upper if upper is None else upper
+        good = self.is_good(lower, [upper])[:, 0]
+        return np.where(good, CORRECT, np.where(self.is_fair(lower), AMBIGUOUS, INCORRECT))
+
+    @cached_property
+    def web(self) -> Array:
+        """(n, actions) whether the web is searched when a question takes that action."""
+        # Where there is nothing to decide by, AMBIGUOUS is settled, and nothing else settles it.
+        measured = (self.deciding().settled != AMBIGUOUS) | self.policy.web_when_ungraded
+        searched = [
+            self._searches(case, bool(is_measured)) for case, is_measured in zip(self.cases, measured, strict=True)
+        ]
+        return np.array(searched, dtype=bool).reshape(-1, len(ACTIONS))
+
+    def _searches(self, case: Case, is_measured: bool) -> list[bool]:
+        policy, passages = self.policy, case.scored.passages
+        scores = effective_scores(policy, passages, case.scored.grades)
+        planners = (Planner(policy, action, passages, scores, () if is_measured else None) for action in ACTIONS)
+        return [any(one.kind is CorrectionKind.WEB_SEARCH for one in planner.plan()) for planner in planners]
+
+    @cached_property
+    def calls(self) -> Array:
+        """(n, actions) model calls of a whole run that takes that action, the answer included.
+
+        The web is taken to find something; rounds after the first retrieval are not counted.
+        """
+        policy, counts = self.policy.without_retrieval(), [len(case.scored.passages) for case in self.cases]
+        known = {count: budget(policy, self.judge, count, writer=self.writer, searches=True) for count in set(counts)}
+        least = np.array([[known[count][action].least for action in ACTIONS] for count in counts], dtype=float)
+        counted = np.array([policy.route(action).web is WebUse.ALWAYS for action in ACTIONS])
+        search = web_calls(policy, self.judge, writer=self.writer)
+        return np.asarray(least.reshape(-1, len(ACTIONS)) + search * (self.web.astype(float) - counted))
+
+    @cached_property
+    def ungraded(self) -> Array:
+        """(n,) whether a passage that counts has no grade."""
+        top = self.policy.grade_top
+        return np.array([_has_gap({one.id for one in case.scored.passages[:top]}, case) for case in self.cases], bool)
+
+
+def _has_gap(wanted: set[str], case: Case) -> bool:
+    graded = {grade.passage_id for grade in case.scored.grades or () if grade.score is not None}
+    return bool(wanted - graded)
+
+
+def grid(steps: int) -> Array:
+    """`steps` thresholds from 0 to 1, in whole thousandths where they fall on them."""
+    return np.round(np.linspace(0.0, 1.0, steps), 6)

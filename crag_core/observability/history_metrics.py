@@ -1,0 +1,127 @@
+"""What the shared history knows, for Prometheus: the figures of the Metrics page over the last hour, day and week.
+
+They come from the runs that are kept, so they hold for several processes together and over restarts. Runs can be
+deleted, and a counter must not go down, so all are gauges with names of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, GCCollector, Info, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from crag_core.base.errors import CragError
+from crag_core.base.protocols import Clock
+from crag_core.observability.trends import Figures, Share, Times, figures
+from crag_core.trace.run_stats import Ending, Measured
+
+WINDOWS = {"1h": 3600.0, "1d": 86400.0, "7d": 7 * 86400.0, "all": float("inf")}
+"""Seconds; the values of the label `window`."""
+_LOG = logging.getLogger("crag.metrics")
+
+
+@dataclass(frozen=True)
+class _Gauge:
+    name: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+
+    def family(self) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"crag_kept_{self.name}", self.meaning, labels=["window", *self.labels])
+
+
+RUNS = _Gauge("runs", "Kept runs, by ending", ("ending",))
+DECISIONS = _Gauge("decisions", "Kept runs that were decided, by action", ("action",))
+SHARE = _Gauge("share", "Shares in 0..1: corrected, searched, improved, failed, ungraded, cached", ("figure",))
+SECONDS = _Gauge(
+    "seconds", "Exact quantiles: to the context on the fast or the corrected path, or of all", ("path", "quantile")
+)
+CALLS = _Gauge("model_calls", "Model calls of kept runs")
+TOKENS = _Gauge("model_tokens", "Tokens of kept runs, prompt or completion", ("kind",))
+GAUGES = (RUNS, DECISIONS, SHARE, SECONDS, CALLS, TOKENS)
+
+
+class KeptRuns(Collector):
+    """Reads the history at every scrape. Where it cannot be read, `crag_history_up` is 0 and no figure is told."""
+
+    def __init__(self, read: Callable[[], Sequence[Measured]], clock: Clock = time.time) -> None:
+        self._read = read
+        self._clock = clock
+        self._problem = ""
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """So that registering reads nothing."""
+        yield from (gauge.family() for gauge in GAUGES)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        runs = self._runs()
+        yield GaugeMetricFamily("crag_history_up", "1: the history could be read", value=float(runs is not None))
+        if runs is None:
+            return
+        families = {gauge: gauge.family() for gauge in GAUGES}
+        now = self._clock()
+        for window, seconds in WINDOWS.items():
+            within = [run for run in runs if run.at >= now - seconds]
+            for gauge, labels, value in _samples(within):
+                families[gauge].add_metric([window, *labels], value)
+        yield from families.values()
+
+    def _runs(self) -> Sequence[Measured] | None:
+        try:
+            found = self._read()
+        except CragError as error:
+            if str(error) != self._problem:
+                _LOG.warning("The history cannot be read: %s", error)
+            self._problem = str(error)
+            return None
+        self._problem = ""
+        return found
+
+
+def registry_of(read: Callable[[], Sequence[Measured]], version: str) -> CollectorRegistry:
+    """What `python -m crag_core serve-metrics` serves."""
+    registry = CollectorRegistry()
+    registry.register(KeptRuns(read))
+    Info("crag_build", "This version", registry=registry).info({"version": version})
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    return registry
+
+
+def _samples(runs: Sequence[Measured]) -> Iterator[tuple[_Gauge, tuple[str, ...], float]]:
+    """What is told of the runs of one window; nothing is told of nothing, rather than 0."""
+    found = figures(runs)
+    for ending in Ending:
+        yield RUNS, (ending.value,), sum(run.ending is ending for run in runs)
+    for action, share in found.actions:
+        yield DECISIONS, (action.value,), share.hits
+    for name, share in _shares(found).items():
+        if share.value is not None:
+            yield SHARE, (name,), share.value
+    for path, times in _times(found).items():
+        for quantile, milliseconds in (("0.5", times.p50), ("0.95", times.p95)):
+            if milliseconds is not None:
+                yield SECONDS, (path, quantile), milliseconds / 1000
+    yield CALLS, (), found.calls
+    yield TOKENS, ("prompt",), found.prompt_tokens
+    yield TOKENS, ("completion",), found.completion_tokens
+
+
+def _shares(found: Figures) -> dict[str, Share]:
+    return {
+        "corrected": found.corrected,
+        "searched": found.searched,
+        "improved": found.improved,
+        "failed": found.failed,
+        "ungraded": found.ungraded,
+        "cached": found.cached,
+    }
+
+
+def _times(found: Figures) -> dict[str, Times]:
+    return {"fast": found.fast, "corrected": found.slow, "all": found.total}

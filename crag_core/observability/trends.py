@@ -1,0 +1,125 @@
+"""What many runs come to: shares, times and costs, in all and over time, beside the targets. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from crag_core.base.types import Action
+from crag_core.trace.run_stats import Ending, Measured
+
+CORRECT_TARGET, CORRECTED_TARGET, SEARCHED_TARGET, IMPROVED_TARGET = 0.70, 0.30, 0.10, 0.80
+FAST_TARGET, SLOW_TARGET = 70.0, 450.0
+"""The targets of description 000: a share of at least, below, below and above; milliseconds of the median below."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """`hits` of `of`."""
+
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """In 0..1; None of nothing."""
+        return self.hits / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class Times:
+    """Milliseconds of `count` runs, None where there is none; a quantile between two runs lies between their times."""
+
+    p50: float | None
+    p95: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`runs` counts all of them; the shares of actions, corrections and searches are of those that were decided.
+
+    `corrected`: the action was not CORRECT, so the evidence "required correction" (description 000). `improved` is of
+    those whose correction could be measured, see `Measured`. `fast` are the times from the question to the decision
+    where that was CORRECT, `slow` those to the assembled context where it was another, without what the web provider
+    took; `total` those of all steps. `ungraded` and `cached` are shares of all grades.
+    """
+
+    runs: int
+    actions: tuple[tuple[Action, Share], ...]
+    corrected: Share
+    searched: Share
+    improved: Share
+    fast: Times
+    slow: Times
+    total: Times
+    failed: Share
+    stopped: Share
+    ungraded: Share
+    cached: Share
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    def of(self, action: Action) -> Share:
+        return dict(self.actions)[action]
+
+
+def figures(runs: Sequence[Measured]) -> Figures:
+    decided = [run for run in runs if run.action is not None]
+    measured = [run.improved for run in runs if run.improved is not None]
+    grades = sum(run.graded + run.ungraded for run in runs)
+    return Figures(
+        runs=len(runs),
+        actions=tuple((action, _share(run.action is action for run in decided)) for action in Action),
+        corrected=_share(run.action is not Action.CORRECT for run in decided),
+        searched=_share(run.searched for run in decided),
+        improved=_share(measured),
+        fast=_times(run.decided_ms for run in decided if run.action is Action.CORRECT),
+        slow=_times(own_retrieval_ms(run) for run in decided if run.action is not Action.CORRECT),
+        total=_times(run.total_ms for run in runs if run.ending is Ending.DONE),
+        failed=_share(run.ending is Ending.FAILED for run in runs),
+        stopped=_share(run.ending is Ending.STOPPED for run in runs),
+        ungraded=Share(sum(run.ungraded for run in runs), grades),
+        cached=Share(sum(run.cached for run in runs), grades),
+        calls=sum(run.calls for run in runs),
+        prompt_tokens=sum(run.prompt_tokens for run in runs),
+        completion_tokens=sum(run.completion_tokens for run in runs),
+    )
+
+
+def over_time(runs: Sequence[Measured], edges: Sequence[float]) -> tuple[Figures, ...]:
+    """The figures of each span from one edge, which belongs to it, up to the next, which does not.
+
+    `edges` are seconds since 1970, ascending. A span without runs has figures of nothing.
+    """
+    return tuple(figures([run for run in runs if start <= run.at < end]) for start, end in pairwise(edges))
+
+
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The value that `share` in 0..1 of the values do not exceed, between two of them in proportion (Hyndman and Fan's
+    definition 7, as numpy has it); None of nothing."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def own_retrieval_ms(run: Measured) -> float | None:
+    """Without what the web provider took."""
+    return None if run.retrieval_ms is None else run.retrieval_ms - (run.provider_ms or 0.0)
+
+
+def _times(found: Iterable[float | None]) -> Times:
+    known = [one for one in found if one is not None]
+    return Times(quantile(known, 0.5), quantile(known, 0.95), len(known))
+
+
+def _share(found: Iterable[bool]) -> Share:
+    every = list(found)
+    return Share(sum(every), len(every))

@@ -1,0 +1,73 @@
+"""What a question costs in model calls, before it is asked and before a recorded run is carried on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from crag_core.base.types import Action, EvaluatorCard, Handling
+from crag_core.decision.policy import Again, Policy, Strategy, WebUse
+from crag_core.trace.reroute import Missing
+
+JUDGING = "and one a sentence of the answer that is no quotation"
+"""What it costs beside where a model judges the answer: nobody knows how many sentences it will have."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Model calls from `least` to `most`, if no reply must be asked for twice."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
+
+
+def budget(policy: Policy, judge: EvaluatorCard, passages: int, *, writer: bool, searches: bool) -> dict[Action, Calls]:
+    """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
+
+    `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked, and is taken
+    to find something. A policy that retrieves again counts later rounds from none that brings new passages to all.
+    """
+    return {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
+
+
+def calls_needed(
+    missing: tuple[Missing, ...], policy: Policy, passages: int, judge: EvaluatorCard, *, writer: bool
+) -> int:
+    """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
+    costs = {
+        Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
+        Missing.EXTRACTION: passages * writer,
+        Missing.WEB: web_calls(policy, judge, writer=writer),
+        Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
+        Missing.ANSWER: int(writer),
+    }
+    return sum(costs.get(item, 0) for item in missing)
+
+
+def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
+    """Model calls of one web search: the query, and the grades of what it finds."""
+    return writer + _grading(judge, policy.web_limit) * policy.refine_web
+
+
+def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
+    route, rules = policy.route(action), policy.fast_path
+    graded = _grading(judge, min(passages, policy.grade_top or passages))
+    has_rules = rules.read_file or rules.few_context is not None or rules.high_vector_score is not None
+    least = 0 if has_rules and action is Action.CORRECT else graded
+    rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
+    most = graded + rounds * (graded + writer)
+    extracting = passages * writer if route.passages is Handling.EXTRACT else 0
+    web = web_calls(policy, judge, writer=writer) * searches
+    by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
+    always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
+    can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
+    answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
+    written = extracting + web * always + int(answers)
+    return Calls(least + written, most + written + web * maybe)
+
+
+def _grading(judge: EvaluatorCard, passages: int) -> int:
+    return math.ceil(passages / judge.batch) if judge.calls_model else 0

@@ -1,0 +1,142 @@
+"""The stages that grade passages: by the evaluator of the run, and by another one beside it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from crag_core.base.concurrency.cancellation import REPLIED
+from crag_core.base.errors import CragError, ModelUnavailable, Stopped
+from crag_core.base.protocols import Evaluator
+from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepState, Usage
+from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.trace.edits import edited
+from crag_core.trace.opinions import grades_under, with_opinion
+from crag_core.trace.reroute import course_of
+from crag_core.trace.same_evaluator import graded_by
+from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+
+GRADED_TOGETHER = 4
+"""Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
+
+
+def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Grade what the present iteration looks at; what an expansion adds is graded only if that costs no model call."""
+    policy, card = trace.settings.policy, trace.settings.evaluator
+    course = course_of(trace, policy)
+    passages = course.evidence
+    if card.calls_model:  # which is not asked about what counts as 1.0 anyway
+        judged = course.iterations[-1].passages[: policy.grade_top]
+        passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
+    asking = _Asking(GRADE, card, passages, _by_id(trace.grades or ()))
+    todo = asking.open_among(passages)
+    if trace.grades is not None and not todo:
+        return None
+    if course.decision.rule:
+        return Result({}, f"not needed, {course.decision.reason}", state=StepState.SKIPPED)
+    asking.ask(parts.evaluator, trace.question, todo, run)
+    kept = asking.grades_of(trace.all_passages)
+    return asking.result({"grades": kept} if kept or not todo else {})
+
+
+def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) -> Result | None:
+    """Grade what the run has looked at, and its web results, by the evaluator of `settings`, which are not the run's.
+
+    What is dropped is left out, what is pinned is not.
+    """
+    card, results = settings.evaluator, trace.web.passages if trace.web else ()
+    corpus = course_of(trace, trace.settings.policy).looked_at
+    view = edited(trace).web
+    web = view.passages if view else ()
+    if not (corpus or web):
+        return Result({}, "nothing was retrieved that could be graded", state=StepState.SKIPPED)
+    asking = _Asking(SECOND_OPINION, card, corpus + web, _by_id(grades_under(trace, settings)))
+    todo = [asking.open_among(passages) for passages in (corpus, web)]
+    if not any(todo):
+        return None
+    for passages in todo:  # apart, as in a run: some grades are made from the passages beside
+        asking.ask(parts.evaluator, trace.question, passages, run)
+    kept = asking.grades_of((*trace.all_passages, *results))
+    # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
+    made = settings if card.calls_model else trace.settings
+    opinion = Opinion(card, made.writer, kept, made.writer_version)
+    return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
+
+
+def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
+    return {grade.passage_id: grade for grade in grades}
+
+
+@dataclass
+class _Asking:
+    """An evaluator being asked about `passages`: what it has said, now or before, what that cost, how it ended."""
+
+    name: str
+    card: EvaluatorCard
+    passages: tuple[Passage, ...]
+    known: dict[str, Grade]
+    usage: Usage = field(default_factory=Usage)
+    state: StepState = StepState.DONE
+    broken: str = ""
+    hint: str = ""
+    error: str = ""
+
+    def open_among(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+        """Those that are not graded, or were not for a reason that may be over."""
+        settled = {grade.passage_id for grade in self.known.values() if not grade.retryable}
+        return tuple(passage for passage in passages if passage.id not in settled)
+
+    def ask(self, evaluator: Evaluator, question: str, todo: tuple[Passage, ...], run: Run) -> None:
+        """Grade `todo`, some at a time where that costs calls; nothing, once it has broken off."""
+        size = max(self.card.batch, GRADED_TOGETHER) if self.card.calls_model else max(len(todo), 1)
+        done = len(self.passages) - len(self.open_among(self.passages))
+        for start in range(0, len(todo), size):
+            if self.state is not StepState.DONE:
+                return
+            token = REPLIED.set(self._heard(done, min(size, len(todo) - start), run))
+            try:
+                grades = evaluator.grade(question, todo[start : start + size], run.cancel)
+            except Stopped:
+                self.state = StepState.STOPPED
+                self.broken = f"stopped by you after {done} of {len(self.passages)} passages"
+                return
+            except CragError as error:
+                self._fail(error.message, error.hint, type(error).__name__)
+                return
+            finally:
+                REPLIED.reset(token)
+            self.known |= _by_id(grades)
+            self.usage = sum((grade.usage for grade in grades), self.usage)
+            done += len(grades)
+            run.listener.progressed(self.name, done, len(self.passages))
+            if all(grade.retryable for grade in grades):  # the judge is away: asking on would only wait
+                self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
+
+    def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
+        """Tells the listener of each reply of a model; one that is asked for again is told once."""
+        replies = itertools.count(1)
+
+        def tell() -> None:
+            graded = min(next(replies) * self.card.batch, count)
+            run.listener.progressed(self.name, done + graded, len(self.passages))
+
+        return tell
+
+    def grades_of(self, passages: tuple[Passage, ...]) -> tuple[Grade, ...]:
+        return tuple(self.known[passage.id] for passage in passages if passage.id in self.known)
+
+    def result(self, changes: dict[str, Any]) -> Result:
+        return Result(changes, self.broken or self._told(), self.usage, self.state, self.hint, self.error)
+
+    def _fail(self, message: str, hint: str, error: str) -> None:
+        self.state, self.broken, self.hint, self.error = StepState.FAILED, message, hint, error
+
+    def _told(self) -> str:
+        grades = self.grades_of(self.passages)
+        ungraded = sum(grade.score is None for grade in grades)
+        cached = sum(grade.from_cache for grade in grades)
+        told = f"{len(grades) - ungraded} of {len(self.passages)} passages {graded_by(self.card)}"
+        told += f", {cached} from the cache" if cached else ""
+        return told + (f", {ungraded} not graded" if ungraded else "")

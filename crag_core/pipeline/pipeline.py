@@ -1,0 +1,413 @@
+"""The order of stages, once.
+
+A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
+for approval goes on where it was, and a run under other settings reuses every fact that still holds.
+
+retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search -> grade web -> assemble ->
+answer -> check answer, where the two lanes beside "|" go on at the same time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from crag_core.base import errors
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.protocols import Clock
+from crag_core.base.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
+from crag_core.pipeline import grading, stages, web_stages, write_answer
+from crag_core.pipeline.check_answer import CHECK, check
+from crag_core.pipeline.retrieve_again import retrieve_again
+from crag_core.pipeline.run import RUN_ID, Go, Listener, Parts, Result, Run
+from crag_core.pipeline.web_query import check_question
+from crag_core.trace.edits import edited
+from crag_core.trace.grounding.quoted_answer import left_out
+from crag_core.trace.injection_scan import looked_over, of_passages_of
+from crag_core.trace.opinions import judged_under
+from crag_core.trace.reroute import course_of
+from crag_core.trace.run_stats import Ending, ending_of
+from crag_core.trace.same_evaluator import made_by, same_judge
+from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+
+Stage = Callable[[Trace, Parts, Run], Result | None]
+
+Stages = tuple[tuple[str, Stage], ...]
+
+FIRST: Stages = (("retrieve", stages.retrieve),)
+ITERATION: Stages = ((GRADE, grading.grade), ("route", stages.route), ("retrieve again", retrieve_again))
+REFINING: Stages = (("score strips", stages.score_strips), ("extract", stages.extract))
+SEARCHING: Stages = (("rewrite", web_stages.rewrite), ("search", web_stages.search))
+LAST: Stages = (("grade web", web_stages.grade_web), ("assemble", stages.assemble))
+ANSWER = "answer"
+
+
+_SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
+_BROKEN = (StepState.FAILED, StepState.STOPPED)
+
+
+class Pipeline:
+    """Runs questions under one `RunSettings`. Holds no state of a run: one pipeline serves many threads."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        settings: RunSettings,
+        *,
+        clock: Clock,
+        now: Callable[[], str],
+        new_id: Callable[[], str],
+        observers: tuple[Listener, ...] = (),
+    ) -> None:
+        """`observers` hear of every run, besides the listener of each; not of progress and pieces of an answer."""
+        self.parts = parts
+        self.settings = settings
+        self._clock = clock
+        self._now = now
+        self._new_id = new_id
+        self._observers = observers
+
+    def with_parts(self, parts: Parts, clock: Clock) -> Pipeline:
+        """The same settings with other parts and another clock."""
+        made: dict[str, Any] = {"now": self._now, "new_id": self._new_id, "observers": self._observers}
+        return Pipeline(parts, self.settings, clock=clock, **made)
+
+    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+        """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
+
+        Raises `BadRecord` for a question that is too long.
+        """
+        check_question(question)
+        trace = Trace(self._new_id(), self._now(), question, self.settings)
+        if passages is None:
+            return trace
+        settings = replace(self.settings, policy=self.settings.policy.without_retrieval())
+        signals = self.parts.meter.measure(question, passages)
+        return looked_over(replace(trace, settings=settings, passages=passages, signals=signals), trace)
+
+    def run(self, question: str, run: Run | None = None) -> Trace:
+        """The whole way from question to answer; what fails is told by the trace's last step.
+
+        Raises a `CragError` only for a question that is too long, of which there is no trace.
+        """
+        return self.resume(self.begin(question), run)
+
+    def resume(self, trace: Trace, run: Run | None = None) -> Trace:
+        """Do what is still missing, up to the answer."""
+        run = run or Run()
+        with self._going(trace, run) as record:
+            if self._advance(record, run) and self._work(((ANSWER, _write),), record, run):
+                self._check(record, run)
+        return record.trace
+
+    def correct(self, trace: Trace, run: Run | None = None) -> Trace:
+        """Do what is still missing, up to the assembled context; no answer is written."""
+        run = run or Run()
+        with self._going(trace, run) as record:
+            self._advance(record, run)
+        return record.trace
+
+    def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
+        """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
+        # In a context of its own: whoever takes the pieces must not find itself in this run between two of them.
+        context = copy_context()
+        pieces = self._stream_answer(trace, run or Run())
+        try:
+            while (piece := context.run(next, pieces, None)) is not None:
+                yield piece
+        finally:
+            context.run(pieces.close)
+
+    def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
+        start = self._clock()
+        with self._going(trace, run) as record:
+            for observer in self._observers:
+                observer.started(ANSWER)
+            for piece in write_answer.stream(edited(trace), self.parts, run):
+                if isinstance(piece, str):
+                    yield piece
+                    continue
+                record.trace, step = _recorded(_changed(trace, piece), ANSWER, piece, self._clock() - start)
+                self._tell(step, record.trace)
+                if step.state not in _BROKEN:
+                    self._check(record, run)
+                yield record.trace
+
+    def grade(self, question: str, run: Run | None = None, without: str = "") -> Trace:
+        """The first retrieval and the grades of all its passages, whatever the policy makes of them.
+
+        Passages that hold the text `without` count as not indexed. As `run`, it tells a failure by the last step.
+        """
+        settings = replace(self.settings, policy=self.settings.policy.for_grading())
+        trace = Trace(self._new_id(), self._now(), question, settings)
+        retrieve = partial(stages.retrieve, without=without)
+        return self._go((("retrieve", retrieve), *ITERATION), trace, run)
+
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
+        """The same record with the scores of the sentences of these passages of it."""
+        score = partial(stages.score_strips_of, passages=passages)
+        return self._go((("score strips", score),), trace, run)
+
+    def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
+        """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
+
+        Nothing that it already holds is graded again; what was graded before a stop or a failure is kept, and the last
+        step tells of it. The trace itself where this evaluator is the one that decided it.
+        """
+        if same_judge(trace.settings, self.settings):
+            return trace
+        ask = partial(grading.second_opinion, settings=self.settings)
+        return self._go(((SECOND_OPINION, ask),), trace, run)
+
+    def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
+        """A trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
+
+        One that broke off, was stopped or waits goes on as the same run, under its id. From one that came to its end,
+        and `as_new` from every one, a run of its own is made, with steps that are told to be taken over.
+
+        The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
+        an opinion, and an opinion of this one decides. With another embedding model or number of passages nothing
+        holds, and a new run begins.
+        """
+        if _retrieval(trace.settings) != _retrieval(self.settings):
+            return self.begin(trace.question)
+        same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
+        judged = judged_under(trace, self.settings)
+        is_same_judge = same_judge(judged.settings, self.settings)
+        web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
+        held = {"retrieve": True, "retrieve again": True, "score strips": same_scorer, "extract": True}
+        held |= {GRADE: is_same_judge, SECOND_OPINION: bool(judged.opinions)}
+        held |= {"rewrite": web is not None, "search": web is not None}
+        held |= {"grade web": web is not None and web.strips is not None}
+        is_same_run = trace.is_unfinished and not as_new
+        # What a broken step cost is carried over to the one that completes it.
+        kept = (step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED)
+        adopted = replace(
+            judged,
+            id=trace.id if is_same_run else self._new_id(),
+            created=trace.created if is_same_run else self._now(),
+            settings=self.settings,
+            strips=trace.strips if same_scorer else None,
+            web=web,
+            decision=None,
+            earlier=(),
+            context=None,
+            corrections=None,
+            answer=None,
+            support=None,
+            steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
+        )
+        return replace(adopted, suspicions=of_passages_of(adopted))
+
+    def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
+        """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
+
+        A query that waits for that word goes on waiting where the same kind of query would be written again.
+        """
+        now = self.settings
+        if web is None:
+            return None
+        waits = web.outcome is WebOutcome.PENDING and now.web_mode == then.web_mode
+        alike = (then.writer, then.policy.web_query_words) == (now.writer, now.policy.web_query_words)
+        if web.outcome not in _SETTLED and not (waits and alike):
+            return None
+        return web if same_scores else replace(web, grades=None, strips=None)
+
+    @contextmanager
+    def _going(self, trace: Trace, run: Run) -> Iterator[_Record]:
+        """One go at a run: whoever listens hears of its beginning, and once of its end, whatever becomes of it."""
+        record, ending, bug = _Record(trace), None, ""
+        listeners = (run.listener, *self._observers)
+        token = RUN_ID.set(trace.id)
+        try:
+            for listener in listeners:
+                listener.opened(trace)
+            yield record
+        except (GeneratorExit, KeyboardInterrupt):  # nobody takes the rest of the answer; Ctrl-C
+            ending = Ending.STOPPED
+            raise
+        except BaseException as error:
+            ending, bug = Ending.FAILED, type(error).__name__
+            raise
+        finally:
+            go = Go(trace, record.trace, ending or ending_of(record.trace), bug)
+            for listener in listeners:
+                listener.ended(go)
+            RUN_ID.reset(token)
+
+    def _go(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
+        """One go of these stages alone."""
+        run = run or Run()
+        with self._going(trace, run) as record:
+            self._work(todo, record, run)
+        return record.trace
+
+    def _advance(self, record: _Record, run: Run) -> bool:
+        """Up to the assembled context: may the run go on?"""
+        goes_on = self._work(FIRST, record, run)
+        looks_again = True
+        while goes_on and looks_again:  # until no decision asks for another round
+            rounds, grades = record.trace.rounds, record.trace.grades
+            goes_on = self._work(ITERATION, record, run)
+            trace = record.trace
+            looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
+        if not goes_on:
+            return False
+        goes_on = self._work_both(REFINING, SEARCHING, record, run)
+        return goes_on and not is_waiting(record.trace) and self._work(LAST, record, run)
+
+    def _check(self, record: _Record, run: Run) -> None:
+        """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
+        self._work(((CHECK, lambda trace, parts, _: check(trace, parts, run)),), record, Run(run.listener))
+
+    def _work_both(self, one: Stages, other: Stages, record: _Record, run: Run) -> bool:
+        """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            beside = thread.submit(copy_context().run, self._work, other, record, run)
+            goes_on = self._work(one, record, run)
+            return beside.result() and goes_on
+
+    def _work(self, todo: Stages, record: _Record, run: Run) -> bool:
+        """May the run go on?"""
+        return all(self._step(name, stage, record, run) for name, stage in todo)
+
+    def _step(self, name: str, stage: Stage, record: _Record, run: Run) -> bool:
+        """Run one stage, time it and record it: may the next one run?"""
+        for listener in (run.listener, *self._observers):
+            listener.started(name)
+        start = self._clock()
+        try:
+            if run.cancel.is_set():
+                raise Stopped("Stopped by you.")
+            result = stage(record.trace, self.parts, run)
+        except Stopped as error:
+            result = Result({}, error.message, state=StepState.STOPPED)
+        except CragError as error:
+            result = Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
+        with record.lock:  # the other lane may have recorded something meanwhile
+            if result is None:
+                record.trace = _without_break(record.trace, name)
+                return True
+            changed = _changed(record.trace, result)
+            record.trace, step = _recorded(changed, name, result, self._clock() - start)
+            run.listener.finished(step, record.trace)
+            self._tell(step, record.trace)
+        return step.state not in _BROKEN
+
+    def _tell(self, step: Step, trace: Trace) -> None:
+        for observer in self._observers:
+            observer.finished(step, trace)
+
+
+@dataclass
+class _Record:
+    """The trace as it grows, from one lane or two."""
+
+    trace: Trace
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def raise_failure(trace: Trace) -> None:
+    """Raise when the run broke off, with the type of what broke it, or waits; for callers without a screen."""
+    if trace.failure:
+        failure = trace.failure
+        kind = errors.kind_named(failure.error)
+        raise kind(f"Step {failure.name!r} failed: {failure.summary}", hint=failure.hint)
+    if is_waiting(trace):
+        raise CragError(
+            "This run waits for approval of its web query, and nobody can be asked here.",
+            hint='Build the pipeline with web="auto" or web="off".',
+        )
+
+
+def is_waiting(trace: Trace) -> bool:
+    """Whether the run waits for the user's word on a web query that its decision asks for."""
+    wanted = trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
+    return wanted and trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+
+
+def approve(trace: Trace, query: str) -> Trace:
+    """A waiting trace with the exact query that may leave the machine; resume it to search."""
+    web = _waiting_search(trace)
+    by = web.query_by if query == web.query else "edited by you"
+    settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
+    return replace(trace, web=settled, steps=_answered(trace, "approved by you"))
+
+
+def refuse(trace: Trace) -> Trace:
+    """A waiting trace whose search was refused; resume it to go on without the web."""
+    settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
+    return replace(trace, web=settled, steps=_answered(trace, "refused by you"))
+
+
+def _answered(trace: Trace, word: str) -> tuple[Step, ...]:
+    """The steps, where none waits any more."""
+    return tuple(
+        replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")
+        if step.state is StepState.WAITING
+        else step
+        for step in trace.steps
+    )
+
+
+def _waiting_search(trace: Trace) -> WebSearch:
+    if trace.web is None or trace.web.outcome is not WebOutcome.PENDING:
+        raise ValueError("this run does not wait for approval")
+    return trace.web
+
+
+def _retrieval(settings: RunSettings) -> tuple[object, ...]:
+    searches_too = bool(settings.pinned) and settings.search_too
+    return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
+
+
+def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """The answer is written from the record as its edits have it, the scores of what it quotes included."""
+    return write_answer.write(edited(trace), parts, run)
+
+
+def _is_partly_graded(trace: Trace) -> bool:
+    """Whether a recorded round still has to be graded, as after adopting it from another judge."""
+    return bool(course_of(trace, trace.settings.policy).ungraded)
+
+
+def _without_break(trace: Trace, name: str) -> Trace:
+    """A break at a stage that now has nothing to do is over."""
+    if name == SECOND_OPINION:
+        return trace
+    steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))
+    return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
+
+
+def _changed(trace: Trace, result: Result) -> Trace:
+    """With the result's changes, and what is suspicious in new passages: looking for it is the step's time."""
+    # What stands behind an answer goes with it.
+    changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
+    return looked_over(replace(trace, **changes), trace)
+
+
+def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:
+    """The trace with a step at its end.
+
+    The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
+    another run's; a stage that was skipped before is not told twice. Of second opinions each may be another
+    evaluator's, so all stay.
+    """
+    summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
+    step = Step(name, summary, result.state, seconds, result.usage, result.hint, result.error)
+    gives_way = () if name == SECOND_OPINION else (*_BROKEN, StepState.WAITING)
+    before = [old for old in trace.steps if old.name == name and old.state in gives_way]
+    for old in before:
+        if not old.taken_over:
+            step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
+    steps = tuple(old for old in trace.steps if old not in before)
+    skipped = (StepState.SKIPPED, summary)
+    if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
+        steps = (*steps, step)
+    return replace(trace, steps=steps), step

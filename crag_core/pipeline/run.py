@@ -1,0 +1,133 @@
+"""What a run is made of: its parts, who listens, what stops it, and what a stage reports back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from threading import Event, Timer
+from typing import Any
+
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, SupportMeter, WebSearcher
+from crag_core.base.types import Step, StepState, Usage
+from crag_core.decision.signals import SignalMeter
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import Trace
+
+RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
+"""The run that is under way here, in whatever thread or task works for it; "": none."""
+
+
+class WebMode(StrEnum):
+    AUTO = "auto"
+    ASK = "ask"
+    OFF = "off"
+
+
+@dataclass(frozen=True)
+class Go:
+    """One go at a run, over: the record that it began with, the one that it left, and how it ended.
+
+    `bug` names the type of the error, none of the project's own, that broke it; "": none did.
+    """
+
+    since: Trace
+    trace: Trace
+    ending: Ending
+    bug: str = ""
+
+    @property
+    def is_first(self) -> bool:
+        """Of its run; False: it went on with what had broken off, was stopped or waited, or added an opinion."""
+        return all(step.taken_over for step in self.since.steps)
+
+
+class Listener:
+    """Hears of a run while it happens; called from the thread that runs it. Override what you need.
+
+    For every `opened` there is one `ended`, whatever becomes of the go. A step that finds nothing to do is `started`
+    and never `finished`.
+    """
+
+    def opened(self, trace: Trace) -> None: ...
+
+    def started(self, name: str) -> None: ...
+
+    def progressed(self, name: str, done: int, total: int) -> None: ...
+
+    def finished(self, step: Step, trace: Trace) -> None: ...
+
+    def wrote(self, piece: str) -> None: ...
+
+    def ended(self, go: Go) -> None: ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a pipeline is made of. `model` None: no language model, answers are quotations.
+
+    `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
+    stands behind the sentences of an answer is not measured.
+    """
+
+    evaluator: Evaluator
+    strip_evaluator: Evaluator
+    meter: SignalMeter
+    retriever: Retriever | None = None
+    model: LanguageModel | None = None
+    searcher: WebSearcher | None = None
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pause: SearchPause | None = None
+    support: SupportMeter | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a stage found: the trace's new fields, a summary for people, the cost, and whether it succeeded."""
+
+    changes: Mapping[str, Any]
+    summary: str
+    usage: Usage = field(default_factory=Usage)
+    state: StepState = StepState.DONE
+    hint: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One go: who listens, and the flag that stops it."""
+
+    listener: Listener = field(default_factory=Listener)
+    cancel: Cancel = field(default_factory=Event)
+
+
+class TimedCancel(Event):
+    """A cancel flag that is set when its parent is, or `seconds` after it was entered (None: never)."""
+
+    def __init__(self, parent: Cancel, seconds: float | None) -> None:
+        super().__init__()
+        self.parent = parent
+        self._timer = Timer(seconds, self.set) if seconds else None
+
+    def __enter__(self) -> TimedCancel:
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def is_set(self) -> bool:
+        return super().is_set() or self.parent.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """As of an event; the parent is looked at every twentieth of a second."""
+        left = float("inf") if timeout is None else timeout
+        while not self.is_set() and left > 0:
+            super().wait(min(left, GLANCE))
+            left -= GLANCE
+        return self.is_set()

@@ -1,0 +1,106 @@
+"""Lets so many runs of the process go on at the same time; the others wait in line, fairly between those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock
+
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.fair_queue import Rota
+from crag_core.base.errors import Busy
+from crag_core.base.protocols import Cancel
+
+
+class Ticket:
+    """A place in the line of `turnstile`, of `who`; to be used for one turn."""
+
+    def __init__(self, turnstile: Turnstile, who: Hashable, is_patient: bool) -> None:
+        self.who = who
+        self.is_patient = is_patient
+        self.called = Event()
+        self._turnstile = turnstile
+
+    @property
+    def before(self) -> int | None:
+        """How many runs get their turn before this one's; None: it has had it, or left the line."""
+        return self._turnstile.before(self)
+
+    @contextmanager
+    def turn(self, cancel: Cancel) -> Iterator[bool]:
+        """Waits for the turn, which lasts as long as the block. Once `cancel` is set it waits no more.
+
+        Then the block is entered without a turn (False), to tell by its own means that it was stopped.
+        """
+        try:
+            while not self.called.wait(GLANCE) and not cancel.is_set():
+                pass
+            is_mine = self.called.is_set()
+            if not is_mine:
+                self.leave()
+            yield is_mine
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        """Out of the line, or the turn is over; again does nothing."""
+        self._turnstile.leave(self)
+
+
+class Turnstile:
+    """`at_once` turns under way, at most `room` tickets in line, the patient ones not counted. Safe between threads.
+
+    Those of one asker come in order; between askers it goes in turn, so that who asks ten times at once does not keep
+    others waiting for all ten.
+    """
+
+    def __init__(self, at_once: int, room: int) -> None:
+        if at_once < 1 or room < 0:
+            raise ValueError(f"expected at least one turn at once and room for none or more, found {at_once}, {room}")
+        self._at_once = at_once
+        self._room = room
+        self._rota: Rota[Hashable, Ticket] = Rota()
+        self._inside: set[Ticket] = set()
+        self._lock = Lock()
+
+    @property
+    def under_way(self) -> int:
+        return len(self._inside)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._rota)
+
+    def join(self, who: Hashable, *, is_patient: bool = False) -> Ticket:
+        """A place in line for `who`, or a turn at once. Raises `Busy` when the line is full.
+
+        `is_patient`: it comes in however long the line is, and takes no room from others; for the questions of a set,
+        of which a few at a time come into the line.
+        """
+        with self._lock:
+            counted = sum(not ticket.is_patient for ticket in self._rota)
+            if not is_patient and len(self._inside) >= self._at_once and counted >= self._room:
+                raise Busy(
+                    f"Too many questions at the same time: expected at most {self._room} in line behind "
+                    f"{self._at_once} under way, found {counted}.",
+                    hint="Your question is still in its field: ask again in a minute.",
+                )
+            ticket = Ticket(self, who, is_patient)
+            self._rota.join(who, ticket)
+            self._call_next()
+            return ticket
+
+    def before(self, ticket: Ticket) -> int | None:
+        with self._lock:
+            return self._rota.ahead(ticket.who, ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        with self._lock:
+            self._rota.leave(ticket.who, ticket)
+            self._inside.discard(ticket)
+            self._call_next()
+
+    def _call_next(self) -> None:
+        while len(self._inside) < self._at_once and (ticket := self._rota.next()) is not None:
+            self._inside.add(ticket)
+            ticket.called.set()

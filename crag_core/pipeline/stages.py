@@ -1,0 +1,140 @@
+"""The stages of a run on the corpus, but for grading, up to the context; each does what the trace does not hold yet.
+
+A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from crag_core.base import prompts
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.protocols import Found
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import Extraction, Handling, Passage, StepState, Strip, Usage
+from crag_core.decision.refine import as_passage, decompose
+from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.sentence_extraction import locate, parse_sentences
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.edits import edited
+from crag_core.trace.reroute import course_of, reroute
+from crag_core.trace.trace import Trace, context_ids
+
+
+def retrieve(trace: Trace, parts: Parts, run: Run, without: str = "") -> Result | None:
+    """Passages that hold the text `without` count as not indexed."""
+    if trace.passages is not None or parts.retriever is None:
+        return None
+    settings = trace.settings
+    pinned = parts.retriever.read_files(settings.pinned) if settings.pinned else ()
+    found = Found(())
+    if not pinned or settings.search_too:
+        less = partial(parts.retriever.retrieve, without=without) if without else parts.retriever.retrieve
+        found = less(trace.question, settings.top_k)
+    # A pinned file is there whole; its pieces would only say the same again.
+    passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
+    signals = parts.meter.measure(trace.question, passages, found.agreement)
+    sources = len({passage.source for passage in passages})
+    told = f"{len(passages)} passages from {sources} documents" if passages else "nothing found"
+    told += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
+    return Result({"passages": passages, "signals": signals}, told)
+
+
+def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    course = course_of(trace, trace.settings.policy)
+    earlier = tuple(iteration.decision for iteration in course.iterations[:-1])
+    if (course.decision, earlier) == (trace.decision, trace.earlier):
+        return None
+    told = f"{course.decision.label}: {course.decision.reason}"
+    return Result({"decision": course.decision, "earlier": earlier}, told)
+
+
+def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it.
+
+    Those of a pinned passage are part of the evidence whatever they score, so the record must hold them.
+    """
+    course = course_of(trace, trace.settings.policy)
+    by_strips = course.decision.handling in (Handling.REFINE, Handling.EXTRACT)
+    evidence = course.evidence if by_strips else tuple(one for one in course.evidence if one.id in trace.edits.pinned)
+    return score_strips_of(trace, parts, run, replace(course, evidence=evidence).looked_at)
+
+
+def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
+    """Those of `passages` that are not scored yet."""
+    scored = {strip.passage_id for strip in trace.strips or ()}
+    todo = tuple(passage for passage in passages if passage.id not in scored and passage.text.strip())
+    if trace.strips is not None and not todo:
+        return None
+    strips, told = scored_strips(trace.question, todo, parts, run)
+    return Result({"strips": (trace.strips or ()) + strips}, told)
+
+
+def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Sentences picked by the language model, where the route asks for that; checked word for word.
+
+    Of a pinned passage every strip goes in, so nobody is asked about it.
+    """
+    course = course_of(trace, trace.settings.policy)
+    read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
+    todo = [passage for passage in course.kept if passage.id not in read]
+    if course.decision.handling is not Handling.EXTRACT or not todo:
+        return None
+    if parts.model is None:
+        return Result({}, "no language model to extract sentences; kept by score instead", state=StepState.SKIPPED)
+    chats = [prompts.extract(trace.question, passage.text) for passage in todo]
+    replies = parts.model.complete_all(chats, run.cancel, prompts.EXTRACTION_SCHEMA)
+    extractions, broken = list(trace.extractions or ()), None
+    for passage, reply in zip(todo, replies, strict=True):
+        if isinstance(reply, CragError) and not isinstance(reply, Stopped):
+            broken = reply  # the replies that did come are kept
+        elif isinstance(reply, Exception):
+            raise reply
+        else:
+            extractions.append(_checked(passage, reply.text, reply.usage, trace.strips or ()))
+    new = extractions[len(trace.extractions or ()) :]
+    usage = sum((extraction.usage for extraction in new), Usage(calls=len(todo) - len(new)))
+    changes = {"extractions": tuple(extractions)} if extractions else {}
+    if broken:
+        return Result(changes, broken.message, usage, StepState.FAILED, broken.hint, type(broken).__name__)
+    kept = sum(len(extraction.strip_indexes) for extraction in new)
+    refused = sum(len(extraction.refused) for extraction in new)
+    told = f"{kept} strips extracted word for word"
+    told += f"; {refused} sentences refused, they do not stand in the passage" if refused else ""
+    return Result(changes, told, usage)
+
+
+def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    routed = reroute(trace, trace.settings.policy)
+    excerpts = routed.knowledge.excerpts
+    changes = {"context": context_ids(excerpts), "corrections": carried_out(edited(trace), routed)}
+    if (trace.context, trace.corrections) == tuple(changes.values()):
+        return None
+    tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
+    internal, external = len(routed.knowledge.internal), len(routed.knowledge.external)
+    told = f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens"
+    return Result(changes, ". ".join((told, *routed.knowledge.notes)))
+
+
+def scored_strips(
+    question: str, passages: tuple[Passage, ...], parts: Parts, run: Run
+) -> tuple[tuple[Strip, ...], str]:
+    """The strips of `passages` with their scores, and what came of scoring them."""
+    pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
+    grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
+    strips = tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+    told = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
+    causes = [grade.cause for grade in grades if grade.score is None]
+    if not causes:
+        return strips, f"{len(strips)} {told}"
+    return strips, f"{len(strips) - len(causes)} of {len(strips)} {told}, {len(causes)} not graded: {causes[0]}"
+
+
+def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:
+    sentences = parse_sentences(reply)
+    if sentences is None:
+        return Extraction(passage.id, (), raw=reply, cause="the reply of the model could not be read", usage=usage)
+    own = tuple(strip for strip in strips if strip.passage_id == passage.id)
+    indexes, refused = locate(sentences, passage.text, own)
+    return Extraction(passage.id, indexes, refused, reply, usage=usage)

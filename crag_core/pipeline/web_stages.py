@@ -1,0 +1,118 @@
+"""The stages of the web step: write the query, search, grade what came."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crag_core.base import prompts
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.types import CorrectionKind, Grade, Passage, StepState, Usage, WebOutcome, WebSearch
+from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
+from crag_core.pipeline.stages import scored_strips
+from crag_core.pipeline.web_query import clean_query, keyword_query
+from crag_core.trace.edits import edited
+from crag_core.trace.trace import Trace
+
+
+def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """The web query, written but not sent: `search` sends it once it is approved."""
+    decision, policy = trace.decision, trace.settings.policy
+    if decision is None or not decision.wants(CorrectionKind.WEB_SEARCH) or trace.web is not None:
+        return None
+    if trace.settings.web_mode == WebMode.OFF or parts.searcher is None:
+        return Result({"web": WebSearch(WebOutcome.OFF, "", "")}, "web search is off", state=StepState.SKIPPED)
+    left = parts.pause.left(policy.web_cooldown) if parts.pause and policy.web_cooldown else 0.0
+    if left > 0:
+        told = f"The last search was just made; this policy waits {policy.web_cooldown:g} s, {left:.0f} s are left."
+        cooling = WebSearch(WebOutcome.COOLING, "", "", message=told)
+        return Result({"web": cooling}, told, state=StepState.SKIPPED)
+    query, by, usage, note = _web_query(trace, parts, run)
+    if trace.settings.web_mode == WebMode.ASK:
+        waiting = WebSearch(WebOutcome.PENDING, query, by)
+        return Result({"web": waiting}, f"“{query}”, {by}{note}, waits for your approval", usage, StepState.WAITING)
+    return Result({"web": WebSearch(WebOutcome.APPROVED, query, by)}, f"“{query}”, {by}{note}", usage)
+
+
+def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Search with the approved query, within the policy's time; the results are passages of origin web."""
+    web, policy = trace.web, trace.settings.policy
+    if web is None or web.outcome is not WebOutcome.APPROVED or parts.searcher is None:
+        return None
+    try:
+        with TimedCancel(run.cancel, policy.web_seconds) as deadline:
+            reply = parts.searcher.search(web.query, policy.web_limit, deadline)
+    except Stopped:
+        if run.cancel.is_set():
+            raise
+        if parts.pause:
+            parts.pause.note()  # the query has left the machine
+        told = f"The web did not answer within the {policy.web_seconds:g} s that this policy allows."
+        return Result({"web": replace(web, outcome=WebOutcome.TIMED_OUT, message=told)}, told)
+    if parts.pause and not reply.from_cache:
+        parts.pause.note()
+    web = replace(
+        web,
+        outcome=reply.outcome,
+        provider=reply.provider,
+        message=reply.message,
+        passages=reply.passages,
+        from_cache=reply.from_cache,
+        attempts=reply.attempts,
+    )
+    told = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
+    return Result({"web": web}, told)
+
+
+def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Score the results and their strips; a model judges them only where the policy refines web text too.
+
+    Results that were dropped are left out, and a model is not asked about pinned ones.
+    """
+    web, view, settings = trace.web, edited(trace).web, trace.settings
+    if web is None or view is None:
+        return None
+    asks_model = settings.evaluator.calls_model
+    settled = tuple(grade for grade in web.grades or () if not grade.retryable)  # who was away may be back
+    given = {grade.passage_id for grade in settled} | set(trace.edits.pinned if asks_model else ())
+    scored = {strip.passage_id for strip in web.strips or ()}
+    judged = settings.policy.refine_web or not asks_model
+    ungraded = tuple(one for one in view.passages if judged and one.id not in given)
+    unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
+    if not (ungraded or unscored):
+        return None
+    told, usage = [], Usage()
+    if ungraded:
+        grades = parts.evaluator.grade(trace.question, ungraded, run.cancel)
+        graded = sum(grade.score is not None for grade in grades)
+        told.append(f"{graded} of {len(ungraded)} web results graded")
+        usage = sum((grade.usage for grade in grades), usage)
+        web = replace(web, grades=_in_order(web.passages, (web.grades or ()) + grades))
+    if unscored:
+        strips, what = scored_strips(trace.question, unscored, parts, run)
+        web = replace(web, strips=(web.strips or ()) + strips)
+        told.append(what)
+    return Result({"web": web}, ", ".join(told), usage)
+
+
+def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple[Grade, ...]:
+    """One grade a result, the last that was given."""
+    known = {grade.passage_id: grade for grade in grades}
+    return tuple(known[passage.id] for passage in passages if passage.id in known)
+
+
+def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:
+    """(query, who wrote it, cost, a note); a model that fails here must not cost the user the search."""
+    limit = trace.settings.policy.web_query_words
+    keywords = keyword_query(trace.question, parts.meter.keywords, limit)
+    if parts.model is None:
+        return keywords, "the question's keywords", Usage(), ""
+    try:
+        reply = parts.model.complete(prompts.rewrite(trace.question, limit), run.cancel)
+    except Stopped:
+        raise
+    except CragError as error:
+        return keywords, "the question's keywords", Usage(calls=1), f", since: {error.message}"
+    query = clean_query(reply.text, limit)
+    if not query:
+        return keywords, "the question's keywords", reply.usage, f", since {parts.model.name} gave no query"
+    return query, f"rewritten by {parts.model.name}", reply.usage, ""

@@ -1,0 +1,96 @@
+"""Configurations side by side on one labelled set, as a page of its own for somebody who has never heard of CRAG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crag_core.base.types import Action
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.statistics.bootstrap import DRAWS
+from crag_core.report import page, style_sheet, text
+from crag_core.report.comparison import charts, tables
+from crag_core.report.comparison import findings as comparison_findings
+from crag_core.report.run.verdict import MEANINGS, Figure
+from crag_core.report.text import counted
+from crag_core.report.thresholds.rates import LABELS
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import RunSettings
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a page needs beside the table: `labelled` is the name of the set, `created` a time of day.
+
+    `configurations` has a line for each by name, `command` makes the page again; "" where there is none. `remarks` tell
+    what else must be known, such as that one of them is an earlier result.
+    """
+
+    labelled: str
+    created: str
+    configurations: Mapping[str, str]
+    command: str = ""
+    remarks: Sequence[str] = ()
+
+
+def render_comparison(table: Table, told: Comparison) -> str:
+    """The page as HTML: every figure is one of `table`, and every gain is over its first configuration.
+
+    It needs no network and no script, and holds neither questions nor passages. Whatever comes from outside, such as a
+    name, shows as text. The same arguments always give the same.
+    """
+    style, key = style_sheet()
+    return (
+        page()
+        .environment.get_template("comparison.html")
+        .render(
+            style=style,
+            style_key=key,
+            table=table,
+            told=told,
+            created=text.moment(told.created),
+            configurations=tuple((name, told.configurations.get(name, "")) for name in table.names),
+            figures=_headline(table),
+            kinds=_kinds(table),
+            findings=comparison_findings.findings_of(table),
+            pictures=charts.pictures_of(table),
+            same=charts.same_of(table),
+            groups=tables.groups_of(table),
+            actions=tuple(Action),
+            meanings=tuple((action, MEANINGS[action]) for action in Action),
+            routes=tables.routes_of(table),
+            draws=f"{DRAWS:,}",
+        )
+    )
+
+
+def described(made: RunSettings, searched: str = "") -> str:
+    """A configuration in one line; `searched` says who is asked for pages of the web, "" for nobody."""
+    policy, answers = made.policy, f"answers written by {made.writer}"
+    if made.writer == EXTRACTIVE:
+        answers = "answers are quotations, without a language model"
+    parts = [f"policy {policy.title}", f"evaluator {made.evaluator.title}"]
+    if policy.fast_path.always:
+        parts = [f"policy {policy.title}", "nothing is graded"]
+    else:
+        parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.strips.cutoff:.3f}")
+    web = f"web searched through {searched}" if searched else "web search off"
+    checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
+    return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "passage") + " a question"))
+
+
+def _headline(table: Table) -> tuple[Figure, ...]:
+    return (
+        Figure(str(len(table.names)), "Configurations"),
+        Figure(str(len(table.questions)), "Questions compared"),
+        Figure(str(table.left_out), "Questions left out", "not finished by every configuration"),
+    )
+
+
+def _kinds(table: Table) -> tuple[tuple[int, str], ...]:
+    """Questions by label, of the labels that occur."""
+    labels = [asked.expected for asked in table.questions]
+    counts = ((labels.count(expected), LABELS[expected]) for expected in Expected)
+    return tuple((count, told) for count, told in counts if count)

@@ -1,0 +1,77 @@
+"""The path of a run for a report: its stages in three groups, the two ways to evidence side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core.report.reported_run import Shown
+from crag_core.report.run.verdict import headline
+from crag_core.report.text import counted, duration, shortened
+from crag_core.view.path import Stage, StageState, story
+
+_GROUPS = (
+    ("Find and grade", "", ("retrieve", "grade", "route", "again")),
+    ("From the documents", "documents", ("refine",)),
+    ("From the web", "web", ("rewrite", "search", "grade_web")),
+    ("Answer", "", ("assemble", "answer", "check")),
+)
+_DETAIL = 90
+
+
+@dataclass(frozen=True)
+class Station:
+    """One stage. `tone` is "taken", "faint" (not on this path) or "halted"; `state` is said where it is not taken."""
+
+    title: str
+    tone: str
+    state: str
+    headline: str
+    detail: str
+    cost: str
+    anchor: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    lane: str
+    stations: tuple[Station, ...]
+
+
+def path_of(shown: Shown) -> tuple[Group, ...]:
+    """Every stage, those that were not taken too."""
+    stages = {stage.id: stage for stage in story(shown.trace, shown.routed).stages}
+    return tuple(
+        Group(title, lane, tuple(_station(stages[name]) for name in names if name in stages))
+        for title, lane, names in _GROUPS
+    )
+
+
+def _station(stage: Stage) -> Station:
+    is_taken = stage.state is StageState.TAKEN
+    halted = (StageState.FAILED, StageState.STOPPED, StageState.WAITING)
+    cost = [] if stage.seconds is None else [duration(stage.seconds)]
+    cost += [counted(stage.calls, "model call")] if stage.calls else []
+    return Station(
+        title=stage.title,
+        tone="taken" if is_taken else "halted" if stage.state in halted else "faint",
+        state="" if is_taken else stage.state,
+        headline=stage.headline,
+        detail="" if stage.detail == stage.headline else shortened(stage.detail, _DETAIL),
+        cost=", ".join(cost),
+        anchor=stage.anchor,
+        action=(stage.action or "").lower() if is_taken else "",
+    )
+
+
+def looks_of(shown: Shown) -> tuple[str, ...]:
+    """Each look at the evidence: how it was found, and what was decided by it; () for a single look."""
+    found = {one.path: one for one in shown.changed.rounds}
+    told = []
+    for iteration in shown.routed.course.iterations:
+        later = found.get(iteration.path)
+        how = f"{iteration.path[-1]}, “{later.retrievals[-1].query}”" if later else "first retrieval"
+        count = counted(len(iteration.passages), "passage")
+        told.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
+    return tuple(told) if len(told) > 1 else ()

@@ -1,0 +1,117 @@
+"""What a report tells of the run itself: its web search, steps and settings, and what the record does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crag_core.base.types import CorrectionKind, EvaluatorCard, Step, WebOutcome, WebSearch
+from crag_core.report.reported_run import Shown
+from crag_core.report.text import duration, moment
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.reroute import Missing
+
+
+@dataclass(frozen=True)
+class StepRow:
+    name: str
+    state: str
+    summary: str
+    hint: str
+    time: str
+    calls: str
+
+
+def steps_of(shown: Shown) -> tuple[StepRow, ...]:
+    return tuple(_row(step) for step in shown.trace.steps)
+
+
+def _row(step: Step) -> StepRow:
+    usage = step.usage
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    calls = f"{usage.calls} ({tokens} tokens)" if usage.calls else "–"
+    calls += ", taken over from an earlier run" if step.taken_over else ""
+    return StepRow(step.name, step.state, step.summary, step.hint, duration(step.seconds), calls)
+
+
+def web_told(shown: Shown) -> str:
+    """What came of the web search, or why there was none."""
+    web = shown.trace.web
+    if web is None:
+        wants = shown.routed.decision.wants(CorrectionKind.WEB_SEARCH)
+        why = ", though this route asks for one" if wants else ": this route asks for none"
+        return f"No web search was made in this run{why if shown.is_decided else ''}."
+    if web.outcome is WebOutcome.OFF:
+        return "This route asks for a web search, and web search was off. Nothing left the machine."
+    if web.outcome is WebOutcome.REFUSED:
+        return "The web search was refused by the person who asked. Nothing left the machine."
+    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return "The web search was not made yet: it waits for approval, and nothing left the machine."
+    is_unused = web.passages and not shown.routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    return f"{_outcome(web)}{' They are in the record; this decision does not use them.' if is_unused else ''}"
+
+
+def _outcome(web: WebSearch) -> str:
+    memory = ", from the memory of an earlier search" if web.from_cache else ""
+    if web.outcome is WebOutcome.USED:
+        count = len(web.passages)
+        return f"{web.provider} answered with {count} {'result' if count == 1 else 'results'}{memory}."
+    return f"The web search brought nothing ({web.outcome}). {web.message}".strip()
+
+
+def settings_of(shown: Shown) -> tuple[tuple[str, str], ...]:
+    """Everything that the run depended on, as name and value; the policy is that of the run."""
+    trace, own = shown.trace, shown.trace.settings
+    policy = own.policy
+    found = {
+        "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
+        "Described in": policy.source,
+        "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
+        f"cut-off for sentences {policy.strips.cutoff:.3f}",
+        "Passages graded by": _card(own.evaluator),
+        "Sentences scored by": _card(own.strip_evaluator),
+        "Embedding model": own.embedding,
+        "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
+        "Answer checked by": "comparing words" if own.support == WORDS else own.support,
+        "Web search": own.web_mode,
+        "Passages asked for": str(own.top_k),
+        "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
+        "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
+        "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
+        "Fingerprint of the settings": trace.fingerprint,
+        "Run": f"{trace.id}, {moment(trace.created)}",
+    }
+    return tuple(found.items())
+
+
+def _card(card: EvaluatorCard) -> str:
+    version = f", version {card.version}" if card.version else ""
+    return f"{card.title} ({card.name}{version}), scale {card.scale}"
+
+
+def absences(shown: Shown) -> tuple[str, ...]:
+    """What a reader might look for and does not find, each said once."""
+    return tuple(_absent(shown))
+
+
+def _absent(shown: Shown) -> Iterator[str]:
+    trace = shown.trace
+    if trace.passages is None:
+        yield "Nothing was retrieved, so there is no evidence to show."
+    elif trace.grades is None:
+        yield "No passage was graded."
+    if trace.passages and trace.strips is None:
+        yield "No sentence was scored, so passages are shown without any kept or struck out."
+    for lacking in shown.routed.missing if shown.is_decided else ():
+        if lacking is not Missing.ANSWER:
+            yield f"This decision would need {lacking}."
+    if shown.routed.answer is None:
+        yield "There is no answer to this decision."
+    elif trace.support is None:
+        yield "How well the evidence supports each sentence of the answer was not measured."
+    if trace.web is None:
+        yield "The web was not searched."
+    if not trace.opinions:
+        yield "No second evaluator was asked for its opinion."
+    yield "The documents themselves are not in this file, only the passages that were found in them."
+    yield "This file cannot be opened in the application; for that there is the record of the run as JSON."

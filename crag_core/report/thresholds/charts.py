@@ -1,0 +1,222 @@
+"""The pictures of chosen thresholds: a hundred questions of either kind, and where the deciding scores lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from crag_core.decision.policy import Aggregation
+from crag_core.experiments.statistics.curves import graded, histogram
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array
+from crag_core.report.text import counted
+from crag_core.report.thresholds.result import Tuned
+
+_ACROSS, _PITCH = 10, 20
+_SIDE, _ROW, _TICKS = 76, 20, 20
+_NEAR_EDGE = 30
+"""Percent of the width that the name of a threshold may need."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """`of_hundred` is in words where a whole number would say none or all, and that is not so."""
+
+    tone: str
+    name: str
+    of_hundred: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Waffle:
+    """One kind of question. `cells` are a hundred of (tone, x, y); there are none where no such question was asked."""
+
+    kind: str
+    count: int
+    shares: tuple[Share, ...]
+    cells: tuple[tuple[str, int, int], ...]
+    described: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    tone: str
+    x: float
+    y: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A threshold; its name stands to the left of its line or to the right, in a row of its own."""
+
+    label: str
+    at: float
+    y: int
+    is_left: bool
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """One score. Places along it are percentages, heights are pixels; `missing` questions have no such score."""
+
+    title: str
+    described: str
+    bands: tuple[tuple[str, float, float], ...]
+    bars: tuple[Bar, ...]
+    marks: tuple[Mark, ...]
+    top: int
+    axis: int
+    bottom: int
+    height: int
+    tallest: int
+    missing: int
+    note: str = ""
+
+
+# --- of a hundred questions -----------------------------------------------------------------------------------------
+
+
+def waffles(tuned: Tuned) -> tuple[Waffle, Waffle]:
+    """Questions that the documents answer, and those that they do not."""
+    yes = tuned.board.answerable
+    return _waffle(tuned, "that the documents answer", yes), _waffle(tuned, "that the documents do not answer", ~yes)
+
+
+def _waffle(tuned: Tuned, kind: str, which: Array) -> Waffle:
+    counts = [int((tuned.actions[which] == place).sum()) for place in range(len(ACTIONS))]
+    total = sum(counts)
+    if not total:
+        return Waffle(kind, 0, (), (), "")
+    parts = of_hundred(counts)
+    shares = tuple(
+        Share(one.tone, one.name, _in_words(part, count, total), count)
+        for one, part, count in zip(tuned.outcomes, parts, counts, strict=True)
+    )
+    tones = [one.tone for one, part in zip(tuned.outcomes, parts, strict=True) for _ in range(part)]
+    cells = tuple(
+        (tone, place % _ACROSS * _PITCH + _PITCH // 2, place // _ACROSS * _PITCH + _PITCH // 2)
+        for place, tone in enumerate(tones)
+    )
+    told = "; ".join(f"{share.of_hundred} {share.name}" for share in shares)
+    return Waffle(kind, total, shares, cells, f"Of 100 questions {kind}: {told}.")
+
+
+def of_hundred(counts: Sequence[int]) -> tuple[int, ...]:
+    """Whole numbers that add up to 100, in the proportions of `counts` (largest remainders)."""
+    total = sum(counts)
+    parts = [100 * count // total for count in counts]
+    rest = sorted(range(len(counts)), key=lambda place: -(100 * counts[place] % total))
+    for place in rest[: 100 - sum(parts)]:
+        parts[place] += 1
+    return tuple(parts)
+
+
+def _in_words(part: int, count: int, total: int) -> str:
+    if count and not part:
+        return "fewer than 1"
+    return "more than 99" if part == 100 and count < total else str(part)
+
+
+# --- where the scores lie -------------------------------------------------------------------------------------------
+
+
+def histograms(tuned: Tuned) -> tuple[Histogram, ...]:
+    """One for each number that is compared with a threshold; () where no question has any."""
+    known, (lower, upper) = tuned.board.deciding(tuned.preset.lower), tuned.own
+    good, fair, bad = (one.tone for one in tuned.outcomes)
+    if not tuned.has_two_scores:
+        name = "weighted sum" if tuned.policy.aggregation is Aggregation.SIGNALS else "deciding score"
+        bands = ((bad, 0.0, lower), (fair, lower, upper), (good, upper, 1.0))
+        found = [_draw(tuned, f"The {name}", known.upper, bands, (("lower", lower), ("upper", upper)))]
+    else:
+        first = (("", 0.0, upper), (good, upper, 1.0))
+        second = ((bad, 0.0, lower), (fair, lower, 1.0))
+        answering = "Does a passage answer? Against upper"
+        about, note = (
+            "Is a passage on the subject? Against lower",
+            "It is asked only where the first has not settled it.",
+        )
+        found = [
+            _draw(tuned, answering, known.upper, first, (("upper", upper),)),
+            replace(_draw(tuned, about, known.lower, second, (("lower", lower),)), note=note),
+        ]
+    return tuple(one for one in found if one.tallest)
+
+
+def _draw(
+    tuned: Tuned,
+    title: str,
+    scores: Array,
+    bands: tuple[tuple[str, float, float], ...],
+    thresholds: tuple[tuple[str, float], ...],
+) -> Histogram:
+    found = histogram(scores, tuned.board.answerable)
+    tallest = int(max(found.positive.max(), found.negative.max()))
+    top = _ROW * len(thresholds) + 4
+    axis = top + _SIDE
+    return Histogram(
+        title=title,
+        described=_described(title, scores, tuned.board.answerable, thresholds),
+        bands=tuple((tone, _percent(low), _percent(high - low)) for tone, low, high in bands if high > low),
+        bars=tuple(_bars(found.edges.tolist(), found.positive.tolist(), found.negative.tolist(), axis)),
+        marks=tuple(_marks(thresholds)),
+        top=top,
+        axis=axis,
+        bottom=axis + _SIDE,
+        height=axis + _SIDE + _TICKS,
+        tallest=tallest,
+        missing=graded(scores, tuned.board.answerable).dropped,
+    )
+
+
+def _bars(edges: list[float], above: list[int], below: list[int], axis: int) -> Iterator[Bar]:
+    most = max(*above, *below, 1)
+    for place, (low, high) in enumerate(pairwise(edges)):
+        for tone, kind, count in (
+            ("correct", "answered by the documents", above[place]),
+            ("incorrect", "not answered by them", below[place]),
+        ):
+            if count:
+                height = round((_SIDE - 4) * count / most, 1)
+                told = f"{low:.2f} to {high:.2f}: {counted(count, 'question')} {kind}"
+                yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, told)
+
+
+def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
+    """No line crosses the name of the other: the one whose name would be in the way starts lower."""
+    sided = [
+        (
+            name,
+            _percent(value),
+            _percent(value) >= _NEAR_EDGE if name == "lower" else _percent(value) > 100 - _NEAR_EDGE,
+        )
+        for name, value in thresholds
+    ]
+    if sided[-1][2]:
+        sided.reverse()
+    values = dict(thresholds)
+    for row, (name, at, is_left) in enumerate(sided):
+        yield Mark(f"{name} {values[name]:.3f}", at, _ROW * row, is_left)
+
+
+def _described(title: str, scores: Array, yes: Array, thresholds: tuple[tuple[str, float], ...]) -> str:
+    against = " and ".join(f"{name} {value:.3f}" for name, value in thresholds)
+    told = [f"{title}. Held against {against}."]
+    for kind, which in (("that the documents answer", yes), ("that they do not answer", ~yes)):
+        known = graded(scores[which], yes[which]).scores.tolist()
+        if known:
+            told.append(
+                f"{counted(len(known), 'question')} {kind}: scores from {min(known):.2f} to {max(known):.2f}, "
+                f"the middle one {median(known):.2f}."
+            )
+        else:
+            told.append(f"No question {kind} has a score.")
+    return " ".join(told)
+
+
+def _percent(value: float) -> float:
+    return round(100 * value, 2)

@@ -1,0 +1,76 @@
+"""The files that were indexed, kept byte for byte beside the table, so that their pages can be shown again."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from crag_core.base.errors import DocumentMissing
+from crag_core.retrieval.backends.lance.tables import explain_faults
+from crag_core.retrieval.hits import DOCUMENT_ID, name_content
+
+_UNFINISHED = ".new-"
+_AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
+
+
+class FolderOriginals:
+    """`Originals`: one file a document, named by its id and by nothing that a user wrote; nobody else can read it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, document_id: str, content: bytes) -> None:
+        with explain_faults(self._folder):
+            if self._load(document_id) is not None:
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(name, self._path(document_id))
+            finally:
+                Path(name).unlink(missing_ok=True)
+
+    def read(self, document_id: str) -> bytes:
+        with explain_faults(self._folder):
+            content = self._load(document_id)
+            is_there = self._path(document_id).exists()
+        if content is not None:
+            return content
+        reason = "is damaged" if is_there else "is not here: it was indexed before originals were kept"
+        raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
+
+    def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
+        with explain_faults(self._folder):
+            paths = {one: self._path(one) for one in document_ids}
+            return {one: path.stat().st_size for one, path in paths.items() if path.exists()}
+
+    def drop(self, document_ids: Iterable[str]) -> None:
+        with explain_faults(self._folder):
+            for one in document_ids:
+                self._path(one).unlink(missing_ok=True)
+
+    def tidy(self, known: Collection[str]) -> None:
+        with explain_faults(self._folder):
+            for path in list(self._folder.iterdir()) if self._folder.is_dir() else ():
+                is_ours = path.name.startswith(_UNFINISHED) or DOCUMENT_ID.fullmatch(path.name)
+                if is_ours and path.name not in known:
+                    path.unlink(missing_ok=True)
+
+    def _load(self, document_id: str) -> bytes | None:
+        """None unless the file has the bytes that the id was made from."""
+        try:
+            content = self._path(document_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        return content if name_content(content) == document_id else None
+
+    def _path(self, document_id: str) -> Path:
+        if not DOCUMENT_ID.fullmatch(document_id):
+            raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
+        return self._folder / document_id

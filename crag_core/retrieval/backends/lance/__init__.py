@@ -1,0 +1,1 @@
+"""Passages and rows in LanceDB tables, read here and written in a process of its own."""

@@ -1,0 +1,1 @@
+"""An index in an object store that several machines share."""

@@ -1,0 +1,76 @@
+"""What a PostgreSQL or the line to it can complain of, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from crag_core.base.errors import BadRecord, StoreUnavailable
+from crag_core.base.network import reply_timeout
+from crag_core.base.network.database_url import Address, check_address, driver_options, hide_password, with_driver
+
+if TYPE_CHECKING:
+    from psycopg.rows import TupleRow
+
+    Connection = psycopg.Connection[TupleRow]
+
+CONNECT_S = 5
+_LOST = ("08", "57P", "28", "3D")  # how the codes begin of a server that breaks off, or lets nobody in
+_REACHED = "Check that the server runs and has this database, and host, user and password in CRAG_STORE."
+_ADVICE = {
+    "53300": "It has no room for another connection: close some, or raise its max_connections.",
+    "53": "Free some disk space on the server and try again; what was indexed before is safe.",
+    "42501": "Give this user the right to make tables here, and to read and write those that begin with crag_.",
+    "3F000": "Make the schema that this user's search_path names, with the right to make tables in it.",
+    "25006": "This server only lets itself be read: name the one in CRAG_STORE that takes writes.",
+    "57014": "The server cut this off, which took too long by its settings: try again when it has less to do.",
+    "55P03": "Somebody else holds what is needed here: try again when the server has less to do.",
+    "40": "Others changed the same at once: try again.",
+    "42704": "Put the schema of the extension vector into this user's search_path.",
+    "22P05": "Make the database with the encoding UTF8.",
+    "": "Check that the tables that begin with crag_ are those of CRAG Explorer and nobody changed them.",
+}
+"""What to do, by how PostgreSQL's code begins."""
+
+
+def read_url(text: str) -> tuple[Address, dict[str, Any]]:
+    """A URL, and what the driver takes for it. Raises `BadRecord`, in which nothing of the URL is quoted."""
+    from psycopg.conninfo import make_conninfo
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        text.encode("utf-8")
+        url = make_url(with_driver(text))
+        check_address(url)
+        _, options = url.get_dialect()().create_connect_args(url)
+        make_conninfo(**options)  # complains of options that it does not know
+    except (ArgumentError, ValueError, TypeError, psycopg.Error):
+        # Their own words may quote a piece of the password.
+        raise BadRecord(
+            "CRAG_STORE: expected postgresql://[user:password@]host[:port]/database; found a URL that cannot be read, "
+            "not shown because of its password.",
+            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
+        ) from None
+    return url, {**options, **driver_options(url, CONNECT_S)}
+
+
+@contextmanager
+def explain_faults(place: str, address: Address) -> Iterator[None]:
+    """Turn what the driver raises into `StoreUnavailable`."""
+    try:
+        yield
+    except (psycopg.Error, OSError) as error:
+        code = getattr(error, "sqlstate", None) or ""
+        is_lost = code.startswith(_LOST) or (not code and isinstance(error, psycopg.OperationalError | OSError))
+        detail = hide_password(" ".join(str(error).split()), address)[:300]
+        advice = _REACHED if is_lost else next(told for known, told in _ADVICE.items() if code.startswith(known))
+        what = "reached" if is_lost else "used"
+        raise StoreUnavailable(f"The index in {place} cannot be {what} ({detail}).", hint=advice) from error
+
+
+def limited(connection: Connection, seconds: float) -> AbstractContextManager[None]:
+    return reply_timeout.limited(connection.fileno(), seconds, psycopg.Error)

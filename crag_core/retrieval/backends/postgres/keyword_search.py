@@ -1,0 +1,76 @@
+"""BM25 in PostgreSQL: how often each word of a question is to be found, and what a passage scores by that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
+
+    from crag_core.retrieval.backends.postgres.errors import Connection
+
+_ENOUGH = 2000
+"""So many passages at most are weighed at first: those that have one of the rarest words."""
+_MOST = 1000
+"""Of a longer question so many of the rarest words: PostgreSQL's stack has no room for much more."""
+_COUNTS = """
+    SELECT passages, crag_statistics.words, lexeme, n FROM crag_statistics,
+        unnest(to_tsvector('pg_catalog.english', %(words)s)) JOIN {words} USING (lexeme)
+    WHERE generation = %(generation)s"""
+# k1 = 1.2 and b = 0.75, as everywhere.
+_BEST: LiteralString = """
+    SELECT id, sum(asked.weight * tf / (tf + 1.2 * (0.25 + 0.75 * found.words / %(average)s))) AS score
+    FROM (SELECT id, words, tsv FROM {passages} WHERE tsv @@ %(query)s::tsquery AND {filter}) AS found,
+        unnest(found.tsv) AS held (lexeme, positions, weights)
+        JOIN unnest(%(lexemes)s::text[], %(weights)s::float8[]) AS asked (lexeme, weight) USING (lexeme),
+        LATERAL (SELECT cardinality(held.positions) AS tf) AS counted
+    GROUP BY id ORDER BY score DESC, id LIMIT %(limit)s"""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """`counts`: how many of the `passages`, which are `average` words long, have each word of a question."""
+
+    passages: int
+    average: float
+    counts: Mapping[str, int]
+
+    @classmethod
+    def read(cls, connection: Connection, sql: Callable[..., Composed], generation: str, words: str) -> Statistics:
+        asked = {"words": words, "generation": generation}
+        found = connection.execute(sql(_COUNTS), asked).fetchall()
+        if not found:
+            return cls(0, 0.0, {})
+        passages, total = found[0][:2]
+        return cls(passages, max(total / max(passages, 1), 1.0), {lexeme: n for _, _, lexeme, n in found})
+
+
+def pick(counts: Mapping[str, int]) -> Iterator[Sequence[str]]:
+    """The rarest words, as many as give candidates enough, at least one; then all of them where that was less."""
+    chosen: list[str] = []
+    so_far = 0
+    rarest_first = sorted(counts, key=lambda lexeme: (counts[lexeme], lexeme))[:_MOST]
+    for lexeme in rarest_first:
+        so_far += counts[lexeme]
+        if chosen and so_far > _ENOUGH:
+            break
+        chosen.append(lexeme)
+    if chosen:
+        yield chosen
+    if len(chosen) < len(rarest_first):
+        yield rarest_first
+
+
+def weigh(statistics: Statistics, candidates: Sequence[str]) -> tuple[LiteralString, dict[str, Any]]:
+    """SQL, and values for it, that give the best passages with one of the `candidates`, by all words asked for."""
+    passages, counts = statistics.passages, statistics.counts
+    weights = [math.log(1 + max(passages - n + 0.5, 0.0) / (n + 0.5)) for n in counts.values()]
+    query = " | ".join(map(_quote, candidates))
+    return _BEST, {"query": query, "lexemes": [*counts], "weights": weights, "average": statistics.average}
+
+
+def _quote(lexeme: str) -> str:
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"

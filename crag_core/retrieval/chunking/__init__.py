@@ -1,0 +1,1 @@
+"""Pages into chunks: LlamaIndex's sentence splitter, with limits on the work. Pure."""

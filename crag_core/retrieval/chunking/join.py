@@ -1,0 +1,119 @@
+"""Passages back into the document they were cut from: what neighbours repeat is taken out again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby, pairwise
+
+from crag_core.base.types import Passage
+from crag_core.retrieval.chunking.split import USUAL, Cut, counter
+from crag_core.retrieval.chunking.text_splitter import CLAUSE, Count, split_lines
+
+_BLANK_LINE = "\n\n"
+# So many bytes of UTF-8, standing only once in a passage, are not the same by chance.
+_TELLING = 20
+
+
+def join_passages(passages: Sequence[Passage], cut: Cut = USUAL) -> str:
+    """The text of one document from all its passages in reading order, with a blank line between pages.
+
+    `cut` is what they were split with. White space at the ends of passages is not stored: where nothing is
+    repeated, a line break takes its place. Inside a paragraph it costs little; a table row glued to the next would
+    cost its meaning.
+    """
+    return _BLANK_LINE.join(text for _, text in join_pages(passages, cut))
+
+
+def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int | None, str]]:
+    """The number and the text of each page, likewise; (None, …) where the format has no pages."""
+    pages = groupby(passages, key=lambda passage: passage.page)
+    count = counter(cut)
+    return [(number, _join_page([passage.text for passage in page], cut, count)) for number, page in pages]
+
+
+def find_overlap(before: str, after: str, cut: Cut) -> int:
+    """How many characters at the start of `after` repeat the end of `before`.
+
+    Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
+    lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
+    words shown twice do less harm than words lost.
+    """
+    return _find_overlap(before, after, cut, counter(cut))
+
+
+def _find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
+    for split in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
+        pieces = [*split(before)]
+        sizes: list[int] = []
+        for first, start in enumerate(accumulate(map(len, pieces[:-1]), initial=0)):
+            repeated = before[start:].lstrip()
+            rest = after[len(repeated) :]
+            if not repeated or not after.startswith(repeated):
+                continue
+            sizes = sizes or [count(piece) for piece in pieces]
+            if split is _cut_lines:
+                sizes[-1] = count(pieces[-1] + _line_end(rest))
+            # Looked at first: where one letter is repeated for ever, the rest would take the square of the length.
+            if sum(sizes[first : first + cut.overlap + 1]) > cut.overlap:
+                continue
+            next_piece = _first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else split)
+            following = count(next_piece)
+            is_full = len(before) + len(next_piece) > cut.size.characters
+            telling = len(repeated.encode()) >= _TELLING and before.count(repeated) == 1
+            if _could_repeat(sizes[:first], sizes[first:], following, cut, telling, is_full):
+                return len(repeated)
+    return 0
+
+
+def _could_repeat(
+    left_out: Sequence[int], repeated: Sequence[int], following: int, cut: Cut, telling: bool, is_full: bool
+) -> bool:
+    """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
+
+    It does so where the tokens are too many, or, which `is_full` says, the characters.
+
+    It repeats as many pieces as fit the overlap and leave room for the following one. Where it cut some pieces more
+    finely than others, that many cannot be told exactly: then it is enough that the text is telling.
+    """
+    size = sum(repeated)
+    if not is_full and sum(left_out) + size + following <= cut.tokens:
+        return False
+    if size > cut.overlap or size + following > cut.tokens:
+        return False
+    longer = size + left_out[-1] if left_out else cut.tokens
+    return telling or longer > cut.overlap or longer + following > cut.tokens
+
+
+def _cut_paragraphs(text: str) -> Sequence[str]:
+    return re.split(rf"(?={_BLANK_LINE})", text)
+
+
+def _cut_lines(text: str) -> Sequence[str]:
+    return [line for paragraph in _cut_paragraphs(text) for line in split_lines(paragraph)]
+
+
+def _cut_clauses(text: str) -> Sequence[str]:
+    return re.findall(CLAUSE, text)
+
+
+def _cut_words(text: str) -> Sequence[str]:
+    return re.split("(?= )", text)
+
+
+def _first_piece(text: str, cut: Callable[[str], Sequence[str]]) -> str:
+    return next(filter(str.strip, cut(text)), "")
+
+
+def _line_end(rest: str) -> str:
+    """The white space that the last line of a passage had: some tokenizers count it."""
+    space = rest[: len(rest) - len(rest.lstrip())]
+    return "" if space.startswith(_BLANK_LINE) else space
+
+
+def _join_page(texts: Sequence[str], cut: Cut, count: Count) -> str:
+    joined = [texts[0]]
+    for before, after in pairwise(texts):
+        overlap = _find_overlap(before, after, cut, count)
+        joined.append(after[overlap:] if overlap else f"\n{after}")
+    return "".join(joined)

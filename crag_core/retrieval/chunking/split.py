@@ -1,0 +1,176 @@
+"""Pages into chunks, numbered and labelled with where they come from, and chunks into LlamaIndex's nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.retrieval.chunking.headings import find_sections
+from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+    from crag_core.retrieval.readers import Page
+
+Tokenize = Callable[[str], Sequence[Any]]
+"""Counts by its length: the tokens of a text."""
+
+# No database keeps these as text.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SHORT = 32  # characters
+_REMEMBERED = 2**16  # texts
+# In these a line that starts with "#" is no heading.
+_UNHEADED = (".txt", ".csv", ".pdf")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How long chunks are, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
+
+    `tokenizer` is a file that counts as `tokenize` does, for a process that has only this; "": there is none.
+    """
+
+    tokens: int = 220
+    overlap: int = 30
+    tokenize: Tokenize | None = None
+    tokenizer: str = ""
+
+    @property
+    def size(self) -> Size:
+        return Size(self.tokens, self.overlap)
+
+
+USUAL = Cut()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """`page` is None in formats without pages; `section` is the headings above it."""
+
+    text: str
+    page: int | None = None
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A document as it goes into the index. `pages` is the highest number of a page, `characters` are of all text."""
+
+    chunks: tuple[Chunk, ...]
+    pages: int
+    characters: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """What every passage of a document remembers of it. `indexed_at` is an ISO time in UTC."""
+
+    document_id: str
+    name: str
+    pages: int
+    characters: int
+    indexed_at: str
+
+
+def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
+    """In reading order; a chunk never crosses a page. Takes time in proportion to the length of the text."""
+    counted = counter(cut)
+    is_headed = PurePath(name).suffix.lower() not in _UNHEADED
+    for page in pages:
+        text = _UNSTORABLE.sub("�", page.text)
+        pieces = split_text(text, cut.size, counted)
+        if is_headed:
+            for piece, section in find_sections(text, pieces):
+                yield Chunk(piece, page.number, section)
+        else:
+            yield from (Chunk(piece, page.number) for _, piece in pieces)
+
+
+def count_pages(pages: Sequence[Page]) -> tuple[int, int]:
+    """What `Chunks` tells of a document beside its chunks: pages and characters."""
+    numbers = [page.number for page in pages if page.number is not None]
+    return max(numbers, default=0), sum(len(page.text) for page in pages)
+
+
+def counter(cut: Cut) -> Count:
+    """The tokens of a text: by `tokenize` where it is there, else by the file, else as LlamaIndex counts."""
+    if cut.tokenize is None and cut.tokenizer:
+        return _remembering(_load_counter(cut.tokenizer))
+    tokenize = cut.tokenize or _find_tokenizer()
+    return _remembering(lambda text: len(tokenize(text)))
+
+
+def _remembering(count: Count) -> Count:
+    """Texts without gaps are cut letter by letter, and tables have the same words in every row."""
+    remembered = lru_cache(maxsize=_REMEMBERED)(count)
+    return lambda text: remembered(text) if len(text) <= _SHORT else count(text)
+
+
+@lru_cache(maxsize=1)
+def _load_counter(path: str) -> Count:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(path)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
+
+
+def _find_tokenizer() -> Tokenize:
+    import_llama_index()
+    from llama_index.core.utils import get_tokenizer
+
+    tokenize: Tokenize = get_tokenizer()
+    return tokenize
+
+
+def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
+    """Nodes without embeddings.
+
+    Ids are "<document id>-<ordinal>", so the same document cut in the same way always gives the same ids.
+    """
+    import_llama_index()
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+    nodes = []
+    for ordinal, chunk in enumerate(chunks):
+        label = _label(source, chunk, ordinal)
+        nodes.append(
+            TextNode(
+                id_=f"{source.document_id}-{ordinal}",
+                text=chunk.text,
+                metadata=label,
+                # File name and page are for people; in the vector they would make all passages of a file alike.
+                excluded_embed_metadata_keys=list(label),
+                excluded_llm_metadata_keys=list(label),
+                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.document_id)},
+            )
+        )
+    return nodes
+
+
+def split_pages(pages: Sequence[Page], source: Source, cut: Cut = USUAL) -> list[TextNode]:
+    """Nodes in reading order, without embeddings, made in this very process."""
+    return make_nodes([*cut_pages(pages, source.name, cut)], source)
+
+
+def _label(source: Source, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
+    """The keys and types of the table's metadata column, but for the section, which has one of its own.
+
+    `file_name` and `page_label` are LlamaIndex's own words.
+    """
+    return {
+        "file_name": source.name,
+        "page_label": "" if chunk.page is None else str(chunk.page),
+        "ordinal": ordinal,
+        "section": chunk.section,
+        "pages": source.pages,
+        "characters": source.characters,
+        "indexed_at": source.indexed_at,
+    }

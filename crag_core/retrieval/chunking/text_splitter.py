@@ -1,0 +1,170 @@
+"""One text into chunks: at paragraphs, then lines and sentences, clauses, words and letters, whichever is fine enough.
+
+The same chunks as LlamaIndex's `SentenceSplitter` makes, to which a test holds it, but for what no reader can use: a
+chunk is bounded in characters as well, and the work grows with the length of the text, whatever stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
+
+Count = Callable[[str], int]
+"""The tokens of a text."""
+
+# Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
+CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
+_CLAUSE = re.compile(CLAUSE)
+# English takes 4 to 6 characters a token, and the longest of 160 documents of all kinds 9. What has more is no text: a
+# word of over 100 letters, whatever its length, is one unknown token to a BERT, and white space is none.
+CHARACTERS_A_TOKEN = 16
+
+
+class Size(NamedTuple):
+    """At most so many `tokens` in a chunk, of which up to `overlap` repeat the end of the one before."""
+
+    tokens: int
+    overlap: int
+
+    @property
+    def characters(self) -> int:
+        """The most in a chunk; half of that at most repeat the end of the one before."""
+        return CHARACTERS_A_TOKEN * self.tokens
+
+
+class Piece(NamedTuple):
+    """A part of the text that is not cut any further."""
+
+    text: str
+    tokens: int
+
+
+class Chunk(NamedTuple):
+    """`start` is the offset of `text` in the whole."""
+
+    start: int
+    text: str
+
+
+def split_text(text: str, size: Size, count: Count) -> Iterator[Chunk]:
+    """In reading order, without white space at their ends; nothing else is lost."""
+    return _merge(_cut(text, 0, size, count), size)
+
+
+def split_lines(text: str) -> Iterator[str]:
+    """Sentences, none of which crosses a line: a list item or a table row has no full stop to end it."""
+    for line in text.splitlines(keepends=True):
+        if line.isspace():
+            yield line
+        else:
+            yield from split_sentences(line)
+
+
+def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
+    """Pieces that fit into a chunk; those that were cut finely enough are not looked at again."""
+    if (tokens := _tokens(text, size, count)) is not None:
+        yield Piece(text, tokens)
+        return
+    for at, split in enumerate(_SPLITS[depth:], depth):
+        parts = split(text)
+        begun = [*islice(parts, 2)]
+        if len(begun) > 1:
+            yield from _cut_each(begun, parts, at + 1, size, count)
+            return
+    for block in _blocks(text, size):
+        # As one unknown word it may have few tokens.
+        if len(block) < len(text) and (tokens := _tokens(block, size, count)) is not None:
+            yield Piece(block, tokens)
+        else:
+            # A letter of more tokens than a chunk may have cannot be cut, and is read as far as the model reads.
+            yield from (Piece(letter, min(count(letter), size.tokens)) for letter in block)
+
+
+def _cut_each(begun: Iterable[str], parts: Iterator[str], depth: int, size: Size, count: Count) -> Iterator[Piece]:
+    for some in (begun, parts):
+        for part in some:
+            yield from _cut(part, depth, size, count)
+
+
+def _tokens(text: str, size: Size, count: Count) -> int | None:
+    """None where they, or the characters, are too many for a chunk; then none is counted that need not be."""
+    if len(text) > size.characters:
+        return None
+    tokens = count(text)
+    return tokens if tokens <= size.tokens else None
+
+
+def _blocks(text: str, size: Size) -> Iterator[str]:
+    """Of about the same length, so that the last one is cut as the others are."""
+    length = -(-len(text) // -(-len(text) // size.characters))
+    return (text[start : start + length] for start in range(0, len(text), length))
+
+
+def _merge(pieces: Iterable[Piece], size: Size) -> Iterator[Chunk]:
+    """As many pieces in each as fit; the last ones of it open the next one."""
+    offset = tokens = characters = 0
+    chunk: deque[Piece] = deque()
+    is_new = True
+    for piece in pieces:
+        if not is_new and not _fits(tokens, characters, piece, size):
+            yield from _close(chunk, offset)
+            chunk, tokens, characters = _repeat(chunk, size)
+            is_new = True
+        while chunk and not _fits(tokens, characters, piece, size):  # what would be repeated
+            first = chunk.popleft()
+            tokens, characters = tokens - first.tokens, characters - len(first.text)
+        chunk.append(piece)
+        tokens, characters = tokens + piece.tokens, characters + len(piece.text)
+        offset += len(piece.text)
+        is_new = False
+    yield from _close(chunk, offset)
+
+
+def _fits(tokens: int, characters: int, piece: Piece, size: Size) -> bool:
+    return tokens + piece.tokens <= size.tokens and characters + len(piece.text) <= size.characters
+
+
+def _repeat(chunk: deque[Piece], size: Size) -> tuple[deque[Piece], int, int]:
+    repeated: deque[Piece] = deque()
+    tokens = characters = 0
+    for piece in reversed(chunk):
+        if tokens + piece.tokens > size.overlap or characters + len(piece.text) > size.characters // 2:
+            break
+        repeated.appendleft(piece)
+        tokens, characters = tokens + piece.tokens, characters + len(piece.text)
+    return repeated, tokens, characters
+
+
+def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[Chunk]:
+    text = "".join(piece.text for piece in chunk)
+    if shown := text.strip():
+        yield Chunk(end - len(text.lstrip()), shown)
+
+
+def _split_paragraphs(text: str) -> Iterator[str]:
+    return _split_before(text, "\n\n")
+
+
+def _split_clauses(text: str) -> Iterator[str]:
+    return (found[0] for found in _CLAUSE.finditer(text))
+
+
+def _split_words(text: str) -> Iterator[str]:
+    return _split_before(text, " ")
+
+
+def _split_before(text: str, separator: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = text.find(separator, start + len(separator) if text.startswith(separator, start) else start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end
+
+
+_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (_split_paragraphs, split_lines, _split_clauses, _split_words)

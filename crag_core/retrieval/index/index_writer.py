@@ -1,0 +1,354 @@
+"""Lists, passages and files of the documents, changed together so that a kill leaves each document whole or absent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from crag_core.base.documents import Document, Generation, Recipe, State
+from crag_core.base.errors import StoreUnavailable, WriteLost
+from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.backends.worker_lease import is_alive
+from crag_core.retrieval.hits import now
+from crag_core.retrieval.index.index_versions import Generations
+from crag_core.retrieval.index.repair import find_culprits
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+_log = logging.getLogger(__name__)
+
+
+_MENDING = "The keyword index was damaged and is being rebuilt."
+_MENDED = "The keyword index was damaged and has been rebuilt from the indexed documents."
+_NOT_MENDED = "The keyword index is damaged and could not be rebuilt."
+_TOO_MUCH = "the process that writes to the index ended over it, more than once"
+_OTHER_FORM = "Save it in another format, or split it into smaller files, and add that."
+
+
+class GenerationChanged(Exception):
+    """Passages were made for a generation that is not the current one any more."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of one document.
+
+    `row` is as it stands now, None where the document was removed while it was read; `is_new`: it was not there before;
+    `has_replaced`: an earlier content of the same name went out.
+    """
+
+    row: Document | None
+    is_new: bool
+    has_replaced: bool
+
+
+class Shelf:
+    """The order of steps is the promise: a row says what is meant before it is done, and what is done is told last."""
+
+    def __init__(self, backend: Backend, recipe: Recipe) -> None:
+        """`recipe` is that of an index which holds nothing yet."""
+        self.backend = backend
+        self.originals = backend.originals
+        self.generations = Generations(backend, recipe)
+        self._catalogue = backend.documents
+        self.remark = ""
+        """What people should know of the last tidying; "": all is well."""
+
+    def passages(self, generation: Generation | None = None) -> Passages:
+        """Of the current generation, or of another."""
+        return self.backend.passages(generation or self.generations.current())
+
+    def is_untouched(self) -> bool:
+        """Whether nobody ever wrote to it."""
+        return not self._catalogue.is_there() and self.passages().built_with() is None
+
+    def rows(self) -> list[Document]:
+        """Of all documents."""
+        if not self._catalogue.is_there() and self.passages().built_with() is not None:
+            return self._list()
+        rows = self._catalogue.rows()
+        settled = {row.id: row for row in self._unsettled(rows)}
+        return [settled.get(row.id, row) for row in rows]
+
+    def whole(self) -> dict[str, Document]:
+        """The indexed documents by id."""
+        return {row.id: row for row in self.rows() if row.is_whole}
+
+    def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
+        """Keep files and note that they wait; what is indexed already stays so."""
+        with self._writing() as there:
+            if not any(row.is_whole for row in there.values()):
+                self.generations.start_empty()
+            for row, content in documents:
+                self.originals.keep(row.id, content)
+            self._catalogue.put([row for row, _ in documents if not _is_whole(there, row.id)])
+
+    def note(self, row: Document) -> None:
+        """Put down how far a document is, unless it is indexed, or was removed, meanwhile."""
+        with self._writing() as there:
+            if row.id in there and not there[row.id].is_whole:
+                self._catalogue.put([replace(row, changed_at=now())])
+                if row.state == State.REFUSED:
+                    self.originals.drop([row.id])
+
+    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]], made_for: Generation) -> list[Written]:
+        """Put documents in, with one commit for all their passages, and take out what they replace by name.
+
+        Without nodes, a document is expected to be there. A new version goes in before the old one goes out. Raises
+        `GenerationChanged` where `made_for` is not the current one.
+        """
+        with self._writing() as there:
+            if self.generations.current().id != made_for.id:
+                raise GenerationChanged
+            done: list[Written] = []
+            nodes: list[TextNode] = []
+            changed: dict[str, Document] = {}
+            # A kill right after the passages went in leaves them without a row that says so.
+            there |= self._held(there, [row.id for row, own in documents if own])
+            for row, own in documents:
+                known = there.get(row.id)
+                older = [one for one in there.values() if _is_replaced(one, row)]
+                is_new = known is not None and not known.is_whole and bool(own)
+                if is_new:
+                    version = _next_version(there, row)
+                    known = replace(row, state=State.INDEXED, passages=len(own), version=version, owner="")
+                    nodes += own
+                if known is None or not known.is_whole:
+                    done.append(Written(None, False, False))
+                    continue
+                leaving = {one.id: replace(one, state=State.LEAVING) for one in older}
+                changed |= {**leaving, known.id: known}
+                there.update({**leaving, known.id: known})
+                done.append(Written(known, is_new, any(one.is_whole for one in older)))
+            self.passages().add(nodes, {row.id: row.collection for row, _ in documents})
+            self._catalogue.put([*changed.values()])
+            self._finish(changed.values())
+            return done
+
+    def remove(self, ids: Iterable[str]) -> set[str]:
+        """Take documents out, whole ones and others; the ids of those that were there."""
+        with self._writing() as there:
+            leaving = [replace(there[one], state=State.LEAVING) for one in dict.fromkeys(ids) if one in there]
+            self._catalogue.put(leaving)
+            self._finish(leaving)
+            return {row.id for row in leaving}
+
+    def withdraw(self, rows: Iterable[Document]) -> None:
+        """Forget documents that did not get in, unless somebody else is bringing them in too."""
+        with self._writing() as there:
+            own = {row.id for row in rows if row.id in there and there[row.id].owner == row.owner}
+            self.originals.drop(own)
+            self._catalogue.drop(own)
+
+    def move(self, ids: Collection[str], collection: str) -> None:
+        """Put documents into another collection."""
+        with self._writing() as there:
+            moved = [replace(there[one], collection=collection) for one in ids if _is_whole(there, one)]
+            moved = [replace(row, state=State.MOVING) for row in moved]
+            self._catalogue.put(moved)
+            self._finish(moved)
+
+    def claim(self, owner: str) -> list[Document]:
+        """Bring to an end what a kill interrupted, where that takes no reading: removals, and rows behind passages.
+
+        The documents that are neither in nor out are given to `owner`, who is to bring them in; nobody else gets them.
+        """
+        with self._writing() as there:
+            begun = [row for row in there.values() if row.is_under_way]
+            said_at: dict[str, datetime] = {}
+            for row in begun:
+                said_at[row.owner] = max(row.time, said_at.get(row.owner, row.time))
+            lost = [row for row in begun if not is_alive(row.owner, said_at[row.owner])]
+            held = self._held(there, [row.id for row in lost])
+            again = [replace(row, owner=owner, changed_at=now()) for row in lost if row.id not in held]
+            self._catalogue.put([*held.values(), *again])
+            self._finish(_older_versions([*there.values(), *held.values()]))
+            return again
+
+    def begin(self, recipe: Recipe, owner: str) -> Generation:
+        """A generation of passages to be built beside the current one; see `Generations.begin`."""
+        with self._writing():
+            return self.generations.begin(recipe, owner)
+
+    def add_to(self, building: Generation, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
+        """Passages for a generation that is being built, with one commit."""
+        with self._writing():
+            self.generations.check(building)
+            nodes = [node for _, own in documents for node in own]
+            self.passages(building).add(nodes, {row.id: row.collection for row, _ in documents})
+
+    def flip(self, built: Generation) -> list[Document]:
+        """From now on search in a generation that was built, unless it lacks documents: these, to be added first.
+
+        What was removed or moved meanwhile is made good here.
+        """
+        with self._writing() as there:
+            self.generations.check(built)
+            whole = {row.id: row for row in there.values() if row.is_whole}
+            passages = self.passages(built)
+            made = {row.id: row for row in passages.documents()}
+            if missing := [row for row in whole.values() if row.id not in made]:
+                return missing
+            passages.delete(made.keys() - whole.keys())
+            moved = [row for row in whole.values() if row.collection != made[row.id].collection]
+            for collection in {row.collection for row in moved}:
+                passages.move([row.id for row in moved if row.collection == collection], collection)
+            self.generations.flip(built)
+            self._settle()
+            return []
+
+    def note_search(self, generation: Generation) -> None:
+        """Put down how a generation is searched, unless it is gone."""
+        with self._writing():
+            self.generations.note_search(generation)
+
+    def abandon(self, building: Generation) -> None:
+        """Take out what was built of a generation; the current one stays as it is."""
+        with self._writing():
+            self.generations.abandon(building)
+
+    def set_aside(self, row: Document) -> Document:
+        """Refuse a document that the index cannot hold; the row as it stands then."""
+        with self._writing() as there:
+            refused = self._set_aside([row])[0]
+            if row.id not in there:  # somebody removed it meanwhile
+                self._catalogue.drop([row.id])
+            return refused
+
+    def try_tidy(self) -> list[Document]:
+        """Bring the indexes up to date; what is not tidy is found too, only more slowly.
+
+        Where that fails, the keyword index is made anew; the documents that had to be refused for it.
+        """
+        try:
+            self._tidy()
+            self.remark = ""
+        except StoreUnavailable as fault:
+            _log.warning("the index could not be tidied: %s", fault)
+            return self._try_mend(isinstance(fault, WriteLost))
+        return []
+
+    def _tidy(self) -> None:
+        with self.backend.lock():
+            self.passages().tidy()
+            self._catalogue.tidy()
+            self.backend.generations.tidy()
+            self.originals.tidy({row.id for row in self._catalogue.rows()})
+
+    def _try_mend(self, is_urgent: bool) -> list[Document]:
+        """Otherwise it may be the disk or the network, of which whoever writes or asks next is told."""
+        self.remark = _MENDING if is_urgent else self.remark
+        try:
+            is_done, gone = self._mend()
+        except StoreUnavailable as fault:
+            _log.warning("the keyword index could not be made anew: %s", fault)
+            self.remark = f"{_NOT_MENDED} {fault}" if is_urgent else self.remark
+            return []
+        named = ", ".join(row.name for row in gone)
+        told = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        self.remark = told if is_done else ""
+        return gone
+
+    def _mend(self) -> tuple[bool, list[Document]]:
+        """Whether there was anything to make anew, and what had to be set aside for it."""
+        with self._writing() as there:
+            passages = self.passages()
+            try:
+                return passages.remake_keywords(), []
+            except WriteLost as lost:
+                culprits = find_culprits(passages.rehearse, [row.id for row in there.values() if row.is_whole], lost)
+            gone = self._set_aside(there[one] for one in culprits)
+            return passages.remake_keywords(), gone
+
+    def _set_aside(self, rows: Iterable[Document]) -> list[Document]:
+        leaving = [
+            replace(row, state=State.FAILING, message=f"{row.name}: cannot be indexed: {_TOO_MUCH}.", hint=_OTHER_FORM)
+            for row in rows
+        ]
+        self._catalogue.put(leaving)
+        return self._finish(leaving)
+
+    @contextmanager
+    def _writing(self) -> Iterator[dict[str, Document]]:
+        """Alone with the index; all rows by id. An index of earlier days gets its catalogue now."""
+        with self.backend.lock():
+            if not self._catalogue.is_there():
+                self._catalogue.put(self._list())
+            self._settle()
+            self._finish(self._catalogue.rows())
+            yield {row.id: row for row in self._catalogue.rows()}
+
+    def _settle(self) -> None:
+        """Bring a change of generation to its end."""
+        self._catalogue.put(self._unsettled(self._catalogue.rows()))
+        self.generations.settled()
+
+    def _unsettled(self, rows: Iterable[Document]) -> list[Document]:
+        """The whole documents whose number of passages is another since a change of generation, with that number."""
+        return self.generations.settle([row for row in rows if row.is_whole])
+
+    def _finish(self, rows: Iterable[Document]) -> list[Document]:
+        """Carry out what rows say is to become of documents; those that are refused by it, as they stand then."""
+        rows = [*rows]
+        moving = [row for row in rows if row.state == State.MOVING]
+        for collection in {row.collection for row in moving}:
+            self.passages().move([row.id for row in moving if row.collection == collection], collection)
+        if moving:
+            self._catalogue.put([replace(row, state=State.INDEXED) for row in moving])
+        leaving = [row.id for row in rows if row.state == State.LEAVING]
+        failing = [row for row in rows if row.state == State.FAILING]
+        refused = [replace(row, state=State.REFUSED, passages=0, owner="") for row in failing]
+        if gone := [*leaving, *(row.id for row in failing)]:
+            self.passages().delete(gone)
+            self.originals.drop(gone)
+            self._catalogue.drop(leaving)
+            self._catalogue.put(refused)
+        return refused
+
+    def _held(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
+        """Those of some documents whose passages are in, as whole, whatever their rows say."""
+        held = {}
+        for row in self._list(ids):
+            known = there.get(row.id, row)
+            held[row.id] = known if known.is_whole else replace(row, version=_next_version(there, row))
+        return held
+
+    def _list(self, ids: Collection[str] | None = None) -> list[Document]:
+        """Rows of documents as their passages know them."""
+        if ids is not None and not ids:
+            return []
+        rows = self.passages().documents(ids)
+        sizes = self.originals.sizes([row.id for row in rows])
+        return [replace(row, size=sizes.get(row.id, 0)) for row in rows]
+
+
+def _is_whole(there: Mapping[str, Document], document_id: str) -> bool:
+    return document_id in there and there[document_id].is_whole
+
+
+def _next_version(there: Mapping[str, Document], row: Document) -> int:
+    return max((one.version for one in there.values() if one.is_whole and _is_replaced(one, row)), default=0) + 1
+
+
+def _is_replaced(one: Document, new: Document) -> bool:
+    """Whether `new` takes the place of `one`: an earlier content of the same name, or a refusal of it."""
+    is_other = one.id != new.id and (one.name, one.collection) == (new.name, new.collection)
+    return is_other and (one.is_whole or one.state == State.REFUSED)
+
+
+def _older_versions(rows: Iterable[Document]) -> list[Document]:
+    """All but the newest of the whole documents that share a name, as leaving."""
+    newest: dict[tuple[str, str], Document] = {}
+    older: list[Document] = []
+    # By number first: a clock may have been put back between two versions.
+    for row in sorted((row for row in rows if row.is_whole), key=lambda row: (row.version, row.changed_at)):
+        place = (row.collection, row.name)
+        if place in newest:
+            older.append(replace(newest[place], state=State.LEAVING))
+        newest[place] = row
+    return older

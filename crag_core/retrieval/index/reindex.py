@@ -1,0 +1,116 @@
+"""All passages made anew by another recipe, beside those that are searched, which they replace when they are whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from crag_core.base.concurrency.shutdown import is_ending
+from crag_core.base.documents import Document, Generation, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.base.errors import DocumentMissing, DocumentRefused, StoreUnavailable
+from crag_core.retrieval.backends.worker_lease import is_alive, name_self
+from crag_core.retrieval.chunking.join import join_pages
+from crag_core.retrieval.index.ann_index import Approximation
+from crag_core.retrieval.index.embed_documents import OnEmbedded, Preparer
+from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.ingest import SAID_EVERY, WRITTEN_AT_ONCE
+from crag_core.retrieval.readers import Page
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+
+class Rebuilder:
+    """Builds one generation; see `PassageStore.rebuild` for what it promises."""
+
+    def __init__(self, shelf: Shelf, preparer: Callable[[Generation], Preparer], on_progress: OnProgress) -> None:
+        self._shelf = shelf
+        self._new_preparer = preparer
+        self._on_progress = on_progress
+        self._approximation = Approximation(shelf)
+        self._owner = f"{name_self()}/{uuid4().hex[:8]}"
+        self._kept_text = 0
+        self._said_at = time.monotonic()
+
+    def rebuild(self, recipe: Recipe) -> Rebuilt:
+        building = self._shelf.begin(recipe, self._owner)
+        try:
+            return self._build(building)
+        except Exception:  # stopped, or the model or the disk is away
+            self._abandon(building)
+            raise
+
+    def go_on(self) -> Rebuilt | None:
+        """With what a killed process had begun; None where there is nothing of that kind."""
+        row = self._shelf.generations.building()
+        return None if row is None or is_alive(row.owner, row.time) else self.rebuild(row.recipe)
+
+    def _build(self, building: Generation) -> Rebuilt:
+        preparer = self._new_preparer(building)
+        made = {row.id for row in self._shelf.passages(building).documents()}
+        missing = [row for row in self._shelf.whole().values() if row.id not in made]
+        while True:
+            self._make(building, preparer, missing)
+            before, missing = missing, self._flip(building)
+            if not missing:
+                break
+            if {row.id for row in missing} & {row.id for row in before}:
+                names = ", ".join(row.name for row in missing[:3])
+                raise StoreUnavailable(f"No passages could be made of: {names}.", hint="Remove these, and try again.")
+        whole = self._shelf.whole().values()
+        return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
+
+    def _flip(self, building: Generation) -> list[Document]:
+        self._shelf.passages(building).tidy()
+        return self._shelf.flip(self._approximation.refresh(building))
+
+    def _make(self, building: Generation, preparer: Preparer, rows: Sequence[Document]) -> None:
+        ready: list[tuple[Document, list[TextNode]]] = []
+        for position, row in enumerate(rows, 1):
+            preparer.look()
+            progress = Progress(row.name, position, len(rows))
+            self._on_progress(progress)
+
+            def tell(embedded: int, passages: int, progress: Progress = progress) -> None:
+                self._on_progress(replace(progress, embedded=embedded, passages=passages))
+                if time.monotonic() - self._said_at > SAID_EVERY:
+                    self._add(building, [])
+
+            if prepared := self._prepare(preparer, row, tell):
+                ready.append(prepared)
+            is_late = time.monotonic() - self._said_at > SAID_EVERY
+            if is_late or sum(len(nodes) for _, nodes in ready) >= WRITTEN_AT_ONCE:
+                self._add(building, ready)
+                ready = []
+        self._add(building, ready)
+
+    def _add(self, building: Generation, ready: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
+        self._shelf.add_to(building, ready)
+        self._said_at = time.monotonic()
+
+    def _prepare(self, preparer: Preparer, row: Document, tell: OnEmbedded) -> tuple[Document, list[TextNode]] | None:
+        """From the file that was kept, else from the text of the passages that are there; None: it was removed."""
+        try:
+            made = preparer.prepare(row, self._shelf.originals.read(row.id), tell)
+            if made[1]:
+                return made
+        except (DocumentMissing, DocumentRefused):
+            pass
+        current = self._shelf.generations.current()
+        passages = self._shelf.passages(current).of(row.id)
+        if not passages:
+            return None
+        self._kept_text += 1
+        pages = [Page(text, number) for number, text in join_pages(passages, self._new_preparer(current).cut)]
+        _, nodes = preparer.prepare_pages(row, pages, tell)
+        return row, nodes
+
+    def _abandon(self, building: Generation) -> None:
+        if is_ending():  # the next start goes on with it
+            return
+        with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
+            self._shelf.abandon(building)

@@ -1,0 +1,1 @@
+"""A chunk on the page of its document: the page as a picture with the text marked."""

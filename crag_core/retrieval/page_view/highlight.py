@@ -1,0 +1,98 @@
+"""A page with its sentences marked: kept ones on colour with a line below, struck ones faded and crossed out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+from typing import TYPE_CHECKING
+
+from crag_core.retrieval.page_view.text_boxes import Box
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+# Paper is white in either theme, so one set of colours does. Fills are multiplied in: black letters stay black.
+_FILLS = {True: "#c9efd8", False: "#f1f3f5", None: "#dbeafb"}
+_LINES = {True: "#1b7f4b", False: "#6b7681", None: "#1d5b8f"}
+# Pale letters on a dark ground, as in the head of a table, would not show that: there the ground is tinted.
+_DARK_FILLS = {True: "#2c9a63", False: "#8b959f", None: "#3580c2"}
+_DARK_LINES = {True: "#9ff0c6", False: "#ffffff", None: "#b9dcfb"}
+_DARK = 110  # of 255
+_STRIPES = "#dde2e7"
+_FADED = 0.4
+
+
+def mark_page(page: Image, boxes: Sequence[Box]) -> bytes:
+    """The page as a PNG with the boxes marked; the place of every letter stays as it is."""
+    from PIL import Image, ImageChops, ImageDraw
+
+    dark = {box for box in boxes if _is_dark(page, box)}
+    light = [box for box in boxes if box not in dark]
+    tint = Image.new("RGB", page.size, "white")
+    # All fills before any line: boxes of neighbouring lines overlap, and twice the colour would look like a mark.
+    for kept in {box.kept for box in boxes}:
+        covered = _cover(page.size, [box for box in light if box.kept is kept])
+        if kept is False:
+            page = Image.composite(Image.blend(page, Image.new("RGB", page.size, "white"), _FADED), page, covered)
+        tint.paste(_stripes(page.size, boxes) if kept is False else _FILLS[kept], mask=covered)
+        covered = _cover(page.size, [box for box in dark if box.kept is kept])
+        page = Image.composite(Image.blend(page, Image.new("RGB", page.size, _DARK_FILLS[kept]), _FADED), page, covered)
+    marked = ImageChops.multiply(page, tint)
+    pen = ImageDraw.Draw(marked)
+    for box in boxes:
+        _draw_line(pen, box, _DARK_LINES[box.kept] if box in dark else _LINES[box.kept])
+    stream = io.BytesIO()
+    marked.save(stream, "PNG", compress_level=4)
+    return stream.getvalue()
+
+
+def _is_dark(page: Image, box: Box) -> bool:
+    ground = page.crop((int(box.left), int(box.top), int(box.right) + 1, int(box.bottom) + 1)).convert("L")
+    middle = ground.width * ground.height // 2
+    return sum(ground.histogram()[:_DARK]) > middle
+
+
+def _cover(size: tuple[int, int], boxes: Iterable[Box]) -> Image:
+    """A mask of these boxes."""
+    from PIL import Image, ImageDraw
+
+    covered = Image.new("L", size, 0)
+    pen = ImageDraw.Draw(covered)
+    for box in boxes:
+        pen.rounded_rectangle(_padded(box), radius=_weight(box) * 2, fill=255)
+    return covered
+
+
+def _draw_line(pen: ImageDraw, box: Box, colour: str) -> None:
+    """Struck text has it through the middle, other text below, or beside where it runs down the page."""
+    left, top, right, bottom = _padded(box)
+    runs_down = box.height > 2 * box.width
+    if box.kept is False:
+        across, down = (left + right) / 2, (top + bottom) / 2
+    else:
+        across, down = left, bottom
+    line = [across, top, across, bottom] if runs_down else [left, down, right, down]
+    pen.line(line, fill=colour, width=_weight(box))
+
+
+def _stripes(size: tuple[int, int], boxes: Sequence[Box]) -> Image:
+    from PIL import Image, ImageDraw
+
+    pattern = Image.new("RGB", size, _FILLS[False])
+    pen = ImageDraw.Draw(pattern)
+    weight = median_low(_weight(box) for box in boxes)
+    for start in range(-size[1], size[0], 5 * weight):
+        pen.line([start, size[1], start + size[1], 0], fill=_STRIPES, width=weight)
+    return pattern
+
+
+def _padded(box: Box) -> tuple[float, float, float, float]:
+    rim = _weight(box)
+    return (box.left - rim, box.top, box.right + rim, box.bottom)
+
+
+def _weight(box: Box) -> int:
+    """The width of a line that suits letters of this size."""
+    return max(1, round(min(box.width, box.height) / 12))

@@ -1,0 +1,95 @@
+"""A page of a PDF as a picture, a text marked in it sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.page_view.highlight import mark_page
+from crag_core.retrieval.page_view.pdf_page import Sheet, open_sheet
+from crag_core.retrieval.page_view.text_alignment import Letters, align, letters_of
+from crag_core.retrieval.page_view.text_boxes import Box, join_letters
+
+Span = tuple[int, int, bool]
+"""A sentence of a text: from, to (as in a slice), and whether it is kept."""
+
+# Far more than people print, and few enough for a header of the wire and for a browser.
+_MOST_BOXES = 10_000
+
+
+@dataclass(frozen=True)
+class PagePicture:
+    """A page as a PNG of `width` times `height` pixels, and the boxes that are marked in it.
+
+    `page` counts from 1 to `pages`. `found_share` is the share of the text's letters that have a box here; 1.0 where no
+    text was looked for.
+    """
+
+    png: bytes
+    width: int
+    height: int
+    page: int
+    pages: int
+    boxes: tuple[Box, ...]
+    found_share: float
+
+
+Draw = Callable[[bytes, int, str, Sequence[Span], int], PagePicture]
+"""Draws a page; takes and raises what `page_picture` does."""
+
+
+def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:
+    """Page `page` (from 1) of a PDF, drawn `width` pixels wide, with `text` marked on it.
+
+    The text is found by its letters, since white space, hyphens and line breaks were made regular when it was read.
+    What of it belongs to no span is marked as neither kept nor struck. A page of an extreme shape comes out narrower.
+    Raises `DocumentRefused` for a file that cannot be drawn, `DocumentMissing` for a page that it lacks.
+    """
+    with open_sheet(original, page, width) as sheet:
+        picture = sheet.draw()
+        boxes, share = _find(sheet, text, spans)
+    if len(boxes) > _MOST_BOXES:
+        raise DocumentRefused(
+            f"The page cannot be drawn (expected a text of at most {_MOST_BOXES:,} pieces, found {len(boxes):,}).",
+            hint="Read the passage as text.",
+        )
+    return PagePicture(mark_page(picture, boxes), *sheet.size, page, sheet.pages, tuple(boxes), share)
+
+
+def _find(sheet: Sheet, text: str, spans: Sequence[Span]) -> tuple[list[Box], float]:
+    wanted = letters_of(text)
+    if not wanted.text:
+        return [], 1.0
+    characters = sheet.characters()
+    there = letters_of(characters)
+    owners = _owners(len(text), spans)
+    boxes: list[Box] = []
+    seen = 0
+    for letter, at in zip(wanted.places, align(wanted.text, there.text), strict=True):
+        span = owners[letter]
+        kept = None if span is None else spans[span][2]
+        found = () if at is None else (sheet.box(place) for place in _with_tail(characters, there, at))
+        visible = [replace(box, span=span, kept=kept) for box in found if box is not None]
+        boxes += visible
+        seen += bool(visible)
+    return join_letters(boxes), seen / len(wanted.text)
+
+
+def _with_tail(characters: Sequence[str], letters: Letters, at: int) -> range:
+    """The place of a letter, and those of what belongs to it and is none: accents, and the hyphen of a broken word."""
+    start = letters.places[at]
+    end = start + 1
+    limit = letters.places[at + 1] if at + 1 < len(letters.places) else len(characters)
+    while end < limit and characters[end].strip():
+        end += 1
+    return range(start, end)
+
+
+def _owners(length: int, spans: Sequence[Span]) -> list[int | None]:
+    """For each character of a text the sentence that it belongs to."""
+    owners: list[int | None] = [None] * length
+    for index, (start, end, _) in enumerate(spans):
+        here = range(*slice(max(start, 0), max(end, 0)).indices(length))
+        owners[here.start : here.stop] = [index] * len(here)
+    return owners

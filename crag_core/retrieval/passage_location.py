@@ -1,0 +1,67 @@
+"""Where a passage stands in its document: its page as a picture, or the text around it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import PurePath
+from threading import Lock
+
+from crag_core.base.types import Passage
+from crag_core.retrieval.index.context_text import Surroundings
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.page_view.page_image import Draw, PagePicture, Span, page_picture
+
+_MOST_KEPT = 64 * 1024 * 1024  # bytes of pictures
+
+
+class Places:
+    """Shows where passages stand in the indexed documents; safe to share between threads. Raises `StoreUnavailable`.
+
+    `draw` makes the pictures; the default does so in this very process.
+    """
+
+    def __init__(self, store: PassageStore, draw: Draw = page_picture) -> None:
+        self._store = store
+        self._draw = draw
+        self._pictures: OrderedDict[tuple[object, ...], PagePicture] = OrderedDict()
+        self._lock = Lock()
+
+    def has_pages(self, passage: Passage) -> bool:
+        """Whether it comes from a file with printed pages, so that `picture` can be asked for."""
+        return bool(passage.document_id) and PurePath(passage.source).suffix.lower() == ".pdf"
+
+    def picture(
+        self, passage: Passage, spans: Sequence[Span], page: int | None = None, width: int = 1400
+    ) -> PagePicture:
+        """A page of the passage's document, its own unless another is asked for; what of it stands there is marked.
+
+        Raises `DocumentMissing` and `DocumentRefused` as well.
+        """
+        # Read even when the picture is known: a document that was deleted is not shown any more.
+        original = self._store.read_original(passage.document_id)
+        shown = page or passage.page or 1
+        # Only a file read whole goes over several pages.
+        text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
+        key = (passage.document_id, shown, text, marked, width)
+        found = self._known(key)
+        if found is None:
+            found = self._draw(original, shown, text, marked, width)
+            self._remember(key, found)
+        return found
+
+    def surroundings(self, passage: Passage) -> Surroundings | None:
+        """None for a document that was deleted, or indexed again in another way."""
+        return self._store.surround(passage)
+
+    def _known(self, key: tuple[object, ...]) -> PagePicture | None:
+        with self._lock:
+            if key in self._pictures:
+                self._pictures.move_to_end(key)
+            return self._pictures.get(key)
+
+    def _remember(self, key: tuple[object, ...], picture: PagePicture) -> None:
+        with self._lock:
+            self._pictures[key] = picture
+            while sum(len(one.png) for one in self._pictures.values()) > _MOST_KEPT and len(self._pictures) > 1:
+                self._pictures.popitem(last=False)

@@ -1,0 +1,114 @@
+"""What a file really is, told from its first bytes rather than from its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.shared.decoding import looks_like_utf16
+from crag_core.retrieval.readers.shared.ole_containers import name_ole, name_zip
+
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an OLE file"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"%!PS", "a PostScript file"),
+)
+_EXPECTED = {
+    ".pdf": "a PDF",
+    ".docx": "a Word document (.docx)",
+    ".pptx": "a PowerPoint presentation (.pptx)",
+    ".xlsx": "an Excel workbook (.xlsx)",
+    ".xlsm": "an Excel workbook (.xlsx)",
+    ".odt": "an OpenDocument text (.odt)",
+    ".ods": "an OpenDocument spreadsheet (.ods)",
+    ".odp": "an OpenDocument presentation (.odp)",
+    ".epub": "an EPUB book (.epub)",
+    ".rtf": "an RTF document",
+    ".eml": "an e-mail (.eml)",
+}
+_EXTENSIONS = {kind: extension for extension, kind in _EXPECTED.items() if extension != ".xlsm"}
+# Both are text as well, and a note may begin as a mail does.
+_TEXTS = ("text", "an HTML page", "an e-mail (.eml)")
+_ADVICE = {
+    "password": "Open it in Office, remove the password, save it and add it again.",
+    ".msg": "Open it in Outlook, save it as .eml and add that.",
+    ".doc": "Open it in Office, save it as .docx or PDF and add that.",
+    ".xls": "Open it in Office, save it as .xlsx and add that.",
+    ".xlsb": "Open it in Office, save it as .xlsx and add that.",
+    ".ppt": "Open it in Office, save it as .pptx or PDF and add that.",
+    ".mobi": "Convert it to EPUB and add that.",
+    "image": "Images hold no text: run text recognition (OCR) first and add the resulting PDF or text.",
+    ".zip": "Unpack it and add the files inside.",
+}
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp")
+_SIMILAR = {
+    **{".docm": ".doc", ".dot": ".doc", ".azw": ".mobi", ".azw3": ".mobi", ".pptm": ".ppt", ".ppsx": ".ppt"},
+    **dict.fromkeys(_IMAGES, "image"),
+}
+_HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
+_HEADER = re.compile(rb"(?:From \S|[!-9;-~]+:)")
+_KNOWN_HEADER = re.compile(
+    rb"(?im)^(?:from|to|cc|subject|date|received|return-path|delivered-to|message-id|mime-version|content-type):"
+)
+
+
+def name_kind(content: bytes) -> str:
+    """A kind in words for people ("a PNG image"), or "text" when nothing says otherwise."""
+    head = content[:4096]
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"{\\rtf"):
+        return _EXPECTED[".rtf"]
+    # PDF readers accept a little rubbish before the header, and real files have it.
+    if b"%PDF-" in content[:1024]:
+        return "a PDF"
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
+            return {"a ZIP archive": name_zip, "an OLE file": name_ole}.get(kind, lambda _, kind=kind: kind)(content)
+    if start.lower().startswith(_HTML_STARTS):
+        return "an HTML page"
+    if b"\x00" in content and not looks_like_utf16(content):
+        return "binary data"
+    return (
+        _EXPECTED[".eml"] if _HEADER.match(start) and _KNOWN_HEADER.search(re.split(rb"\n\r?\n", start)[0]) else "text"
+    )
+
+
+def check_kind(content: bytes, extension: str, name: str) -> None:
+    """Raises `DocumentRefused` when the content cannot be what the extension promises."""
+    found, expected = name_kind(content), _EXPECTED.get(extension, "text")
+    if found == expected or (expected == "text" and found in _TEXTS):
+        return
+    advised = next((advice for word, advice in _ADVICE.items() if word.strip(".") in re.findall(r"\w+", found)), "")
+    if advised:
+        hint = advised
+    elif found == "an HTML page":
+        hint = "Often a download page saved in place of the file: download it again, or rename it to .html."
+    elif found in _EXTENSIONS:
+        hint = f"If that is what it should be, rename it so that its name ends in {_EXTENSIONS[found]}."
+    else:
+        hint = f"Download or export the file again, or rename it if it is not meant to be {extension}."
+    raise DocumentRefused(f"{name}: expected {expected}, found {found}.", hint=hint)
+
+
+def refuse_extension(name: str, extension: str, known: Iterable[str]) -> DocumentRefused:
+    """For a file whose extension no reader is registered under."""
+    return DocumentRefused(
+        f"{name}: expected one of {', '.join(known)}, found {extension or 'no extension'}.",
+        hint=_ADVICE.get(
+            _SIMILAR.get(extension, extension),
+            "Convert the file to one of these formats, or rename it if only its extension is wrong.",
+        ),
+    )

@@ -1,0 +1,100 @@
+"""Word documents: paragraphs, headings, lists and tables in the order of the document."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
+from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.zip_packages import Package
+
+if TYPE_CHECKING:
+    from docx.table import Table, _Cell
+    from docx.text.paragraph import Paragraph
+
+_HEADING = re.compile(r"(?:heading|title)\s*(\d?)", re.IGNORECASE)
+Styles = dict[str | None, str]
+"""Names by id; None is the usual one."""
+_WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "smartTag")
+
+
+def read_docx(content: bytes, name: str) -> tuple[Page, ...]:
+    package = Package(content, name, "a Word document (.docx)")
+    package.check_xml()
+    import docx
+
+    try:
+        document = docx.Document(io.BytesIO(content))
+        text = join_blocks(_show_blocks(document.element.body, document, {}))
+    # python-docx lets lxml's, zipfile's and its own errors through, and KeyError for a missing part.
+    except Exception as error:
+        raise package.damaged(error) from error
+    return (Page(normalise_text(text)),)
+
+
+def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
+    from docx.table import Table
+    from docx.text.paragraph import Paragraph
+
+    for child in element.iterchildren():
+        tag = str(child.tag).rpartition("}")[2]
+        if tag == "p":
+            yield from _keep(_show_paragraph(Paragraph(child, parent), styles))
+        elif tag == "tbl":
+            yield from _keep(show_table(_read_rows(Table(child, parent), styles)))
+        # python-docx skips content controls, where templates keep their text.
+        elif tag in _WRAPPERS:
+            yield from _show_blocks(child, parent, styles)
+
+
+def _show_paragraph(paragraph: Paragraph, styles: Styles) -> str:
+    text = paragraph.text.strip()
+    if not text:
+        return ""
+    style = _name_style(paragraph, styles)
+    heading = _HEADING.match(style)
+    if heading:
+        return f"{'#' * int(heading[1] or 1)} {' '.join(text.split())}"
+    properties = paragraph._p.pPr
+    listed = style.startswith("List") or (properties is not None and properties.numPr is not None)
+    return f"- {' '.join(text.split())}" if listed else text
+
+
+def _read_rows(table: Table, styles: Styles) -> list[list[str]]:
+    """Merged cells say in each of their places what they say in the first.
+
+    Not through the `cells` of python-docx, which looks up from each of them through the whole column.
+    """
+    from docx.table import _Cell
+
+    rows: list[list[str]] = []
+    for row in table.rows:
+        cells = [""] * row.grid_cols_before
+        for cell in row._tr.tc_lst:
+            goes_on = cell.vMerge == "continue" and rows and len(cells) < len(rows[-1])
+            text = rows[-1][len(cells)] if goes_on else _read_cell(_Cell(cell, table), styles)
+            cells += [text] * cell.grid_span
+        rows.append(cells)
+    return rows
+
+
+def _read_cell(cell: _Cell, styles: Styles) -> str:
+    # The cell's own `text` leaves out tables inside it.
+    return " ".join(_show_blocks(cell._tc, cell, styles))
+
+
+def _name_style(paragraph: Paragraph, styles: Styles) -> str:
+    """Looked up once for each, since python-docx looks through all of them every time."""
+    found = paragraph._p.style
+    if found not in styles:
+        style = paragraph.style
+        styles[found] = style.name or "" if style is not None else ""
+    return styles[found]
+
+
+def _keep(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()

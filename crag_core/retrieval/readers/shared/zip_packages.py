@@ -1,0 +1,158 @@
+"""Documents that are ZIP packages of XML files: Office, OpenDocument, EPUB. Never unpacked to disk.
+
+What a package says of itself is not believed: sizes are counted while reading, and XML may not define entities.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.limits import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
+
+_ENCRYPTED = 0x1
+# The only methods that these formats use; the others can unpack more at once than was asked for.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_XML = (".xml", ".rels", ".vml", ".opf", ".ncx")
+_READ_AT_ONCE = MEGABYTE
+# What zipfile and zlib raise for damaged archives; RuntimeError for passwords and for features that zipfile lacks.
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
+
+
+class Package:
+    """The files of one document. `kind` is what it ought to be, in words ("a Word document (.docx)").
+
+    Refuses (`DocumentRefused`) what is damaged, encrypted, or unpacks to more than `MAX_UNPACKED`.
+    """
+
+    def __init__(self, content: bytes, name: str, kind: str) -> None:
+        self.name, self.kind = name, kind
+        self._left = MAX_UNPACKED
+        try:
+            self._archive = open_archive(content, name)
+        except BROKEN_ZIP as error:
+            raise self.damaged(error) from error
+        self._members = {member.filename: member for member in self._archive.infolist()}
+        size = sum(member.file_size for member in self._archive.infolist())
+        if size > MAX_UNPACKED:
+            raise self._too_large(size)
+        if any(map(is_encrypted, self._archive.infolist())):
+            raise self.locked("protected with a password")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._members)
+
+    def read(self, member: str) -> bytes:
+        """One file; raises `DocumentRefused` when it is missing, damaged or too much."""
+        if member not in self._members:
+            raise self.damaged(f"{member} is missing")
+        try:
+            content = read_bounded(self._archive, self._members[member], self._left)
+        except BROKEN_ZIP as error:
+            raise self.damaged(error) from error
+        if content is None:
+            raise self._too_large(None)
+        self._left -= len(content)
+        return content
+
+    def parse(self, member: str) -> Any:
+        """The root element of an XML file."""
+        return self.parse_xml(self.read(member))
+
+    def parse_xml(self, content: bytes) -> Any:
+        from lxml import etree
+
+        self._check_entities(content)
+        try:
+            return etree.fromstring(content, _make_parser())
+        except (etree.XMLSyntaxError, ValueError) as error:
+            raise self.damaged(error) from error
+
+    def check_xml(self) -> None:
+        """Read every XML file once, before a library that trusts them does."""
+        for member in self._members:
+            if member.lower().endswith(_XML):
+                self._check_entities(self.read(member))
+
+    def damaged(self, error: Exception | str) -> DocumentRefused:
+        detail = str(error) or type(error).__name__
+        return DocumentRefused(
+            f"{self.name}: expected {self.kind}, found a damaged one ({detail[:200].rstrip('.')}).",
+            hint="Open it in its own program, let it be repaired, save it and add it again.",
+        )
+
+    def locked(self, how: str) -> DocumentRefused:
+        return DocumentRefused(
+            f"{self.name}: the document is {how}.",
+            hint="Open it in its own program, remove the protection, save it and add it again.",
+        )
+
+    def _check_entities(self, content: bytes) -> None:
+        # Without its zeros UTF-16 reads as ASCII does.
+        if re.search(rb"<!ENTITY", content.replace(b"\x00", b"")):
+            raise DocumentRefused(
+                f"{self.name}: defines XML entities, which no program writes and which can fill the memory.",
+                hint="Do not trust this file; if it is yours, open it in its own program and save it again.",
+            )
+
+    def _too_large(self, size: int | None) -> DocumentRefused:
+        limit = f"the limit of {MAX_UNPACKED // MEGABYTE} MB"
+        how = f"to {size // MEGABYTE} MB, over {limit}" if size else f"to more than {limit}"
+        return DocumentRefused(
+            f"{self.name}: unpacks {how}.",
+            hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
+        )
+
+
+def open_archive(content: bytes, name: str) -> zipfile.ZipFile:
+    """Raises `DocumentRefused` for too many members, and one of `BROKEN_ZIP` for what is no archive."""
+    # Counted before the directory is read, since each entry costs far more memory there than in the file.
+    check_count(name, content.count(b"PK\x01\x02"), MAX_MEMBERS, "files in one archive")
+    return zipfile.ZipFile(io.BytesIO(content))
+
+
+def is_encrypted(member: zipfile.ZipInfo) -> bool:
+    return bool(member.flag_bits & _ENCRYPTED)
+
+
+def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes | None:
+    """What is really in there, or None when it is more than `limit`; raises one of `BROKEN_ZIP`."""
+    if member.compress_type not in _METHODS:
+        raise NotImplementedError(
+            f"{member.filename} is packed in a way that is not usual (method {member.compress_type})"
+        )
+    pieces, size = [], 0
+    with archive.open(member) as stream:
+        while piece := stream.read(_READ_AT_ONCE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                return None
+    return b"".join(pieces)
+
+
+def _make_parser() -> Any:
+    from lxml import etree
+
+    return etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+
+
+def local(element: Any) -> str:
+    """The name of an element without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def attribute(element: Any, name: str, default: str = "") -> str:
+    """An attribute by its local name, whatever its namespace."""
+    for key, value in element.attrib.items():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return default

@@ -1,0 +1,1 @@
+"""Files of strangers are read, cut and drawn in processes of their own, within limits."""

@@ -1,0 +1,221 @@
+"""A process of our own that answers one request after the other, as the application sees it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread, current_thread
+from typing import IO, TYPE_CHECKING, Any
+
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel
+from crag_core.retrieval.sandbox.protocol import BadFrame, WireEnded, read_frame, write_frame
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    _Request = tuple[DataclassInstance, bytes, int]
+
+_START_SECONDS = 60.0
+_END_SECONDS = 5.0
+_MOST_SAID = 2_000  # bytes
+_ROOT = Path(__file__).resolve().parents[3]
+# Isolated (-I), it finds our package only where it is told to.
+_PROGRAM = (
+    "import sys; sys.path[:0] = {sys.argv[1]} - {*sys.path}; from importlib import import_module; "
+    "import_module(sys.argv[2]).main(sys.argv)"
+)
+
+
+class ProcessLost(Exception):
+    """It ended, or made no sense; says how, in words."""
+
+
+class StartFailed(ProcessLost):
+    """It was lost before it saw the file."""
+
+
+class TookTooLong(Exception):
+    """It took more than its time."""
+
+
+def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Runs `main` of a module of ours, with pipes to all three streams; raises `OSError`.
+
+    Not through multiprocessing, which imports the main script again; under Streamlit that is a page.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-I", "-B", "-X", "utf8", "-c", _PROGRAM, str(_ROOT), module, argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        # Ctrl-C in the terminal is for the application, which ends this one.
+        start_new_session=True,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+class ChildProcess:
+    """Answers one request at a time, for whoever holds it; ends itself after `idle` seconds without any, or when we do.
+
+    Raises `StartFailed`.
+    """
+
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], idle: float) -> None:
+        self.is_busy = False
+        self.is_over = False
+        self._idle = idle
+        self._is_ready = False
+        self._said = b""
+        self._trouble = ""
+        self._lock = Lock()
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
+        self._replies: SimpleQueue[tuple[Any, bytes] | None] = SimpleQueue()
+        try:
+            self._process = start()
+        except OSError as error:
+            raise StartFailed(f"could not be started ({error.strerror})") from error
+        self._server = Thread(target=self._serve, name="child", daemon=True)
+        self._drain = Thread(target=self._keep_said, name="child-stderr", daemon=True)
+        self._drain.start()
+        self._server.start()
+
+    def exchange(
+        self, request: DataclassInstance, content: bytes, seconds: float, cancel: Cancel, most: int = 0
+    ) -> tuple[Any, bytes]:
+        """The reply, whose body has at most `most` bytes.
+
+        Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
+        if not self._is_ready:
+            self._await_start(cancel)
+        with self._lock:
+            if self.is_over:
+                raise ProcessLost("had ended")
+            self._requests.put((request, content, most))
+        return self._await(seconds, cancel)
+
+    def reserve(self) -> bool:
+        """Whether it is there for whoever asks, and does not end meanwhile because nothing came."""
+        with self._lock:
+            self.is_busy = not self.is_over
+            return self.is_busy
+
+    def end(self) -> None:
+        """At once, with all that it started, whatever it does; nothing of it is left."""
+        with self._lock:
+            self.is_over = True
+        self._requests.put(None)
+        self._kill()
+        if current_thread() is not self._server:
+            self._server.join(_END_SECONDS)
+
+    @property
+    def last_words(self) -> str:
+        """The last line of its stderr, for the log."""
+        lines = self._said.decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
+
+    def _await_start(self, cancel: Cancel) -> None:
+        try:
+            self._await(_START_SECONDS, cancel)
+        except TookTooLong as late:
+            raise StartFailed(f"took longer than {_START_SECONDS:.0f} seconds to start") from late
+        except ProcessLost as lost:
+            raise StartFailed(*lost.args) from lost
+        self._is_ready = True
+
+    def _await(self, seconds: float, cancel: Cancel) -> tuple[Any, bytes]:
+        deadline = time.monotonic() + seconds
+        while not cancel.is_set():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TookTooLong
+            with suppress(Empty):
+                reply = self._replies.get(timeout=min(left, GLANCE))
+                if reply is None:
+                    raise ProcessLost(self._trouble)
+                return reply
+        raise Stopped("Stopped by you.")
+
+    # --- in threads of its own, so that neither a full pipe nor an empty one keeps anybody from stopping ---
+
+    def _serve(self) -> None:
+        assert self._process.stdin and self._process.stdout
+        try:
+            self._replies.put(read_frame(self._process.stdout, 0))
+            while self._pass_on(self._process.stdin, self._process.stdout):
+                pass
+        except (WireEnded, OSError):
+            pass  # how it ended is known once it was waited for
+        except (BadFrame, MemoryError) as fault:
+            self._trouble = f"made no sense ({fault})"
+        finally:
+            self._clean_up()
+            self._replies.put(None)
+
+    def _pass_on(self, stdin: IO[bytes], stdout: IO[bytes]) -> bool:
+        request = self._next()
+        if request is None:
+            return False
+        record, content, most = request
+        write_frame(stdin, record, content)
+        self._replies.put(read_frame(stdout, most))
+        return True
+
+    def _next(self) -> _Request | None:
+        try:
+            return self._requests.get(timeout=self._idle)
+        except Empty:
+            with self._lock:
+                self.is_over = self._requests.empty() and not self.is_busy
+            return None if self.is_over else self._requests.get()
+
+    def _keep_said(self) -> None:
+        stream: Any = self._process.stderr
+        with stream, suppress(OSError):
+            while piece := stream.read1(4096):
+                self._said = (self._said + piece)[-_MOST_SAID:]
+
+    def _clean_up(self) -> None:
+        with self._lock:
+            self.is_over = True
+        self._kill()
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
+        self._drain.join(1)
+        for stream in (self._process.stdin, self._process.stdout):
+            _close(stream)
+        self._trouble = self._trouble or f"ended ({_tell_end(self._process.returncode)})"
+
+    def _kill(self) -> None:
+        """Its whole group, as long as nobody waited for it: afterwards its number may be somebody else's."""
+        with self._lock:
+            if self._process.returncode is None:
+                with suppress(OSError):
+                    if hasattr(os, "killpg"):
+                        os.killpg(self._process.pid, signal.SIGKILL)
+                    else:
+                        self._process.kill()
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    if stream:
+        with suppress(OSError):  # what was not sent cannot be any more
+            stream.close()
+
+
+def _tell_end(code: int | None) -> str:
+    try:
+        name = signal.Signals(-(code or 0)).name
+    except ValueError:
+        return f"exit status {code}"
+    return "killed, as happens when the memory of the machine is full" if name == "SIGKILL" else name

@@ -1,0 +1,107 @@
+"""The process that parses documents and draws their pages: requests come over its stdin, replies leave over its stdout.
+
+Started by `parse_process`, with where our package lies and the limits as arguments. It ends when its stdin does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+from queue import SimpleQueue
+from threading import Thread
+from typing import IO
+
+from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.serialization import from_plain
+from crag_core.retrieval.chunking.limits import TooManyChunks, cut_bounded
+from crag_core.retrieval.chunking.split import Cut
+from crag_core.retrieval.page_view.page_image import page_picture
+from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
+from crag_core.retrieval.sandbox.child_pipes import Frame, listen, take_pipes
+from crag_core.retrieval.sandbox.limits import confine, forbid_processes
+from crag_core.retrieval.sandbox.picture_protocol import pack_picture
+from crag_core.retrieval.sandbox.protocol import (
+    Drawing,
+    Fault,
+    Limits,
+    Reply,
+    Request,
+    pack_chunks,
+    pack_pages,
+    write_frame,
+)
+
+# The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
+_GRACE = 2
+# A text to be looked for may be a whole file, and a letter takes six bytes there. The application is trusted.
+_MOST_REQUEST = 10 * MAX_BYTES
+
+
+def main(arguments: list[str]) -> None:
+    try:
+        _run(arguments)
+    except BaseException:
+        traceback.print_exc()
+        # At once: clearing up closes the pipes first, and the application would not wait to see how we end.
+        os._exit(1)
+
+
+def _run(arguments: list[str]) -> None:
+    limits = from_plain(Limits, json.loads(arguments[-1]))
+    requests_from, replies_to = take_pipes()
+    confine(limits.memory)
+    if limits.readers:
+        READERS.update(import_module(limits.readers).READERS)
+    requests: SimpleQueue[Frame] = SimpleQueue()
+    Thread(target=listen, args=(requests_from, requests, MAX_BYTES, _MOST_REQUEST), daemon=True).start()
+    forbid_processes()
+    write_frame(replies_to, Reply(0))
+    while True:
+        _answer_next(requests, replies_to, limits)
+
+
+def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, bytes]:
+    try:
+        if request.drawing:
+            return _draw(request.id, content, request.drawing)
+        pages = read_document(content, request.name)
+        if sum(len(page.text) for page in pages) > limits.characters:
+            return Reply(request.id, fault=Fault.TEXT), b""
+        if asked := request.cutting:
+            cut = Cut(asked.tokens, asked.overlap, tokenizer=asked.tokenizer)
+            return pack_chunks(request.id, cut_bounded(pages, request.name, cut, limits.chunks))
+        return pack_pages(request.id, pages)
+    except TooManyChunks:
+        return Reply(request.id, fault=Fault.CHUNKS, found=sum(len(page.text) for page in pages)), b""
+    except DocumentRefused as refusal:
+        if isinstance(refusal.__cause__, MemoryError):
+            return Reply(request.id, fault=Fault.MEMORY), b""
+        return Reply(request.id, message=refusal.message, hint=refusal.hint), b""
+    except DocumentMissing as missing:
+        return Reply(request.id, message=missing.message, hint=missing.hint, is_missing=True), b""
+    except MemoryError:
+        return Reply(request.id, fault=Fault.MEMORY), b""
+
+
+def _draw(request_id: int, content: bytes, asked: Drawing) -> tuple[Reply, bytes]:
+    return pack_picture(request_id, page_picture(content, asked.page, asked.text, asked.spans, asked.width))
+
+
+def _answer_next(requests: SimpleQueue[Frame], replies_to: IO[bytes], limits: Limits) -> None:
+    header, content = requests.get()
+    _set_alarm(int(limits.seconds) + _GRACE)
+    write_frame(replies_to, *answer(from_plain(Request, header), content, limits))
+    _set_alarm(0)
+
+
+def _set_alarm(seconds: int) -> None:
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Files, folders and ZIP archives as people give them, under safe names."""

@@ -1,0 +1,92 @@
+"""The files of a folder and of those in it, each under its path relative to the first; ZIP archives are opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.limits import MAX_FOLDER, MAX_MEMBERS
+from crag_core.retrieval.upload.safe_names import is_junk, show_name, tidy_name
+from crag_core.retrieval.upload.zip_archives import ARCHIVE, Allowance, Member, is_wanted, refuse, unpack_inner
+
+
+def read_folder(path: Path | str) -> Iterator[Member]:
+    """In the order of their names, with the path as content; nothing is read but archives.
+
+    Links are not followed: what they lead to is read at its own place if that is in the folder, and refused if not.
+    Ends with a refusal in the folder's name at 50 GB or 20,000 files. Raises
+    `DocumentRefused` when there is no such folder.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise refuse(root.name or str(root), "there is no such folder", "Check the path and whether it may be read.")
+    return _walk(root)
+
+
+def _walk(root: Path) -> Iterator[Member]:
+    allowance = Allowance(most_size=MAX_FOLDER)
+    for looked_at, place in enumerate(_list_places(root)):
+        if isinstance(place, OSError):
+            yield _unreadable(os.path.relpath(str(place.filename), root), place)
+            continue
+        name = place.relative_to(root).as_posix()
+        try:
+            if looked_at >= MAX_MEMBERS:
+                raise refuse(root.name, f"more than {MAX_MEMBERS:,} files, which is the limit", "Add a smaller folder.")
+            if is_wanted(name) and not is_junk(name):
+                allowance.spend(root.name, 1, place.lstat().st_size)
+        except DocumentRefused as refusal:
+            yield Member(root.name, refusal=refusal)
+            return
+        except OSError as error:
+            yield _unreadable(name, error)
+            continue
+        yield from _take(place, name, root, allowance)
+
+
+def _list_places(root: Path) -> Iterator[Path | OSError]:
+    """Files, links and junk; folders that cannot be read as the error they gave."""
+    unreadable: list[OSError] = []
+    for folder, folders, files in os.walk(root, onerror=unreadable.append):
+        here = Path(folder)
+        ends = {one for one in folders if is_junk(one) or (here / one).is_symlink()}
+        folders[:] = sorted(set(folders) - ends)
+        yield from (here / one for one in sorted([*files, *ends]))
+        yield from unreadable
+        unreadable.clear()
+    yield from unreadable
+
+
+def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Member]:
+    if is_junk(name):
+        yield Member(show_name(name))
+        return
+    try:
+        name, written = show_name(name), name
+        name = tidy_name(written)
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            if not path.resolve().is_relative_to(root.resolve()):
+                raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
+            yield Member(name)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise refuse(name, "is no file but a device or a connection", "Add files only.")
+        allowance.check(name, status.st_size)
+        if PurePosixPath(name).suffix.lower() == ARCHIVE:
+            yield from unpack_inner(name, path.read_bytes(), allowance)
+        else:
+            yield Member(name, path)
+    except DocumentRefused as refusal:
+        yield Member(name, refusal=refusal)
+    except (OSError, RuntimeError) as error:
+        yield _unreadable(name, error)
+
+
+def _unreadable(name: str, error: Exception) -> Member:
+    reason = getattr(error, "strerror", None) or str(error)
+    name = show_name(name)
+    return Member(name, refusal=refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read."))

@@ -1,0 +1,1 @@
+"""What is kept between runs: the history, the grade cache, backups."""

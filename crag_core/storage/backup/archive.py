@@ -1,0 +1,136 @@
+"""A backup as one tar file: the files of a home, and last of all the manifest, without which it is not whole."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from crag_core.base.errors import BackupFailed, CragError
+from crag_core.storage.backup.manifest import NAME, Counts, Entry, Manifest, check_path, read_manifest
+
+_MOST = 256 * 2**20
+"""Bytes of a manifest: that of a home of a million files."""
+_PIECE = 2**20
+_BESIDE = ("-wal", "-shm", ".lock")
+
+
+class Sink(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+
+class _Summed(io.RawIOBase):
+    """A file that is read once, with the checksum of what was read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.sum = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._file.read(size)
+        self.sum.update(piece)
+        return piece
+
+
+def write_archive(folder: Path, counts: Counts, program: str, made_at: str, sink: Sink) -> Manifest:
+    """All files of `folder`; nothing may change there meanwhile. `sink` need not be one that can be sought in."""
+    entries = []
+    with tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
+        for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(_BESIDE)):
+            name = path.relative_to(folder).as_posix()
+            check_path(name)
+            with path.open("rb") as file:
+                told = os.fstat(file.fileno())
+                member = tarfile.TarInfo(name)
+                member.size, member.mtime, member.mode = told.st_size, int(told.st_mtime), told.st_mode & 0o777
+                summed = _Summed(file)
+                archive.addfile(member, summed)
+            entries.append(Entry(name, member.size, summed.sum.hexdigest()))
+        manifest = Manifest(program, made_at, counts, tuple(entries))
+        data = manifest.to_json()
+        last = tarfile.TarInfo(NAME)
+        last.size, last.mode = len(data), 0o600
+        archive.addfile(last, io.BytesIO(data))
+    return manifest
+
+
+def read_archive(file: BinaryIO, folder: Path) -> Manifest:
+    """Every file into `folder`, which is empty and of this caller alone; raises `BackupFailed` and may leave some."""
+    with _explained(), tarfile.open(fileobj=file, mode="r:") as archive:
+        members = {member.name: member for member in archive}
+        last = archive.getmembers()[-1] if members else None
+        if last is None or last.name != NAME or not _is_plain(last) or last.size > _MOST:
+            raise BackupFailed(
+                f"This is not a whole backup: its last file is not {NAME}.",
+                hint="It was cut short, or is something else. Copy it once more, or take an earlier one.",
+            )
+        manifest = read_manifest(_content(archive, last).read())
+        _check_names(archive.getmembers(), manifest)
+        free = shutil.disk_usage(folder).free
+        if manifest.size > free:
+            raise BackupFailed(
+                f"The backup needs {manifest.size / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free.",
+                hint="Free some disk space.",
+            )
+        for entry in manifest.entries:
+            _extract(archive, members[entry.path], entry, folder)
+    return manifest
+
+
+def _check_names(members: list[tarfile.TarInfo], manifest: Manifest) -> None:
+    """The archive has the files of its list and nothing else: no links, devices, or files of elsewhere."""
+    expected = {entry.path: entry.size for entry in manifest.entries} | {NAME: members[-1].size}
+    for member in members:
+        if not _is_plain(member) or expected.pop(member.name, None) != member.size:
+            raise BackupFailed(
+                f"The backup holds {member.name[:100]!r}, which is not a file of its list.",
+                hint="It was changed after it was made. Take another one.",
+            )
+    if expected:
+        raise BackupFailed(f"The backup lacks {min(expected)[:100]!r}.", hint="It is damaged. Take another one.")
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and member.sparse is None
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, entry: Entry, folder: Path) -> None:
+    target = folder / entry.path
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    content, found = _content(archive, member), hashlib.sha256()
+    with target.open("xb") as file:
+        while piece := content.read(_PIECE):
+            found.update(piece)
+            file.write(piece)
+        file.flush()
+        os.fsync(file.fileno())
+        os.fchmod(file.fileno(), member.mode & 0o777 | 0o600)
+    if found.hexdigest() != entry.sha256:
+        raise BackupFailed(
+            f"The backup is damaged: {entry.path} is not what it was.",
+            hint="Copy it once more, or take an earlier one.",
+        )
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
+    content = archive.extractfile(member)
+    assert content is not None
+    return content  # type: ignore[return-value]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (CragError, OSError):
+        raise
+    except Exception as error:  # of tarfile, which meets bytes that it does not expect with errors of every kind
+        raise BackupFailed(
+            f"This is not a whole backup ({error}).", hint="Copy it once more, or take an earlier one."
+        ) from error

@@ -1,0 +1,124 @@
+"""A home as it is at one moment, beside itself: links to what never changes, copies of what does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+
+from crag_core.base.errors import BackupFailed
+from crag_core.storage.backup.manifest import FILES, FOLDERS
+
+_PREFIX = ".backup-"
+_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
+_BESIDE = (".lock", "-wal", "-shm")
+
+
+@contextmanager
+def collected(home: Path, index_at_rest: AbstractContextManager[None] | None, has_history: bool) -> Iterator[Path]:
+    """A folder that has the files of `home` which are backed up; it is gone afterwards.
+
+    `index_at_rest` holds back all who write to the index; None: it is kept elsewhere. So is the history without
+    `has_history`. Each part is of one moment; whoever writes waits only while the files of the index are linked.
+    Raises `BackupFailed`, and what `index_at_rest` raises.
+    """
+    from filelock import FileLock, Timeout
+
+    if not home.is_dir():
+        raise BackupFailed(f"There is nothing to back up: {home} is not there.", hint="Set CRAG_HOME.")
+    try:
+        with FileLock(home / "backup.lock", timeout=0):
+            for left in home.glob(f"{_PREFIX}*"):  # by a kill: whoever makes one now has the lock
+                shutil.rmtree(left, ignore_errors=True)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
+            try:
+                _collect(home, folder, index_at_rest, has_history)
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except Timeout as error:
+        raise BackupFailed("Another backup of this home is being made.", hint="Wait for it to finish.") from error
+
+
+def left_out(home: Path) -> tuple[str, ...]:
+    """Names in `home` that no backup has and this program does not know."""
+    names = [path.name for path in home.iterdir() if not path.name.startswith(_PREFIX)]
+    return tuple(sorted(name for name in names if name not in _KNOWN and not name.endswith(_BESIDE)))
+
+
+def _collect(home: Path, folder: Path, index_at_rest: AbstractContextManager[None] | None, has_history: bool) -> None:
+    if has_history:
+        _copy_database(home / "history.db", folder)
+    for database in sorted((home / "laboratory").glob("*.db")):
+        _copy_database(database, folder / "laboratory")
+    for kind in ("sets/*.jsonl", "presets/*.toml"):
+        for file in sorted((home / "laboratory").glob(kind)):
+            if not file.name.startswith("."):  # one that is being written
+                _copy(file, folder / file.relative_to(home))
+    _copy_lines(home / "audit.jsonl", folder)
+    if index_at_rest is not None and (home / "index").is_dir():
+        with index_at_rest:
+            _link_tree(home / "index", folder / "index")
+        _copy(home / "sample-indexed", folder / "sample-indexed")
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """LanceDB and the originals write every file once, under a name of its own, and never change it.
+
+    Versions first: an approximate index is made outside the lock, and what a version names was there before it.
+    """
+    for where, _, names in sorted(os.walk(source), key=lambda found: Path(found[0]).name != "_versions"):
+        into = target / Path(where).relative_to(source)
+        into.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            if name != "write.lock" and not name.startswith(".new-"):
+                try:
+                    os.link(Path(where, name), into / name)
+                except OSError:  # a file system without links, or another one behind a link
+                    shutil.copy2(Path(where, name), into / name)
+
+
+def _copy(file: Path, target: Path) -> None:
+    if file.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)
+
+
+def _copy_lines(log: Path, folder: Path) -> None:
+    """Up to the last whole line: somebody may be adding one."""
+    if log.is_file():
+        _copy(log, folder / log.name)
+        with (folder / log.name).open("rb+") as copy:
+            size = copy.seek(0, os.SEEK_END)
+            while size:
+                start = max(size - 2**16, 0)
+                copy.seek(start)
+                end = copy.read(size - start).rfind(b"\n")
+                if end >= 0:
+                    copy.truncate(start + end + 1)
+                    return
+                size = start
+            copy.truncate(0)
+
+
+def _copy_database(database: Path, folder: Path) -> None:
+    """With SQLite's own way of copying what others are writing to; a damaged one is told of instead of kept."""
+    if not database.is_file() or not database.stat().st_size:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = folder / database.name
+    try:
+        with closing(sqlite3.connect(database, timeout=30)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+            problems = [row[0] for row in target.execute("PRAGMA quick_check(1)")]
+    except sqlite3.Error as error:
+        raise BackupFailed(
+            f"{database.name} cannot be copied ({error}).",
+            hint=f"If the disk of {database.parent} is full, free some space; if the file is damaged, put a copy back.",
+        ) from error
+    if problems != ["ok"]:
+        raise BackupFailed(f"{database.name} is damaged ({problems[0][:200]}).", hint="Put a copy of it back.")

@@ -1,0 +1,127 @@
+"""What stands beside a record in the history: what a list shows, what is selected by, and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+from unicodedata import normalize
+
+from crag_core.base.types import Action
+from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.run_stats import Ending, Measured, ending_of, measure
+from crag_core.trace.trace import Trace
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LONGEST = 300  # characters of a question, or of a name; the record has all
+_LONGEST_SEARCHED = 20_000
+_MOST = 2**31 - 1  # what a column of integers holds everywhere
+_LAST_DAY = 253_370_764_800.0  # 9999-01-01, in seconds since 1970
+_SAME = (
+    *("id", "created", "question", "policy", "evaluator", "asked_by", "fingerprint", "writer"),
+    *("writer_version", "evaluator_version", "embedding", "score", "calls"),
+)
+_NO_FIGURES: dict[str, Any] = {
+    "strategy": "",
+    "score": None,
+    "decided_ms": None,
+    "retrieval_ms": None,
+    "provider_ms": None,
+    "total_ms": 0.0,
+    "searched": False,
+    "improved": None,
+    "graded": 0,
+    "ungraded": 0,
+    "cached": 0,
+    "calls": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+}
+
+
+def told_of(trace: Trace) -> dict[str, Any]:
+    """All columns of a run but those that tell of its keeping, and its record."""
+    settings = trace.settings
+    answer = trace.answer.text if trace.answer else ""
+    texts = {
+        "created": trace.created,
+        "question": trace.question,
+        "action": trace.decision.action.value if trace.decision else "",
+        "policy": settings.policy.name,
+        "evaluator": settings.evaluator.name,
+        "evaluator_version": settings.evaluator.version,
+        "writer": settings.writer,
+        "writer_version": settings.writer_version,
+        "embedding": settings.embedding,
+    }
+    return {
+        **{name: storable(words)[:_LONGEST] for name, words in texts.items()},
+        "searched_text": folded(f"{trace.question}\n{answer}"[:_LONGEST_SEARCHED]),
+        "fingerprint": trace.fingerprint,
+        "ending": ending_of(trace).value,
+        "readable": True,
+        **_figures(trace),
+    }
+
+
+def told_without_record(question: str) -> dict[str, Any]:
+    """Of a run whose record cannot be read: neutral, but for what its question tells."""
+    empty = ("created", "action", "policy", "evaluator", "evaluator_version", "writer", "writer_version", "embedding")
+    neutral = {"fingerprint": "", "ending": Ending.DONE.value, "readable": False}
+    return dict.fromkeys(empty, "") | neutral | _NO_FIGURES | {"searched_text": folded(question)}
+
+
+def storable(words: str) -> str:
+    """Without the signs that a database refuses, or keeps from others."""
+    return _UNSTORABLE.sub("\ufffd", words)
+
+
+def folded(words: str) -> str:
+    """A text as it is compared: without capitals, and a letter with its accent as one sign."""
+    return normalize("NFC", normalize("NFC", storable(words)).casefold())
+
+
+def kept_run(row: Mapping[str, Any]) -> KeptRun:
+    """From the columns of a run, without what was said of it."""
+    return KeptRun(
+        **{name: row[name] for name in _SAME},
+        kept_at=_kept_at(row),
+        action=_action(row),
+        ending=_ending(row),
+        is_imported=row["imported"],
+        is_readable=row["readable"],
+        seconds=row["total_ms"] / 1000,
+        tokens=row["prompt_tokens"] + row["completion_tokens"],
+    )
+
+
+def measured_of(row: Mapping[str, Any]) -> Measured:
+    made: dict[str, Any] = {"at": _kept_at(row), "action": _action(row), "ending": _ending(row)}
+    return Measured(**{field.name: row[field.name] for field in fields(Measured) if field.name not in made}, **made)
+
+
+def _figures(trace: Trace) -> dict[str, Any]:
+    """A record from elsewhere may hold numbers that no sum can hold: then none is told."""
+    try:
+        made = vars(measure(trace, 0.0))
+    except ArithmeticError:
+        return _NO_FIGURES
+    figures = {name: made[name] for name in _NO_FIGURES}
+    if any(isinstance(value, float) and value in (float("inf"), float("-inf")) for value in figures.values()):
+        return _NO_FIGURES
+    whole = (name for name, value in figures.items() if type(value) is int)
+    return figures | {name: max(min(figures[name], _MOST), -_MOST) for name in whole}
+
+
+def _kept_at(row: Mapping[str, Any]) -> float:
+    """A time that a calendar has: a clock can be wrong, and a row damaged."""
+    return float(min(max(row["kept_at"], 0.0), _LAST_DAY))
+
+
+def _action(row: Mapping[str, Any]) -> Action | None:
+    return Action(row["action"]) if row["action"] in list(Action) else None
+
+
+def _ending(row: Mapping[str, Any]) -> Ending:
+    return Ending(row["ending"]) if row["ending"] in list(Ending) else Ending.DONE

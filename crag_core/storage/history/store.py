@@ -1,0 +1,259 @@
+"""Runs and labels, kept for good."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crag_core.base.errors import BadRecord, HistoryUnavailable
+from crag_core.base.protocols import Clock
+from crag_core.base.serialization import fingerprint, from_plain, to_plain
+from crag_core.storage.history.database import Database
+from crag_core.storage.history.run_columns import kept_run, measured_of, storable, told_of
+from crag_core.storage.history.run_filter import EVERYTHING, Selection
+from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.feedback import About, Label, Mark
+from crag_core.trace.run_stats import Measured
+from crag_core.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from crag_core.storage.history.rows import Rows
+
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_HOUR, _DAY = 3600.0, 86400.0
+
+
+class HistoryStore:
+    """Safe to use from several threads and processes. `place` None: nothing is kept, and every method says so.
+
+    All methods raise `HistoryUnavailable`. Constructing it touches no disk, and only writing makes a file. `problem` is
+    what went wrong last, "" once something works again.
+    """
+
+    def __init__(
+        self, place: Path | str | None, clock: Clock = time.time, days: float = 0.0, elapsed: Clock = time.monotonic
+    ) -> None:
+        """`days` is how long a run is kept, 0: for ever. `elapsed` only grows, whatever is done to the clock."""
+        self._database = None if place is None else Database(place)
+        self._clock = clock
+        self.days = days
+        self._elapsed = elapsed
+        self._pruned_at = -math.inf
+
+    @property
+    def is_on(self) -> bool:
+        return self._database is not None
+
+    @property
+    def problem(self) -> str:
+        return self._database.problem if self._database else ""
+
+    def save(self, trace: Trace, asked_by: str = "") -> None:
+        """Keep a run; a record grows, so of one id the last one saved holds. Who asked first stays who asked."""
+        self._put(_key(trace.id), trace, asked_by, imported=False)
+
+    def save_import(self, trace: Trace, asked_by: str = "") -> Trace:
+        """Keep a run that came from elsewhere, and give it back under the id that it is kept under.
+
+        It never takes the place of another: an id that a run of other content has, or that no link can carry, becomes
+        one that is made from the content. The same run once more stays the one that is there.
+        """
+        own = trace if _ID.fullmatch(trace.id) else _renamed(trace)
+        with self._writing() as rows:
+            while (kept := rows.record(own.id)) is not None and not _is_record_of(kept, own):
+                own = _renamed(own)
+            if kept is None:
+                self._put_into(rows, own.id, own, asked_by, imported=True)
+        return own
+
+    def load(self, run_id: str) -> Trace | None:
+        """Raises `BadRecord` too, for a record that this version cannot read."""
+        with self._reading() as rows:
+            record = rows.record(_key(run_id)) if rows else None
+        return None if record is None else Trace.from_json(record)
+
+    def find(self, run_id: str) -> KeptRun | None:
+        """One run without its record."""
+        with self._reading() as rows:
+            found = rows.run(_key(run_id)) if rows else None
+            return None if found is None or rows is None else _runs(rows, [found])[0]
+
+    def recent(self, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
+        """Newest first, by when they were first kept."""
+        return self.search(EVERYTHING, limit, skip)
+
+    def search(self, selection: Selection, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
+        """Newest first, by when they were first kept."""
+        with self._reading() as rows:
+            return _runs(rows, rows.runs(selection, limit, skip)) if rows else ()
+
+    def count(self, selection: Selection = EVERYTHING) -> int:
+        with self._reading() as rows:
+            return rows.count(selection) if rows else 0
+
+    def policies(self, selection: Selection = EVERYTHING) -> tuple[str, ...]:
+        """The names of the policies of these runs, each once, in their order."""
+        with self._reading() as rows:
+            return tuple(filter(None, rows.policies(selection))) if rows else ()
+
+    def measured(self, selection: Selection = EVERYTHING) -> tuple[Measured, ...]:
+        """Oldest first, without runs from elsewhere, which nobody asked here, and without what cannot be read."""
+        with self._reading() as rows:
+            found = rows.figures(replace(selection, imported=False)) if rows else ()
+        return tuple(measured_of(row) for row in found if row["readable"])
+
+    def export(self, selection: Selection = EVERYTHING) -> Iterator[Trace]:
+        """Newest first, one record in memory at a time; those that this version cannot read are left out.
+
+        What is deleted meanwhile is left out too, and what comes in meanwhile.
+        """
+        with self._reading() as rows:
+            ids = rows.ids(selection) if rows else ()
+        for run_id in ids:
+            try:
+                found = self.load(run_id)
+            except BadRecord:
+                continue
+            if found is not None:
+                yield found
+
+    def delete(self, run_id: str) -> bool:
+        """Its labels go with it. True when it was there."""
+        with self._writing() as rows:
+            return rows.delete_run(_key(run_id))
+
+    def delete_all(self, selection: Selection) -> int:
+        """Their labels go with them. How many runs there were."""
+        with self._writing() as rows:
+            return rows.delete_runs(rows.ids(selection))
+
+    def prune(self, older_than_days: float) -> int:
+        """Delete runs that were first kept so long ago, with their labels; how many. Nothing for 0 days.
+
+        A clock that jumps ahead makes everything look old. So what is old is told by a time of its own, which follows
+        the clock, but by a day at most each time that old runs are deleted, which is once an hour: a clock has to be
+        wrong for days before anything young goes, and after a pause of weeks what is old goes within some days.
+        """
+        if older_than_days <= 0:
+            return 0
+        with self._used().reading() as found:
+            if found is None:
+                return 0
+        with self._used().writing() as rows:
+            last = rows.newest() if (border := rows.border()) is None else border
+            if last is None:
+                return 0
+            now = min(self._clock(), last + _DAY)
+            rows.move_border(now)
+            return rows.delete_runs(rows.ids(Selection(until=now - older_than_days * _DAY)))
+
+    def add_label(self, label: Label) -> None:
+        """It takes the place of an earlier one of the same thing."""
+        values = {
+            "run_id": _key(label.run_id),
+            "kept_at": self._clock(),
+            "about": label.about.value,
+            "mark": label.mark.value,
+            "label": json.dumps(to_plain(label)),
+        }
+        with self._writing() as rows:
+            rows.put_label(label.key, values)
+
+    def remove_label(self, label: Label) -> bool:
+        """Take back whatever was said of that thing. True when there was something."""
+        with self._writing() as rows:
+            return rows.delete_label(label.key)
+
+    def labels(self, run_id: str) -> tuple[Label, ...]:
+        """Of one run, oldest first."""
+        with self._reading() as rows:
+            found = rows.labels(_key(run_id)) if rows else ()
+        return tuple(map(_read_label, found))
+
+    def all_labels(self) -> tuple[Label, ...]:
+        """Of all runs, oldest first."""
+        with self._reading() as rows:
+            found = rows.labels() if rows else ()
+        return tuple(map(_read_label, found))
+
+    def _put(self, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
+        with self._writing() as rows:
+            self._put_into(rows, key, trace, asked_by, imported)
+
+    def _put_into(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
+        at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
+        rows.put_run(key, told_of(trace) | {"record": _dump(trace)}, at_first)
+
+    def _reading(self) -> AbstractContextManager[Rows | None]:
+        self._prune_when_due(every=math.inf)
+        return self._used().reading()
+
+    def _writing(self) -> AbstractContextManager[Rows]:
+        self._prune_when_due(every=_HOUR)
+        return self._used().writing()
+
+    def _prune_when_due(self, every: float) -> None:
+        """At the first use, and then when something is written and the last time is so many seconds ago.
+
+        Whoever uses the history has no part in it: where it fails, it is tried again after the same time.
+        """
+        now = self._elapsed()
+        if self.days and self.is_on and (self._pruned_at == -math.inf or now - self._pruned_at >= every):
+            self._pruned_at = now
+            with suppress(HistoryUnavailable):
+                self.prune(self.days)
+
+    def _used(self) -> Database:
+        if self._database is None:
+            raise HistoryUnavailable(
+                "Runs and labels are not kept: CRAG_HISTORY is off.", hint="Set CRAG_HISTORY=disk and start again."
+            )
+        return self._database
+
+
+def _dump(trace: Trace) -> str:
+    """In ASCII, where every text can be written that a record can hold."""
+    return json.dumps(trace.to_dict(), separators=(",", ":"))
+
+
+def _is_record_of(record: str, trace: Trace) -> bool:
+    try:
+        return Trace.from_json(record) == trace
+    except BadRecord:  # of another version
+        return False
+
+
+def _renamed(trace: Trace) -> Trace:
+    return replace(trace, id=f"imported-{fingerprint(trace)}")
+
+
+def _key(id: str) -> str:
+    """An id as the database has it; one that it might refuse goes by its fingerprint."""
+    return id if _ID.fullmatch(id) else f"other-{fingerprint(id)}"
+
+
+def _runs(rows: Rows, found: Sequence[Mapping[str, Any]]) -> tuple[KeptRun, ...]:
+    said: dict[str, list[tuple[str, str]]] = {}
+    for run_id, about, mark in rows.marks([row["id"] for row in found]):
+        said.setdefault(run_id, []).append((about, mark))
+    return tuple(_with_feedback(kept_run(row), said.get(row["id"], ())) for row in found)
+
+
+def _with_feedback(run: KeptRun, said: Iterable[tuple[str, str]]) -> KeptRun:
+    judged = {about: Mark(mark) for about, mark in said if mark in list(Mark)}
+    labelled = sum(about == About.PASSAGE for about, _ in said)
+    return replace(run, route=judged.get(About.ROUTE), answer=judged.get(About.ANSWER), labelled=labelled)
+
+
+def _read_label(text: str) -> Label:
+    try:
+        return from_plain(Label, json.loads(text), "label")
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"This is not a kept label: not valid JSON ({error}).") from error

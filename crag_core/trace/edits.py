@@ -1,0 +1,158 @@
+"""What if a passage had not been found, or had been perfect? The record as somebody's edits have it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TypeVar
+
+from crag_core.base.types import (
+    ANSWERING,
+    TOPICAL,
+    Edits,
+    Extraction,
+    Grade,
+    Passage,
+    Round,
+    Scores,
+    Strip,
+    WebOutcome,
+    WebSearch,
+)
+from crag_core.decision.refine import decompose
+from crag_core.decision.signals import SignalMeter
+from crag_core.trace.trace import Trace
+
+PINNED = "pinned by you"
+"""The reason of a grade that nobody gave but the user."""
+
+_About = TypeVar("_About", Grade, Strip, Extraction)
+"""Said of one passage."""
+
+
+def edited(trace: Trace) -> Trace:
+    """The record that `trace.edits` make of it, itself without edits; `trace` where there are none.
+
+    Dropped passages are gone everywhere. Pinned ones are graded 1.0, by every evaluator; each of their strips scores
+    1.0 and is extracted, wherever strips and extractions were made at all. Ids that the record does not hold count for
+    nothing. What was done (decision, context, answer, steps) stays as taken.
+    """
+    if not trace.edits:
+        return trace
+    left = _without(trace, frozenset(trace.edits.dropped))
+    return replace(_pinned(left, frozenset(trace.edits.pinned)), edits=Edits())
+
+
+def measured(trace: Trace, edits: Edits, meter: SignalMeter, agreement: float | None = None) -> Edits:
+    """`edits` with the signals that the rest of the first retrieval gives; none where nothing of it was dropped.
+
+    `agreement` is that of the rest. It takes vectors, so without them it is None, and then left out.
+    """
+    first = trace.passages or ()
+    rest = tuple(passage for passage in first if passage.id not in edits.dropped)
+    return replace(edits, signals=meter.measure(trace.question, rest, agreement) if rest != first else ())
+
+
+# --- dropped --------------------------------------------------------------------------------------------------------
+
+
+def _without(trace: Trace, dropped: Collection[str]) -> Trace:
+    if not dropped:
+        return trace
+    first = None if trace.passages is None else _others(trace.passages, dropped)
+    return replace(
+        trace,
+        passages=first,
+        signals=trace.signals if first == trace.passages else trace.edits.signals,
+        rounds=tuple(_round_without(found, dropped) for found in trace.rounds),
+        grades=_about_others(trace.grades, dropped),
+        strips=_about_others(trace.strips, dropped),
+        extractions=_about_others(trace.extractions, dropped),
+        web=_web_without(trace.web, dropped) if trace.web else None,
+        opinions=tuple(replace(one, grades=_about_others(one.grades, dropped) or ()) for one in trace.opinions),
+    )
+
+
+def _round_without(found: Round, dropped: Collection[str]) -> Round:
+    """The signals of a round that loses a passage are unknown: nobody measured it without."""
+    rest = tuple(replace(one, passages=_others(one.passages, dropped)) for one in found.retrievals)
+    return found if rest == found.retrievals else replace(found, retrievals=rest, signals=())
+
+
+def _web_without(web: WebSearch, dropped: Collection[str]) -> WebSearch:
+    """A search that is left with no result counts as one that found nothing."""
+    rest = _others(web.passages, dropped)
+    if rest == web.passages:
+        return web
+    outcome = web.outcome if rest else WebOutcome.EMPTY
+    grades, strips = _about_others(web.grades, dropped), _about_others(web.strips, dropped)
+    return replace(web, outcome=outcome, passages=rest, grades=grades, strips=strips)
+
+
+def _others(passages: tuple[Passage, ...], dropped: Collection[str]) -> tuple[Passage, ...]:
+    return tuple(passage for passage in passages if passage.id not in dropped)
+
+
+def _about_others(said: tuple[_About, ...] | None, dropped: Collection[str]) -> tuple[_About, ...] | None:
+    return None if said is None else tuple(one for one in said if one.passage_id not in dropped)
+
+
+# --- pinned ---------------------------------------------------------------------------------------------------------
+
+
+def _pinned(trace: Trace, ids: Collection[str]) -> Trace:
+    web = trace.web
+    corpus = tuple(passage for passage in trace.all_passages if passage.id in ids)
+    results = tuple(passage for passage in web.passages if passage.id in ids) if web else ()
+    parts = _parts((trace.grades or ()) + ((web.grades if web else None) or ()))
+    if corpus:
+        strips = _scored_full(trace.strips, corpus, trace.all_passages)
+        extractions = _picked_whole(trace.extractions, strips or (), corpus)
+        trace = replace(trace, grades=_graded_full(trace.grades, corpus, parts), strips=strips, extractions=extractions)
+    if web and results:
+        strips = _scored_full(web.strips, results, web.passages)
+        trace = replace(trace, web=replace(web, grades=_graded_full(web.grades, results, parts), strips=strips))
+    both = (*corpus, *results)
+    opinions = tuple(replace(one, grades=_graded_full(one.grades, both, _parts(one.grades))) for one in trace.opinions)
+    return replace(trace, opinions=opinions)
+
+
+def _parts(grades: tuple[Grade, ...]) -> Scores:
+    """What a pinned passage is graded in: two signals only where the evaluator tells one from the other."""
+    return ((ANSWERING, 1.0), (TOPICAL, 1.0)) if any(grade.two_signals for grade in grades) else ()
+
+
+def _graded_full(grades: tuple[Grade, ...] | None, passages: tuple[Passage, ...], parts: Scores) -> tuple[Grade, ...]:
+    given = grades or ()
+    full = {passage.id: Grade(passage.id, 1.0, PINNED, parts) for passage in passages}
+    known = {grade.passage_id for grade in given}
+    changed = tuple(full.get(grade.passage_id, grade) for grade in given)
+    return changed + tuple(grade for passage_id, grade in full.items() if passage_id not in known)
+
+
+def _scored_full(
+    strips: tuple[Strip, ...] | None, pinned: tuple[Passage, ...], passages: tuple[Passage, ...]
+) -> tuple[Strip, ...] | None:
+    """The strips of a pinned passage that was never split come in at its place: they and their scores are known."""
+    if strips is None:
+        return None
+    full, known = {passage.id for passage in pinned}, {strip.passage_id for strip in strips}
+    scored = [replace(strip, score=1.0) if strip.passage_id in full else strip for strip in strips]
+    if unsplit := [passage for passage in pinned if passage.id not in known]:
+        place = {passage.id: at for at, passage in enumerate(passages)}
+        scored += [replace(strip, score=1.0) for passage in unsplit for strip in decompose(passage)]
+        scored.sort(key=lambda strip: place.get(strip.passage_id, -1))
+    return tuple(scored)
+
+
+def _picked_whole(
+    extractions: tuple[Extraction, ...] | None, strips: tuple[Strip, ...], passages: tuple[Passage, ...]
+) -> tuple[Extraction, ...] | None:
+    if extractions is None:
+        return None
+    whole: dict[str, list[int]] = {passage.id: [] for passage in passages}
+    for strip in strips:
+        if strip.passage_id in whole:
+            whole[strip.passage_id].append(strip.index)
+    others = tuple(one for one in extractions if one.passage_id not in whole)
+    return others + tuple(Extraction(passage_id, tuple(indexes)) for passage_id, indexes in whole.items())

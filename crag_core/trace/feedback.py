@@ -1,0 +1,131 @@
+"""What people say of a run: which passages are relevant, whether route and answer were right. Kept for tuning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crag_core.base.serialization import fingerprint, to_plain
+from crag_core.base.types import Action
+from crag_core.decision.policy import Policy
+from crag_core.trace.trace import Trace
+
+
+class About(StrEnum):
+    PASSAGE = "passage"
+    ROUTE = "route"
+    ANSWER = "answer"
+
+
+class Mark(StrEnum):
+    RELEVANT = "relevant"
+    NOT_RELEVANT = "not relevant"
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+_OF_PASSAGES = (Mark.RELEVANT, Mark.NOT_RELEVANT)
+
+
+@dataclass(frozen=True)
+class Label:
+    """What somebody said of one thing of a run.
+
+    `target` is the id of the passage, "" for the run's route or answer. `text` is the fingerprint of the text that was
+    judged, so that a label never passes to another text of the same id. `policy`, `lower` and `upper` are what decided
+    when it was said, `evaluator` and its `evaluator_version` who had graded. `action` is the route that was judged,
+    `expected` the one that a wrong route should have been, where that was said.
+    """
+
+    run_id: str
+    about: About
+    target: str
+    mark: Mark
+    question: str
+    text: str
+    policy: str
+    lower: float
+    upper: float
+    evaluator: str
+    evaluator_version: str
+    created: str
+    action: Action | None = None
+    expected: Action | None = None
+
+    def __post_init__(self) -> None:
+        if (self.about is About.PASSAGE) != (self.mark in _OF_PASSAGES):
+            raise ValueError(f"expected a mark that suits a {self.about}, found {self.mark}")
+        if (self.about is About.PASSAGE) != bool(self.target):
+            raise ValueError(f"expected a target for a passage and for nothing else, found {self.target!r}")
+        if (self.about is About.ROUTE) != (self.action is not None):
+            raise ValueError("expected the action that was judged for a route, and for nothing else")
+        if self.expected is not None and (self.mark is not Mark.WRONG or self.expected is self.action):
+            raise ValueError("expected another action only for a wrong route")
+
+    @property
+    def key(self) -> str:
+        """Equal for labels of the same thing, of which the last one holds."""
+        return fingerprint((self.run_id, self.about, self.target))
+
+    @property
+    def wanted(self) -> Action | None:
+        """The route that this label asks for, None where it does not say."""
+        return self.action if self.mark is Mark.RIGHT else self.expected
+
+
+def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, created: str) -> Label | None:
+    """None for a passage that is not in the record."""
+    web = trace.web.passages if trace.web else ()
+    found = next((passage for passage in (*trace.all_passages, *web) if passage.id == passage_id), None)
+    if found is None:
+        return None
+    return _label(trace, policy, About.PASSAGE, mark, created, target=passage_id, text=found.text)
+
+
+def of_route(
+    trace: Trace, policy: Policy, action: Action, mark: Mark, created: str, expected: Action | None = None
+) -> Label:
+    """`action` is the one on the screen, which `policy` comes to."""
+    return _label(trace, policy, About.ROUTE, mark, created, action=action, expected=expected)
+
+
+def of_answer(trace: Trace, policy: Policy, mark: Mark, created: str) -> Label | None:
+    """None for a run without an answer."""
+    return None if trace.answer is None else _label(trace, policy, About.ANSWER, mark, created, text=trace.answer.text)
+
+
+def _label(
+    trace: Trace,
+    policy: Policy,
+    about: About,
+    mark: Mark,
+    created: str,
+    target: str = "",
+    text: str | None = None,
+    action: Action | None = None,
+    expected: Action | None = None,
+) -> Label:
+    judge = trace.settings.evaluator
+    return Label(
+        run_id=trace.id,
+        about=about,
+        target=target,
+        mark=mark,
+        question=trace.question,
+        text="" if text is None else fingerprint(text),
+        policy=policy.name,
+        lower=policy.lower,
+        upper=policy.upper,
+        evaluator=judge.name,
+        evaluator_version=judge.version,
+        created=created,
+        action=action,
+        expected=expected,
+    )
+
+
+def to_jsonl(labels: Iterable[Label]) -> str:
+    """One label a line, in ASCII, so that no line separator of a question can break one."""
+    return "".join(f"{json.dumps(to_plain(label))}\n" for label in labels)

@@ -1,0 +1,269 @@
+"""What of the evidence stands behind each sentence of an answer, by its words or in a model's opinion. Pure.
+
+A score of words says how much of a sentence stands in the evidence; it proves nothing. Other words for the same thing,
+words in another order and a fact of somebody else are beyond it; `benchmarks/support.py` measures how often each fools
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from crag_core.base.protocols import Piece
+from crag_core.base.text.language import language_of, script_of
+from crag_core.base.text.words import words
+from crag_core.base.types import Excerpt, Strip, Support
+from crag_core.decision.refine import decompose
+from crag_core.trace.grounding.claims import (
+    bare_word,
+    claim_of,
+    content_of,
+    denied_in,
+    denies,
+    is_quotation,
+    names_in,
+    spoken,
+    stands_in,
+    terms_of,
+)
+from crag_core.trace.grounding.quantities import clauses, disagreeing, without_un
+
+WORDS = "words"
+"""The name of who measures where no language model is asked."""
+
+SUPPORTED, WEAK = 0.55, 0.35
+"""From here on a sentence counts as supported; nothing in the evidence supports one that scores less than `WEAK`.
+
+Chosen so that of true sentences of written answers about 85 in 100 count as supported, and 3 or 4 by nothing.
+"""
+
+LACKING = 0.5
+"""The most that a sentence scores with a number, rate, name or "not" that its evidence lacks: weakly supported."""
+
+TOGETHER = 3
+"""Pieces of evidence that may stand behind one sentence together."""
+
+_GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
+_AS_GOOD = 0.1
+_NEXT, _NEAR = 3, 6  # words behind a "not" that turns an affirming claim round, and that is behind a denying one
+
+
+class Standing(StrEnum):
+    """How a sentence stands to the evidence; the value is said to people as it stands."""
+
+    SUPPORTED = "supported"
+    WEAK = "weakly supported"
+    NONE = "nothing in the evidence supports this"
+    UNCHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Match:
+    """How much of a claim's weight stands in the pieces at `places` (best first): in the best one, and in all of them.
+
+    `lacking` holds the names that stand nowhere in the evidence.
+    """
+
+    places: tuple[int, ...] = ()
+    best: float = 0.0
+    together: float = 0.0
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float:
+        return (self.best + self.together) / 2
+
+
+@dataclass(frozen=True)
+class Held:
+    """The evidence, made ready to look claims up in."""
+
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def terms(self) -> tuple[frozenset[str], ...]:
+        return tuple(terms_of(piece.text) for piece in self.pieces)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        return tuple(spoken(piece.text) for piece in self.pieces)
+
+    @cached_property
+    def written_in(self) -> tuple[tuple[str, str], ...]:
+        """Script and language of each piece, in the language of them all where it does not tell its own.
+
+        Rows of a table tell none, so "" stands for what is in no known language too.
+        """
+        whole = language_of(" ".join(piece.text for piece in self.pieces))
+        found = ((script_of(piece.text), language_of(piece.text).strip("?") or whole) for piece in self.pieces)
+        return tuple((script, language.strip("?")) for script, language in found)
+
+    @cached_property
+    def _words(self) -> list[str]:
+        found = {bare_word(word) for piece in self.pieces for word in words(piece.text)}
+        return sorted(found | {part for word in found if "-" in word for part in word.split("-")})
+
+    def has(self, name: str) -> bool:
+        """Whether a name stands in it, be it with another ending."""
+        return all(self._has_word(part) for part in name.split("-") if part)
+
+    def _has_word(self, word: str) -> bool:
+        """ "Berlin" in "Berliner" and the other way round."""
+        at = bisect_left(self._words, word)
+        near = self._words[at] if at < len(self._words) else ""
+        if near.startswith(word) and len(near) <= len(word) + 3:
+            return True
+        return len(word) > 5 and any(self._is_word(word[:-cut]) for cut in (1, 2))
+
+    def _is_word(self, word: str) -> bool:
+        at = bisect_left(self._words, word)
+        return at < len(self._words) and self._words[at] == word
+
+
+def standing(score: float | None) -> Standing:
+    if score is None:
+        return Standing.UNCHECKED
+    return Standing.SUPPORTED if score >= SUPPORTED else Standing.WEAK if score >= WEAK else Standing.NONE
+
+
+def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Piece, ...]:
+    """What an answer was given, sentence by sentence; `strips` are those of the record, of corpus and web."""
+    recorded = {strip.id: strip for strip in strips}
+    own: dict[str, list[str]] = {}
+    for strip in recorded.values():
+        own.setdefault(strip.passage_id, []).append(strip.id)
+    found: list[Piece] = []
+    for number, excerpt in enumerate(excerpts, start=1):
+        ids = excerpt.strip_ids or own.get(excerpt.passage.id, ())
+        found += [Piece(id_, recorded[id_].text, number) for id_ in ids]
+        if not ids:
+            found += [
+                Piece(excerpt.passage.id, strip.text, number)
+                for strip in decompose(replace(excerpt.passage, text=excerpt.text))
+            ]
+    return tuple(found)
+
+
+def quoted(claim: str, cited: Collection[int], held: Held) -> tuple[str, ...]:
+    """The piece that the claim stands in word for word, one of a cited excerpt if there is; () where in none."""
+    least = 1 if is_quotation(claim) else 4
+    found = [piece for piece, said in zip(held.pieces, held.spoken, strict=True) if stands_in(claim, said, least)]
+    return tuple(piece.id for piece in sorted(found, key=lambda piece: piece.excerpt not in cited)[:1])
+
+
+def match(
+    weights: Mapping[str, float],
+    names: Collection[str],
+    held: Held,
+    places: Sequence[int],
+    cited: Collection[int] = (),
+) -> Match:
+    """Look a claim up in the pieces at `places`; `weights` has the weight of each of its terms.
+
+    Where the `cited` excerpts hold about as much as others, they are what stands behind it.
+    """
+    found = _gather(weights, held, places)
+    there = _gather(weights, held, [at for at in places if held.pieces[at].excerpt in cited])
+    if there.places and there.score >= found.score - _AS_GOOD:
+        found = replace(found, places=there.places)
+    return replace(found, lacking=tuple(sorted(name for name in names if not held.has(name))))
+
+
+def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> Match:
+    """The piece that holds most of the claim, then those that add most to it."""
+    total = math.fsum(weights.values())
+    hits = {at: weights.keys() & held.terms[at] for at in places}
+    left, chosen, shares = dict(weights), list[int](), list[float]()
+    while hits and total > 0 and len(chosen) < TOGETHER:
+        gains = {at: math.fsum(left[term] for term in terms if term in left) for at, terms in hits.items()}
+        at = max(gains, key=lambda one: gains[one])
+        if gains[at] / total <= (_GAIN if chosen else 0.0):
+            break
+        chosen.append(at)
+        shares.append(gains[at] / total)
+        left = {term: weight for term, weight in left.items() if term not in hits[at]}
+    return Match(tuple(chosen), shares[0], min(math.fsum(shares), 1.0)) if shares else Match()
+
+
+# --- what to say of it ----------------------------------------------------------------------------------------------
+
+
+def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
+    """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it."; and who judged so, if a model did."""
+    told = _counted(support)
+    return told if by == WORDS else f"Judged by {by}: {told[:1].lower()}{told[1:]}"
+
+
+def _counted(support: Sequence[Support]) -> str:
+    found = [standing(one.score) for one in support]
+    supported, weak, none, unchecked = map(found.count, Standing)
+    checked = len(found) - unchecked
+    if not checked:
+        return "No sentence could be checked against the evidence."
+    if supported == len(found):
+        whole = {1: "The sentence is", 2: "Both sentences are"}.get(checked, f"All {checked} sentences are")
+        return f"{whole} supported by the evidence."
+    told = f"{supported} of {checked} {'sentence is' if checked == 1 else 'sentences are'} supported by the evidence"
+    told += f", {weak} weakly" if weak else ""
+    told += f", {none} by nothing in it" if none else ""
+    return f"{told}; {unchecked} could not be checked." if unchecked else f"{told}."
+
+
+def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...]:
+    """The excerpts that support a sentence which cites only others; () where it cites one of them, or none at all."""
+    excerpts: dict[str, set[int]] = {}
+    for piece in pieces:
+        excerpts.setdefault(piece.id, set()).add(piece.excerpt)
+    found = [sorted(excerpts[id_]) for id_ in one.pieces if id_ in excerpts]
+    is_cited = any(set(one.cited) & set(numbers) for numbers in found)
+    return () if not one.cited or is_cited else tuple(dict.fromkeys(numbers[0] for numbers in found))
+
+
+def lacking(sentence: str, held: Held, behind: Collection[str]) -> tuple[str, ...]:
+    """What may keep a sentence at `LACKING`: names that the evidence lacks, and what else the pieces with the ids in
+    `behind` do not say.
+    """
+    claim = claim_of(sentence)
+    names = () if language_of(claim) == "de" else names_in(claim, ())
+    places = [at for at, piece in enumerate(held.pieces) if piece.id in behind]
+    lost = sorted(name for name in names if not held.has(name))
+    return (*lost, *disagreements(claim, held, places, content_of(claim, ())))
+
+
+def disagreements(claim: str, held: Held, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
+    """What a claim says of how much, how often and whether at all that the pieces at `places` do not say.
+
+    `content` holds the terms of what the claim says, without little words.
+    """
+    found = [held.pieces[at].text for at in places]
+    near = sorted({beside for at in places for beside in (at - 1, at + 1)} - set(places))
+    beside = [held.pieces[at].text for at in near if 0 <= at < len(held.pieces)]
+    return (*disagreeing(claim, found, beside), *_turned_round(claim, found, frozenset(content)))
+
+
+def _turned_round(claim: str, found: Sequence[str], content: frozenset[str]) -> tuple[str, ...]:
+    """The "not" or the "un-" that only the claim has, or only what stands behind it."""
+    said, there = set(words(claim)), {word for text in found for word in words(text)}
+    own, others = without_un(said - there) & there, without_un(there - said) & said
+    denied = frozenset().union(*(denied_in(text, _NEAR) for text in found)) | terms_of(" ".join(without_un(there)))
+    if denies(claim):
+        return () if content & denied else ("not",)
+    if own:
+        gained = sorted(word for word in own if not terms_of(word) & denied)
+        return tuple(f"un{word}" if f"un{word}" in said else f"non{word}" for word in gained)
+    is_denied = bool(others - there) or (bool(found) and _is_denied(content, found[0]))
+    return ("not",) if is_denied else ()
+
+
+def _is_denied(content: frozenset[str], piece: str) -> bool:
+    """Whether there is a "not" before one of these terms, in the part of a piece that holds most of them."""
+    parts = clauses(piece)
+    shares = [len(content & terms_of(part)) for part in parts]
+    best = max(shares, default=0)
+    fullest = [part for part, share in zip(parts, shares, strict=True) if share == best > 0]
+    return bool(fullest) and all(content & denied_in(part, _NEXT) for part in fullest)

@@ -1,0 +1,156 @@
+"""An answer in sentences, and what each of them claims: its words in a common form, its numbers and names. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
+from itertools import pairwise
+
+from crag_core.base.text.sentences import Span, split
+from crag_core.base.text.words import words
+from crag_core.trace.grounding.quantities import number_in, without_bounds
+from crag_core.trace.grounding.quoted_answer import CITATION
+
+_LEAD = re.compile(r"\A(?:(?:[-*+•‣◦–>]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]) )+")
+_HEADINGS = re.compile(r"(?:\s{0,3}#{1,6}\s[^\n]*(?:\n|\Z))+")
+_MARKS = re.compile(r"[*`|]+|\b_+|_+\b")
+_CODE = re.compile(r"\s*(?:```|~~~)")
+_HEADER = re.compile(r"\s*\|.*\n\s*\|[\s:|+-]+\|\s*\Z")
+_QUOTATION = re.compile(r"\W*[“„«\"].*[”“»\"]\W*", re.DOTALL)
+_WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
+_PARTS = re.compile(r"\d+|[^\W\d_]+")
+_POSSESSIVE = re.compile(r"['’]s$")
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nicht|kein\w*|ohne|nie|niemals|weder|n|ne|pas|jamais|sans|"
+    r"aucune?|nunca|jamás|sin|ningun[oa]?|ningún|ni|tampoco)\b|n['’]t\b"
+    r"|\b(?:rather than|instead of|anstatt|anstelle|plutôt que|au lieu d|en lugar de|en vez de)\b",
+    re.IGNORECASE,
+)
+_NO_DENIAL = re.compile(r"\bno\. ?(?=\d)|\A\W*(?:no|nein|non)[,.:;!—–-]", re.IGNORECASE)
+_STEM = 5
+_QUOTED = 4
+_SAYS_NOTHING = frozenset(
+    word
+    for line in (
+        "yes no sure okay certainly sorry apologize note summary following follows here according based correct right",
+        "document documents evidence excerpt excerpts passage passages source sources context text provided given",
+        "answer question help ja nein laut dokument dokumente dokumenten quelle quellen antwort frage folgende",
+        "oui non selon réponse voici suivant",
+    )
+    for word in line.split()
+)
+
+
+def sentences(text: str) -> tuple[Span, ...]:
+    """The sentences of an answer, in order; citations behind a full stop belong to the sentence before it."""
+    spans = split(CITATION.sub(lambda found: " " * len(found.group()), text))
+    breaks = [0, *(_break(text, end, start) for (_, end), (start, _) in pairwise(spans)), len(text)]
+    return tuple(trimmed for span in pairwise(breaks) if (trimmed := _trim(text, span)))
+
+
+def cited_in(sentence: str) -> tuple[int, ...]:
+    """The numbers that a sentence cites, each once, in order; also those that no excerpt has."""
+    found = [int(number) for match in CITATION.finditer(sentence) for number in re.findall(r"\d+", match.group(1))]
+    return tuple(dict.fromkeys(found))
+
+
+def claim_of(sentence: str) -> str:
+    """The sentence without citations, headings before it, and the marks of lists, tables and emphasis."""
+    bare = " ".join(CITATION.sub(" ", _HEADINGS.sub("", sentence)).split())
+    return " ".join(_MARKS.sub(" ", _LEAD.sub("", f"{bare} ", count=1)).split())
+
+
+def is_prose(sentence: str) -> bool:
+    """Not a block of code, nor the header of a table, which claims nothing."""
+    return not (_CODE.match(sentence) or _HEADER.match(sentence))
+
+
+def is_quotation(claim: str) -> bool:
+    """Whether it says by itself that it is one, all of it in quotation marks."""
+    return bool(_QUOTATION.fullmatch(claim))
+
+
+def denies(text: str) -> bool:
+    """Whether there is a "not" in it, or another word that turns a sentence round; in four languages.
+
+    "Not more than" is a bound and denies nothing."""
+    return bool(_DENIAL.search(_bare(text)))
+
+
+def denied_in(text: str, near: int) -> frozenset[str]:
+    """The terms of so many words behind each "not" of a text; where none is, of those before it."""
+    bare = _bare(text)
+    found: set[str] = set()
+    for denial in _DENIAL.finditer(bare):
+        after, before = words(bare[denial.end() :])[:near], words(bare[: denial.start()])[-near:]
+        found |= terms_of(" ".join(after or before))
+    return frozenset(found)
+
+
+def _bare(text: str) -> str:
+    """Without what looks like a "not" and denies nothing: bounds, "No. 32", and the "No," of an answer."""
+    return without_bounds(_NO_DENIAL.sub(" ", text))
+
+
+def stands_in(claim: str, spoken: str, at_least: int = _QUOTED) -> bool:
+    """Whether the claim, of `at_least` so many words, stands word for word in a text as `spoken` gives it."""
+    said = words(claim)
+    return len(said) >= at_least and _joined(said) in spoken
+
+
+def spoken(text: str) -> str:
+    """The bare words of a text in order; punctuation, upper case and emphasis are gone."""
+    return _joined(words(text))
+
+
+def terms_of(text: str) -> frozenset[str]:
+    """The words of a text in the form in which two texts are compared: stems of five letters, numbers as digits."""
+    return frozenset(form for word in words(text) for form in _forms(word))
+
+
+def content_of(claim: str, stop_words: Collection[str]) -> dict[str, str]:
+    """Each term of what the claim says, with the word that it is of; empty where it says nothing by itself."""
+    said = (word for word in words(claim) if word not in stop_words and word not in _SAYS_NOTHING)
+    return {form: word for word in said for form in _forms(word)}
+
+
+def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
+    """Words with a capital letter inside the sentence; in German every noun is one."""
+    said = (word for place, word in enumerate(_WORD.findall(claim)) if place and word[:1].isupper())
+    named = (word.lower() for word in said if not any(sign.isdigit() for sign in word))
+    return frozenset(bare_word(word) for word in named if word not in stop_words)
+
+
+@lru_cache(8192)
+def bare_word(word: str) -> str:
+    """Without a possessive ending, and without accents, which some leave out."""
+    parts = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", word))
+    return "".join(sign for sign in parts if not unicodedata.combining(sign))
+
+
+@lru_cache(8192)
+def _forms(word: str) -> tuple[str, ...]:
+    if number := number_in(word):
+        return (number,)
+    bare = bare_word(word)
+    if any(sign.isdigit() for sign in bare):  # "9.50" and "9,50", "5pm" and "5 pm"
+        return tuple(part.lstrip("0") or "0" if part.isdigit() else part[:_STEM] for part in _PARTS.findall(bare))
+    return tuple(part[:_STEM] for part in re.split(r"[-.]", bare) if part)
+
+
+def _break(text: str, end: int, start: int) -> int:
+    """Between two sentences: the end of the line, or where the second one starts."""
+    line = text.find("\n", end, start)
+    return start if line < 0 else line
+
+
+def _trim(text: str, span: Span) -> Span | None:
+    said = text[slice(*span)]
+    start = span[0] + len(said) - len(said.lstrip())
+    return (start, start + len(said.strip())) if said.strip() else None
+
+
+def _joined(said: list[str]) -> str:
+    return f" {' '.join(said)} "

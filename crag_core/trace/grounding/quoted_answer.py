@@ -1,0 +1,140 @@
+"""Answers without a model: quoting, citing, and saying plainly that the evidence does not hold the answer."""
+
+from __future__ import annotations
+
+import re
+
+from crag_core.base.prompts import CANNOT_ANSWER
+from crag_core.base.types import Action, Decision, Knowledge, Strip, Usage, WebOutcome, WebSearch
+
+EXTRACTIVE = "extractive"
+"""The writer's name when no language model is used."""
+
+CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+"""[1], or [1, 2]; its group holds the numbers."""
+
+_QUOTES = 3
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
+"""The beginning of a tag at the end of what came so far."""
+_SENTINEL = "".join(CANNOT_ANSWER.split()).lower()
+_DECIDED = 200  # characters; whoever declines says so at once
+
+
+def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
+    """The best kept sentences word for word with their citations, best first; '' when there is no evidence.
+
+    `strips` are the scored strips of corpus and web; of an excerpt without scored strips the beginning is quoted.
+    """
+    scores = {strip.id: strip for strip in strips}
+    quotes: list[tuple[float, int, str]] = []
+    for number, excerpt in enumerate(knowledge.excerpts, start=1):
+        ids = excerpt.strip_ids or tuple(s.id for s in strips if s.passage_id == excerpt.passage.id)
+        for strip_id in ids:
+            strip = scores[strip_id]
+            quotes.append((strip.score or 0.0, number, strip.text))
+        if not ids:
+            quotes.append((0.0, number, excerpt.text[:300]))
+    shown = [(score, number, " ".join(quotable(text).split())) for score, number, text in quotes]
+    # A heading alone says nothing; it is quoted only where there is nothing else.
+    said = [one for one in shown if one[2]] or [(score, number, text.strip("# \n")) for score, number, text in quotes]
+    best = sorted(said, key=lambda item: -item[0])[:_QUOTES]
+    return "\n\n".join(f"“{text}” [{number}]" for _, number, text in best)
+
+
+def citations(text: str, count: int) -> tuple[int, ...]:
+    """The excerpt numbers cited in `text`, each once, in order; numbers beyond `count` are left out."""
+    found: list[int] = []
+    for match in CITATION.finditer(text):
+        found += [int(number) for number in re.findall(r"\d+", match.group(1))]
+    return tuple(dict.fromkeys(number for number in found if 1 <= number <= count))
+
+
+def declines(text: str) -> bool:
+    """Whether a model's reply is the agreed "cannot answer", however it is decorated."""
+    return re.sub(r"[^a-z]+", " ", text.lower()).strip().startswith(CANNOT_ANSWER.lower())
+
+
+class Spoken:
+    """What of a reply may be shown while it comes: no thought, and nothing of a "cannot answer" that may still come.
+
+    `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
+    """
+
+    def __init__(self) -> None:
+        self._raw = ""
+        self._shown = ""
+
+    @property
+    def text(self) -> str:
+        return without_thoughts(self._raw)
+
+    @property
+    def is_thought_only(self) -> bool:
+        return bool(self._raw.strip()) and not self.text
+
+    def add(self, piece: str) -> str:
+        self._raw += piece
+        so_far = without_thoughts(_TAG_BEGUN.sub("", self._raw))
+        return "" if may_decline(so_far) else self._new(so_far)
+
+    def rest(self) -> str:
+        """At the end of the reply: what was held back."""
+        return "" if declines(self.text) else self._new(self.text)
+
+    def _new(self, text: str) -> str:
+        """What `text` has beyond what was shown; all of it where that turns out to have been a thought."""
+        new = text.removeprefix(self._shown)
+        self._shown = text
+        return new
+
+
+def without_thoughts(text: str) -> str:
+    """A reply without what the model thought aloud, up to its end where a thought is not closed.
+
+    Some chat templates leave out the tag that opens the thought.
+    """
+    return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
+
+
+def may_decline(text: str) -> bool:
+    """Whether what came so far is, or may become, the agreed "cannot answer"."""
+    letters = "".join(sign for sign in text[:_DECIDED].lower() if sign.isalnum())
+    return _SENTINEL.startswith(letters) or declines(text[:_DECIDED])
+
+
+def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
+    """What was looked for, where, and why nothing is left to answer from."""
+    if decision.action is Action.INCORRECT:
+        corpus = (
+            f"the {looked_at} retrieved passages were discarded ({decision.reason})" if looked_at else decision.reason
+        )
+    else:
+        corpus = "no sentence of the retrieved passages was kept"
+    searches = {
+        None: "the web was not searched",
+        WebOutcome.OFF: "web search is off",
+        WebOutcome.COOLING: "the web was not searched, since the last search was just made",
+        WebOutcome.APPROVED: "the web was not searched yet",
+        WebOutcome.PENDING: "the web search waits for your approval",
+        WebOutcome.REFUSED: "you refused the web search",
+        WebOutcome.EMPTY: "the web search found nothing",
+        WebOutcome.FAILED: "the web search failed",
+        WebOutcome.RATE_LIMITED: "the web search was rate-limited",
+        WebOutcome.TIMED_OUT: "the web search timed out",
+        WebOutcome.USED: "no web result was kept",
+    }
+    tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""
+    return f"This cannot be answered from the evidence: {corpus}, and {searches[web.outcome if web else None]}.{tail}"
+
+
+def left_out(usage: Usage) -> str:
+    """That evidence was cut for the model, in a sentence; "" where none was."""
+    told = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
+    return told if usage.cut else ""
+
+
+def quotable(text: str) -> str:
+    """A quotation without Markdown's heading and emphasis marks, which mean nothing inside quotation marks."""
+    return re.sub(r"^[ \t]{0,3}#{1,6}[ \t].*$|[*`]{1,3}|^[ \t]*[-*+][ \t]", "", text, flags=re.MULTILINE)

@@ -1,0 +1,228 @@
+"""The same passages as several evaluators see them, and what each alone would lead to. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from crag_core.base.types import Action, Decision, EvaluatorCard, Grade, Opinion, Passage
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Aggregation, FastPath, Policy
+from crag_core.trace.edits import edited
+from crag_core.trace.reroute import course_of
+from crag_core.trace.same_evaluator import retold, same_judge
+from crag_core.trace.trace import RunSettings, Trace
+
+Suited = Callable[[EvaluatorCard], Policy]
+"""The policy with the thresholds to judge an evaluator by."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one evaluator alone leads to under `policy`, not yet for good where it has left passages `ungraded`."""
+
+    evaluator: EvaluatorCard
+    writer: str
+    policy: Policy
+    decision: Decision
+    ungraded: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One passage under two evaluators, by the facts: no pin counts.
+
+    `bands` are the actions that each grade would lead to if this passage were the only one, None where it is not
+    graded. `gap` is the distance of the two scores, None unless there are two.
+    """
+
+    passage: Passage
+    grades: tuple[Grade | None, Grade | None]
+    bands: tuple[Action | None, Action | None]
+
+    @property
+    def gap(self) -> float | None:
+        one, other = (grade.score if grade else None for grade in self.grades)
+        return None if one is None or other is None else abs(one - other)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the two put it in different bands."""
+        return None not in self.bands and self.bands[0] is not self.bands[1]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The run's evaluator (`main`) beside another one; `rows` with the largest gap first, those without one last.
+
+    `correlation` is Kendall's tau-b of the scores, in -1..1: do both put the passages in the same order? None where
+    that cannot be said, with fewer than two passages or all scores alike.
+    """
+
+    main: Verdict
+    other: Verdict
+    rows: tuple[Row, ...]
+    correlation: float | None
+
+    @property
+    def apart(self) -> int:
+        """How many passages the two put in different bands."""
+        return sum(row.is_apart for row in self.rows)
+
+    @property
+    def compared(self) -> int:
+        """How many passages both have graded."""
+        return sum(row.gap is not None for row in self.rows)
+
+
+def judged_by(trace: Trace, evaluator: str, writer: str | None = None) -> Trace | None:
+    """The same record with the grades of another evaluator that it holds, under its name; None where it holds none.
+
+    The grades that it was decided by before become an opinion, so that the way back is the same, and the steps change
+    their names with them. `settings.writer` becomes the model that these grades were made with. `writer` chooses
+    between opinions of one evaluator by several models; None takes the first.
+    """
+    own = Opinion(trace.settings.evaluator, trace.settings.writer, ())
+    if _is_by(own, evaluator, writer):
+        return trace
+    at = next((at for at, one in enumerate(trace.opinions) if _is_by(one, evaluator, writer)), None)
+    return None if at is None else _swapped(trace, at)
+
+
+def judged_under(trace: Trace, settings: RunSettings) -> Trace:
+    """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them.
+
+    Grades by others are its opinions, as far as those still hold.
+    """
+    if not same_judge(trace.settings, settings):
+        places = (at for at, one in enumerate(trace.opinions) if same_judge(_settings_by(trace, one), settings))
+        at = next(places, None)
+        trace = _unjudged(trace) if at is None else _swapped(trace, at)
+    same_prompts = trace.settings.prompts == settings.prompts
+    others = (one for one in trace.opinions if not _is_by(one, settings.evaluator.name, settings.writer))
+    held = tuple(one for one in others if same_prompts or not one.evaluator.calls_model)
+    return replace(trace, opinions=held)
+
+
+def with_opinion(trace: Trace, opinion: Opinion) -> tuple[Opinion, ...]:
+    """The opinions with this one, which takes the place of an older one of the same evaluator and model."""
+    is_same = [_is_by(one, opinion.evaluator.name, opinion.writer) for one in trace.opinions]
+    if not any(is_same):
+        return (*trace.opinions, opinion)
+    at = is_same.index(True)
+    return (*trace.opinions[:at], opinion, *trace.opinions[at + 1 :])
+
+
+def grades_under(trace: Trace, settings: RunSettings) -> tuple[Grade, ...]:
+    """What the opinions hold of the evaluator of `settings`; () where nothing."""
+    return next((one.grades for one in trace.opinions if same_judge(_settings_by(trace, one), settings)), ())
+
+
+def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
+    """Whether it is of that evaluator, by that model if it asks one (None: by any)."""
+    card = opinion.evaluator
+    return card.name == evaluator and (not card.calls_model or writer in (None, opinion.writer))
+
+
+def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
+    """The settings of a run that this opinion decides."""
+    return replace(
+        trace.settings, evaluator=opinion.evaluator, writer=opinion.writer, writer_version=opinion.writer_version
+    )
+
+
+def _swapped(trace: Trace, at: int) -> Trace:
+    chosen, before, web = trace.opinions[at], main_opinion(trace), trace.web
+    results = {passage.id for passage in web.passages} if web else set()
+    corpus = tuple(grade for grade in chosen.grades if grade.passage_id not in results)
+    of_web = tuple(grade for grade in chosen.grades if grade.passage_id in results)
+    return replace(
+        trace,
+        settings=_settings_by(trace, chosen),
+        grades=corpus if corpus or not trace.all_passages else None,
+        web=replace(web, grades=of_web or None) if web and web.passages else web,
+        opinions=trace.opinions[:at] + ((before,) if before else ()) + trace.opinions[at + 1 :],
+        steps=retold(trace, chosen.evaluator),
+    )
+
+
+def _unjudged(trace: Trace) -> Trace:
+    before, web = main_opinion(trace), trace.web
+    return replace(
+        trace,
+        grades=None,
+        web=replace(web, grades=None) if web else None,
+        opinions=with_opinion(trace, before) if before else trace.opinions,
+        steps=retold(trace, None),
+    )
+
+
+def main_opinion(trace: Trace) -> Opinion | None:
+    """The grades that the run itself was decided by, as an opinion; None where it has graded nothing."""
+    grades = trace.grades, (trace.web.grades if trace.web else None)
+    if grades == (None, None):
+        return None
+    given: tuple[Grade, ...] = tuple(grade for made in grades for grade in made or ())
+    return Opinion(trace.settings.evaluator, trace.settings.writer, given, trace.settings.writer_version)
+
+
+def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:
+    """One for each opinion in the record, in its order. What is dropped is left out of it."""
+    facts = edited(replace(trace, edits=replace(trace.edits, pinned=())))
+    main = main_opinion(facts) or Opinion(facts.settings.evaluator, facts.settings.writer, ())
+    verdict = _verdict(trace, suited)
+    found = []
+    for at, opinion in enumerate(facts.opinions):
+        other = _verdict(_swapped(trace, at), suited)
+        rows = _rows(facts, (main, opinion), (verdict.policy, other.policy))
+        pairs = [(one.score, two.score) for one, two in (row.grades for row in rows) if one and two]
+        scores = [(one, two) for one, two in pairs if one is not None and two is not None]
+        found.append(Disagreement(verdict, other, rows, rank_correlation(scores)))
+    return tuple(found)
+
+
+def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
+    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs not tied on one side x pairs not tied on the other)."""
+    order = [(_sign(a[0] - b[0]), _sign(a[1] - b[1])) for a, b in combinations(pairs, 2)]
+    untied = math.sqrt(sum(one != 0 for one, _ in order) * sum(other != 0 for _, other in order))
+    return sum(one * other for one, other in order) / untied if untied else None
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _verdict(trace: Trace, suited: Suited) -> Verdict:
+    settings = trace.settings
+    policy = suited(settings.evaluator)
+    course = course_of(trace, policy)
+    return Verdict(settings.evaluator, settings.writer, policy, course.decision, len(course.ungraded))
+
+
+def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
+    """Of every passage that either of the two was asked about."""
+    passages = (*trace.all_passages, *(trace.web.passages if trace.web else ()))
+    one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
+    alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
+    rows = []
+    for passage in passages:
+        grades = one.get(passage.id), other.get(passage.id)
+        if grades != (None, None):
+            bands = _band(alone[0], passage, grades[0]), _band(alone[1], passage, grades[1])
+            rows.append(Row(passage, grades, bands))
+    return tuple(sorted(rows, key=lambda row: -1.0 if row.gap is None else row.gap, reverse=True))
+
+
+def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
+    """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
+    if policy.aggregation is Aggregation.SIGNALS:
+        policy = policy.with_thresholds(card.lower, card.upper)
+    two = policy.aggregation is Aggregation.TWO_SIGNAL
+    kind = Aggregation.TWO_SIGNAL if two else Aggregation.BEST
+    return replace(policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False)
+
+
+def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+    return None if grade is None or grade.score is None else decide(policy, (passage,), (grade,)).action

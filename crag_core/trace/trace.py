@@ -1,0 +1,269 @@
+"""The record of one run: frozen, complete enough to decide again, and portable as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from crag_core.base import serialization
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import (
+    Action,
+    Answer,
+    Correction,
+    Decision,
+    Edits,
+    EvaluatorCard,
+    Excerpt,
+    Extraction,
+    Grade,
+    Opinion,
+    Passage,
+    Round,
+    Scores,
+    Step,
+    StepState,
+    Strip,
+    Support,
+    Suspicion,
+    Usage,
+    WebSearch,
+)
+from crag_core.decision.policy import Again, Policy
+from crag_core.trace.grounding.citation_check import WORDS
+
+SCHEMA = 3
+LANES = (("score strips", "extract"), ("rewrite", "search"))
+"""Steps that go on at the same time."""
+GRADE, SECOND_OPINION = "grade", "second opinion"
+"""The steps of the run's evaluator and of another one; the run does not depend on this one, nor on how it ended."""
+_READABLE = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that a run depended on besides the question and the corpus.
+
+    `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
+    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
+    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
+    where its server does not.
+    """
+
+    policy: Policy
+    evaluator: EvaluatorCard
+    strip_evaluator: EvaluatorCard
+    embedding: str
+    writer: str
+    web_mode: str
+    top_k: int
+    prompts: str
+    version: str
+    pinned: tuple[str, ...] = ()
+    search_too: bool = False
+    support: str = WORDS
+    collection: str = ""
+    writer_version: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run, raw facts first. A field that is None was never done; () was done and found nothing.
+
+    `passages` and `signals` are those of the first retrieval, `rounds` the later ones. `grades` and `strips` are those
+    of all corpus passages (the web's are in `web`). `decision`, `earlier` (the decisions of the iterations before it),
+    `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
+    in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
+    grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
+    `suspicions` are places in passages and web results that speak to a model; they change no decision.
+    """
+
+    id: str
+    created: str
+    question: str
+    settings: RunSettings
+    schema: int = SCHEMA
+    passages: tuple[Passage, ...] | None = None
+    signals: Scores = ()
+    rounds: tuple[Round, ...] = ()
+    grades: tuple[Grade, ...] | None = None
+    strips: tuple[Strip, ...] | None = None
+    decision: Decision | None = None
+    earlier: tuple[Decision, ...] = ()
+    extractions: tuple[Extraction, ...] | None = None
+    web: WebSearch | None = None
+    context: tuple[str, ...] | None = None
+    corrections: tuple[Correction, ...] | None = None
+    answer: Answer | None = None
+    support: tuple[Support, ...] | None = None
+    edits: Edits = Edits()
+    opinions: tuple[Opinion, ...] = ()
+    steps: tuple[Step, ...] = ()
+    suspicions: tuple[Suspicion, ...] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for runs made under equal settings."""
+        return serialization.fingerprint(as_compared(self.settings))
+
+    @property
+    def usage(self) -> Usage:
+        return sum((step.usage for step in self.steps), Usage())
+
+    @property
+    def own_usage(self) -> Usage:
+        """Without what the steps had cost that were taken over from another run."""
+        return sum((step.usage for step in self.steps if not step.taken_over), Usage())
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_of({step.name for step in self.steps})
+
+    def seconds_of(self, names: Collection[str]) -> float:
+        """What these steps took together; of two lanes at the same time only the longer one counts."""
+        steps = [step for step in self.steps if step.name in names]
+        lanes = [math.fsum(step.seconds for step in steps if step.name in lane) for lane in LANES]
+        return math.fsum(step.seconds for step in steps) - min(lanes)
+
+    @property
+    def failure(self) -> Step | None:
+        """The step at which the run broke off, if it did."""
+        broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
+        return next((step for step in broken if step.name != SECOND_OPINION), None)
+
+    @property
+    def all_passages(self) -> tuple[Passage, ...]:
+        """The corpus passages of every retrieval, each once, in the order in which they were first found."""
+        found = {passage.id: passage for passage in self.passages or ()}
+        for retrieval in (retrieval for later in self.rounds for retrieval in later.retrievals):
+            for passage in retrieval.passages:
+                found.setdefault(passage.id, passage)
+        return tuple(found.values())
+
+    def grade_of(self, passage_id: str) -> Grade | None:
+        web = (self.web.grades if self.web else None) or ()
+        return next((grade for grade in (self.grades or ()) + web if grade.passage_id == passage_id), None)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """It broke off, was stopped, waits, or was never to come to an answer."""
+        return self.failure is not None or self.answer is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(serialization.to_plain(self))
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Trace:
+        """Rebuild a trace; `BadRecord` names what does not fit, including a schema from another version."""
+        schema = data.get("schema") if isinstance(data, dict) else None
+        if schema not in _READABLE or isinstance(schema, bool):
+            raise BadRecord(
+                f"This run has schema {schema!r}, expected one of {', '.join(map(str, _READABLE))}.",
+                hint="Export it again with this version.",
+            )
+        trace = serialization.from_plain(cls, _upgraded(data) | {"schema": SCHEMA}, "run")
+        _check_strips("run.strips", trace.strips or (), trace.all_passages)
+        if trace.web:
+            _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
+        _check_support(trace)
+        _check_suspicions(trace)
+        _check_card("run.settings.evaluator", trace.settings.evaluator)
+        _check_card("run.settings.strip_evaluator", trace.settings.strip_evaluator)
+        for index, opinion in enumerate(trace.opinions):
+            _check_card(f"run.opinions[{index}].evaluator", opinion.evaluator)
+        return trace
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BadRecord(f"This is not a recorded run: not valid JSON ({error}).") from error
+        return cls.from_dict(data)
+
+
+def as_compared(settings: RunSettings) -> dict[str, Any]:
+    """What fingerprints are made of: one that was made before versions of models were known stays the same."""
+    plain = dict(serialization.to_plain(settings))
+    if not settings.writer_version:
+        del plain["writer_version"]
+    return plain
+
+
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """A run of schema 1 in the words of schema 2: there `re_retrieve` was true or false, and never carried out."""
+    words = {"ambiguous": Again.REFINE.value, "incorrect": Again.NEXT_STRATEGY.value}
+    settings = data.get("settings")
+    policy = settings.get("policy") if isinstance(settings, dict) else None
+    if data["schema"] != 1 or not isinstance(settings, dict) or not isinstance(policy, dict):
+        return data
+    routes = {
+        name: route | {"re_retrieve": words.get(name) if route["re_retrieve"] else None}
+        for name, route in policy.items()
+        if isinstance(route, dict) and isinstance(route.get("re_retrieve"), bool)
+    }
+    return data | {"settings": settings | {"policy": policy | routes}}
+
+
+def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:
+    """Strips are looked up in their passages, so one that stands in none must not come in from outside."""
+    texts = {passage.id: passage.text for passage in passages}
+    for index, strip in enumerate(strips):
+        text = texts.get(strip.passage_id)
+        if text is None or text[strip.start : strip.end] != strip.text:
+            raise BadRecord(f"{path}[{index}]: this strip does not stand in a passage {strip.passage_id!r} of the run.")
+
+
+def _check_card(path: str, card: EvaluatorCard) -> None:
+    """Thresholds go into policies, which refuse what is out of range as a bug; batches divide."""
+    if not (0.0 <= card.lower <= card.upper <= 1.0 and 0.0 <= card.strip_cutoff <= 1.0 and card.batch >= 1):
+        raise BadRecord(
+            f"{path}: expected 0 <= lower <= upper <= 1, a strip_cutoff in 0..1 and a batch of 1 or more, found "
+            f"{card.lower}, {card.upper}, {card.strip_cutoff} and {card.batch}."
+        )
+
+
+def _check_support(trace: Trace) -> None:
+    """Sentences are cut out of the answer and drawn one after the other, with their evidence beside them."""
+    text = trace.answer.text if trace.answer else ""
+    web = trace.web.passages if trace.web else ()
+    strips = (*(trace.strips or ()), *((trace.web.strips if trace.web else None) or ()))
+    known = {passage.id for passage in (*trace.all_passages, *web)} | {strip.id for strip in strips}
+    done = 0
+    for index, one in enumerate(trace.support or ()):
+        if not done <= one.start <= one.end <= len(text):
+            raise BadRecord(
+                f"run.support[{index}]: expected a sentence between {done} and {len(text)}, where the answer goes on, "
+                f"found {one.start} to {one.end}."
+            )
+        unknown = next((piece for piece in one.pieces if piece not in known), None)
+        if unknown is not None:
+            raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no passage and no strip of the run.")
+        done = one.end
+
+
+def _check_suspicions(trace: Trace) -> None:
+    """Places are cut out of their passages to be shown."""
+    web = trace.web.passages if trace.web else ()
+    known = {passage.id: passage for passage in (*trace.all_passages, *web)}
+    for index, one in enumerate(trace.suspicions or ()):
+        passage = known.get(one.passage_id)
+        length = 0 if passage is None else len(passage.source if one.in_source else passage.text)
+        if passage is None or not 0 <= one.start < one.end <= length:
+            raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a passage of the run.")
+
+
+def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:
+    """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route."""
+    seen = tuple((excerpt.passage.id, excerpt.text) for excerpt in excerpts)
+    return serialization.fingerprint((question, action, seen))
+
+
+def context_ids(excerpts: tuple[Excerpt, ...]) -> tuple[str, ...]:
+    return tuple(piece for excerpt in excerpts for piece in (excerpt.strip_ids or (excerpt.passage.id,)))

@@ -1,0 +1,162 @@
+"""The story of a run: every stage of its path, taken or not, with what came of it, its cost, or why not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from crag_core.base.types import AnswerState, StepState, WebOutcome
+from crag_core.trace.edits import edited
+from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Missing, Reroute
+from crag_core.trace.trace import GRADE, Trace, context_ids
+from crag_core.view import corpus_stages, web_stages
+from crag_core.view.stage import BROKEN, PLACES, Stage, StageState, break_at, counted, stage
+
+__all__ = ["Stage", "StageState", "Story", "story"]
+
+
+@dataclass(frozen=True)
+class Story:
+    """Every stage in order; `calls` and `seconds` are those of the whole run as recorded.
+
+    "check" is among them only where the record holds what supports the answer.
+    """
+
+    stages: tuple[Stage, ...]
+    calls: int
+    seconds: float
+
+    def stage(self, name: str) -> Stage:
+        return next(told for told in self.stages if told.id == name)
+
+
+_SURE = ("retrieve", "grade", "route")
+"""Stages of every path."""
+_DECIDING = ("retrieve", GRADE, "route", "retrieve again")
+"""Steps after which the decision may be another one."""
+_IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
+
+
+def story(trace: Trace, routed: Reroute, running: str | None = None) -> Story:
+    """The path that `routed` takes through the record, with the costs that the record holds.
+
+    `running` names the step of the pipeline that goes on now; then what is missing is still to come.
+    """
+    dropped = {passage.id for passage in trace.all_passages} & set(trace.edits.dropped)
+    trace = edited(trace)
+    is_decided = _is_decided(trace, routed, running)
+    told = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
+    if dropped:
+        told[0] = replace(told[0], detail=f"{counted(len(dropped), 'passage')} left out by you")
+    if trace.support is not None:
+        told.append(_check(trace, routed))
+    stages = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in told)
+    return Story(stages, trace.usage.calls, trace.seconds)
+
+
+def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
+    """Whether all is there that the decision is made from, and nothing that goes on may change it."""
+    if trace.passages is None or corpus_stages.grade(trace, routed).state is StageState.WOULD_BE:
+        return False
+    return running is None or (trace.decision is not None and running not in _DECIDING)
+
+
+def _draft(name: str, trace: Trace, routed: Reroute, running: str | None, is_decided: bool) -> Stage:
+    """The stage as the record alone has it; what depends on a decision that does not stand is not known."""
+    is_early = name in ("retrieve", "grade") or (name == "again" and bool(trace.rounds))
+    if is_decided or (is_early and trace.passages is not None):
+        return _DRAFTS[name](trace, routed)
+    if name in _SURE or running is not None:
+        return stage(name, StageState.WOULD_BE)
+    return stage(name, StageState.NOT_TAKEN, "not reached" if trace.failure else "not decided yet")
+
+
+def _settled(told: Stage, trace: Trace, running: str | None) -> Stage:
+    """The draft with what goes on now, with what broke off, and with why it was not carried out."""
+    if told.state not in (StageState.TAKEN, StageState.WOULD_BE):
+        return told
+    if running in PLACES[told.id][2]:
+        return replace(told, state=StageState.RUNNING, headline="now")
+    if told.state is StageState.TAKEN:
+        return told
+    if running is not None:
+        return replace(told, state=StageState.TO_COME, headline="to come")
+    if broken := break_at(trace, told.id):
+        return replace(told, state=BROKEN[broken.state], headline=broken.summary, detail=broken.hint)
+    return replace(told, headline=told.headline or _why_undone(trace))
+
+
+def _why_undone(trace: Trace) -> str:
+    if trace.failure:
+        return "not reached"
+    is_waiting = trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+    return "after your approval" if is_waiting and trace.context is None else "not in this record"
+
+
+def _with_cost(told: Stage, trace: Trace, routed: Reroute) -> Stage:
+    names = PLACES[told.id][2]
+    made = [step for step in trace.steps if step.name in names and step.state is not StepState.SKIPPED]
+    is_anew = told.id == "assemble" and not _is_assembled(trace, routed)
+    if told.state in _IDLE or not made or is_anew:
+        return told
+    return replace(told, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
+
+
+def _assemble(trace: Trace, routed: Reroute) -> Stage:
+    missing = set(routed.missing) - {Missing.ANSWER}
+    if trace.web is not None and trace.web.outcome is WebOutcome.COOLING:
+        missing -= {Missing.WEB}  # the run went on without it
+    if trace.context is None or (missing and routed.answer is None):
+        return stage("assemble", StageState.WOULD_BE)
+    own, other = len(routed.knowledge.internal), len(routed.knowledge.external)
+    told = counted(own, "excerpt") if own else ""
+    if other:
+        told = f"{told} + {other} from the web" if own else f"{counted(other, 'excerpt')} from the web"
+    detail = "" if _is_assembled(trace, routed) else "put together anew from the record"
+    return stage("assemble", StageState.TAKEN, told or "nothing is left", detail)
+
+
+def _is_assembled(trace: Trace, routed: Reroute) -> bool:
+    """Whether the run put together just this; anything else is made from the record while it is shown."""
+    return context_ids(routed.knowledge.excerpts) == trace.context
+
+
+def _answer(trace: Trace, routed: Reroute) -> Stage:
+    answer = routed.answer
+    if answer is None:
+        return stage("answer", StageState.WOULD_BE)
+    by = "quoted word for word" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
+    return {
+        AnswerState.COMPLETE: stage("answer", StageState.TAKEN, by),
+        AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
+        AnswerState.FAILED: stage("answer", StageState.FAILED, "broke off", answer.message),
+        AnswerState.CANNOT_ANSWER: stage("answer", StageState.TAKEN, "not answered by this evidence", answer.message),
+    }[answer.state]
+
+
+def _check(trace: Trace, routed: Reroute) -> Stage:
+    support = trace.support or ()
+    if routed.answer is None:
+        return stage("check", StageState.WOULD_BE)
+    found = [standing(one.score) for one in support]
+    told = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
+    unchecked = found.count(Standing.UNCHECKED)
+    missed = [f"{unchecked} could not be checked"] if unchecked else []
+    judged = [f"judged by {trace.settings.support}"] if trace.settings.support != WORDS else []
+    return stage("check", StageState.TAKEN, told, "; ".join(missed + judged))
+
+
+_DRAFTS: dict[str, Callable[[Trace, Reroute], Stage]] = {
+    "retrieve": corpus_stages.retrieve,
+    "grade": corpus_stages.grade,
+    "route": corpus_stages.route,
+    "again": corpus_stages.again,
+    "refine": corpus_stages.refine,
+    "rewrite": web_stages.rewrite,
+    "search": web_stages.search,
+    "grade_web": web_stages.grade_web,
+    "assemble": _assemble,
+    "answer": _answer,
+}

@@ -1,0 +1,96 @@
+"""One stage of the path of a run: what it is called, where its evidence is shown, and what became of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crag_core.base.types import Action, Handling, Passage, Step, StepState, StripVerdict
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import GRADE, Trace
+
+
+class StageState(StrEnum):
+    """`WOULD_BE`: on the path under the present thresholds, and not carried out in this record."""
+
+    TAKEN = "taken"
+    NOT_TAKEN = "not taken"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    WAITING = "waiting"
+    WOULD_BE = "would be taken"
+    RUNNING = "running"
+    TO_COME = "to come"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`headline` says in a few words what came of it, or why it was not taken; `detail` says more.
+
+    `anchor` is the part of the page with its evidence. `seconds` is None where nothing was carried out. Only "route"
+    has an `action`, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
+    """
+
+    id: str
+    title: str
+    state: StageState
+    headline: str
+    detail: str = ""
+    anchor: str = ""
+    calls: int = 0
+    seconds: float | None = None
+    action: Action | None = None
+    handling: Handling | None = None
+    leads_on: bool = True
+
+
+PLACES = {
+    "retrieve": ("Retrieve", "passages", ("retrieve",)),
+    "grade": ("Grade", "scores", (GRADE,)),
+    "route": ("Route", "scores", ("route",)),
+    "again": ("Look again", "record", ("retrieve again",)),
+    "refine": ("Refine", "passages", ("score strips", "extract")),
+    "rewrite": ("Rewrite", "web", ("rewrite",)),
+    "search": ("Search web", "web", ("search",)),
+    "grade_web": ("Grade web", "web", ("grade web",)),
+    "assemble": ("Assemble", "answers", ("assemble",)),
+    "answer": ("Answer", "answers", ("answer",)),
+    "check": ("Check", "answers", ("check answer",)),
+}
+"""Of every stage by its id, in order: title, anchor, and the steps of the record that carry it out."""
+
+BROKEN = {StepState.FAILED: StageState.FAILED, StepState.STOPPED: StageState.STOPPED}
+
+
+def stage(name: str, state: StageState, headline: str = "", detail: str = "") -> Stage:
+    """A stage without its cost."""
+    title, anchor, _ = PLACES[name]
+    return Stage(name, title, state, headline, detail, anchor)
+
+
+def break_at(trace: Trace, name: str) -> Step | None:
+    """The step at which this stage broke off, if it did."""
+    steps = PLACES[name][2]
+    return next((step for step in trace.steps if step.name in steps and step.state in BROKEN), None)
+
+
+def is_skipped(trace: Trace, step_name: str) -> bool:
+    return any(step.name == step_name and step.state is StepState.SKIPPED for step in trace.steps)
+
+
+def why_not(routed: Reroute) -> str:
+    """Why a stage is not on the path that the decision asks for."""
+    action = routed.decision.action
+    return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
+
+
+def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> str:
+    """How many sentences of these passages are kept."""
+    ids = {passage.id for passage in passages}
+    own = [verdict.kept for verdict in verdicts if verdict.strip.passage_id in ids]
+    return f"{sum(own)} of {counted(len(own), 'sentence')}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

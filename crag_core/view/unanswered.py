@@ -1,0 +1,183 @@
+"""Why a question was not answered from the evidence, and what would help: all of it from the record. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome, WebSearch
+from crag_core.decision.policy import Policy
+from crag_core.decision.stability import flips, stability
+from crag_core.trace.edits import edited
+from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.trace import Trace
+
+WEB_TOLD = {
+    None: "not searched",
+    WebOutcome.OFF: "not searched, it is switched off",
+    WebOutcome.COOLING: "not searched, since the last search was just made",
+    WebOutcome.APPROVED: "not searched yet",
+    WebOutcome.PENDING: "the search waits for your approval",
+    WebOutcome.REFUSED: "you refused the search",
+    WebOutcome.EMPTY: "nothing was found",
+    WebOutcome.FAILED: "the search failed",
+    WebOutcome.RATE_LIMITED: "the search was rate-limited",
+    WebOutcome.TIMED_OUT: "the search timed out",
+    WebOutcome.USED: "searched",
+}
+_WEB_WAYS = {
+    None: "Let this route search the web: carry it out with the web switched on.",
+    WebOutcome.OFF: "Switch the web on in the sidebar, and ask again.",
+    WebOutcome.COOLING: "Ask again in a moment: the web may be searched then.",
+    WebOutcome.PENDING: "Approve the web search.",
+    WebOutcome.REFUSED: "Ask again, and approve the web search that you refused.",
+    WebOutcome.EMPTY: "Ask in other words: the web search found nothing.",
+    WebOutcome.FAILED: "Ask again: the web search may work then.",
+    WebOutcome.RATE_LIMITED: "Ask again later, or choose another web provider in the settings.",
+    WebOutcome.TIMED_OUT: "Ask again, or choose another web provider in the settings.",
+}
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The best sentence that did not make it into an answer, its score, and what it failed at."""
+
+    text: str
+    passage: Passage
+    score: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """What was looked for (words, and whose they are), where, the nearest miss, and what can be done."""
+
+    asked: tuple[tuple[str, str], ...]
+    where: tuple[str, ...]
+    nearest: Nearest | None
+    ways: tuple[str, ...]
+
+
+def unanswered(trace: Trace, policy: Policy, routed: Reroute) -> Unanswered:
+    """Of a run that gave no answer; every threshold that is named was tried on the record."""
+    return Unanswered(
+        tuple(_asked(trace, routed)),
+        tuple(_where(trace, routed)),
+        _nearest(trace, routed),
+        tuple(_ways(trace, policy, routed)),
+    )
+
+
+def _asked(trace: Trace, routed: Reroute) -> Iterator[tuple[str, str]]:
+    yield trace.question, "your question"
+    known = {trace.question}
+    path = routed.course.iterations[-1].path
+    found = [(one.retrievals[-1].query, one.query_by) for one in trace.rounds if one.path == path[: len(one.path)]]
+    if trace.web and trace.web.query:
+        found.append((trace.web.query, f"for the web, by {trace.web.query_by}"))
+    for query, by in found:
+        if query not in known:
+            known.add(query)
+            yield query, by
+
+
+def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
+    looked_at = routed.course.looked_at
+    sources = {passage.source for passage in looked_at}
+    rounds = len(routed.course.iterations)
+    told = f"{_counted(len(looked_at), 'passage')} of {_counted(len(sources), 'document')}" if looked_at else "nothing"
+    pinned = ", files that you pinned" if trace.settings.pinned else ""
+    yield f"Your documents: {told} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
+    if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
+        yield f"The web: {_web_told(trace.web)}"
+
+
+def _web_told(web: WebSearch | None) -> str:
+    told = WEB_TOLD[web.outcome if web else None]
+    if web and web.outcome is WebOutcome.USED:
+        told = f"{_counted(len(web.passages), 'result')}, none of them kept"
+    return f"{told} ({web.provider})" if web and web.provider else told
+
+
+def _nearest(trace: Trace, routed: Reroute) -> Nearest | None:
+    """Of the sentences that were struck out; of those that the writer had, if it was given any."""
+    known = edited(trace)
+    passages = {one.id: one for one in (*known.all_passages, *(known.web.passages if known.web else ()))}
+    given = bool(routed.knowledge.excerpts)
+    scored = [
+        (verdict.strip.score, verdict)
+        for verdict in routed.knowledge.verdicts
+        if verdict.strip.score is not None and verdict.kept is given
+    ]
+    if not scored:
+        return None
+    score, best = max(scored, key=lambda pair: pair[0])
+    why = "the writer had it, and found no answer in it" if best.kept else best.reason
+    if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
+        why = f"set aside with all others, since {routed.decision.reason}"
+    return Nearest(best.strip.text, passages[best.strip.passage_id], score, why)
+
+
+# --- what can be done -----------------------------------------------------------------------------------------------
+
+
+def _ways(trace: Trace, policy: Policy, routed: Reroute) -> Iterator[str]:
+    if not routed.knowledge.excerpts and (moved := _by_threshold(trace, policy, routed)):
+        yield moved
+    elif more := _by_cutoff(trace, policy, routed):
+        yield more
+    outcome = trace.web.outcome if trace.web else None
+    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and outcome in _WEB_WAYS:
+        yield _WEB_WAYS[outcome]
+    yield "Add documents that hold the answer, on the Documents page."
+    if routed.knowledge.excerpts:
+        yield "Ask another model, or none: then the best sentences are quoted as they stand."
+
+
+def _by_threshold(trace: Trace, policy: Policy, routed: Reroute) -> str:
+    """The nearest move of one threshold after which there is something to answer from."""
+    known = edited(trace)
+    stable = stability(policy, known.passages or (), known.grades, known.signals, known.rounds)
+    for flip in flips(stable, policy):
+        now = getattr(policy, flip.threshold)
+        for value in _hundredths(flip.at, down=flip.at < now):
+            lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
+            then = reroute(trace, policy.with_thresholds(lower, upper)) if 0 <= lower <= upper <= 1 else routed
+            if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
+                told, there = readable(now, value)
+                return (
+                    f"Move the {flip.threshold} threshold from {told} to {there}: the decision turns to "
+                    f"{then.decision.action}, with {_counted(count, 'piece')} of evidence."
+                )
+    return ""
+
+
+def _by_cutoff(trace: Trace, policy: Policy, routed: Reroute) -> str:
+    """The highest sentence cut-off, in hundredths, that lets more in."""
+    cutoff = policy.strips.cutoff
+    scores = [one.strip.score for one in routed.knowledge.verdicts if not one.kept and one.strip.score is not None]
+    best = max((score for score in scores if score <= cutoff), default=0.0)
+    for value in _hundredths(best, down=True):
+        then = reroute(trace, policy.with_thresholds(cutoff=value)) if value >= 0 else routed
+        if (more := _pieces(then.knowledge) - _pieces(routed.knowledge)) > 0:
+            now, there = readable(cutoff, value)
+            what = _counted(more, "more sentence")
+            return f"Lower the sentence cut-off from {now} to {there}: {what} would be evidence."
+    return ""
+
+
+def _hundredths(at: float, down: bool) -> tuple[float, float]:
+    """The hundredth at or next to a score, and the one beyond it, for where the score itself is not enough."""
+    near = round(at * 100, 9)
+    first = math.floor(near) if down else math.ceil(near)
+    return first / 100, (first + (-1 if down else 1)) / 100
+
+
+def _pieces(knowledge: Knowledge) -> int:
+    return sum(len(excerpt.strip_ids) or 1 for excerpt in knowledge.excerpts)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,69 @@
+"""What the stages that work on the web tell: rewrite, search, grade what came. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import CorrectionKind, WebOutcome, WebSearch
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.stage import Stage, StageState, counted, kept, stage, why_not
+
+_UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
+
+
+def rewrite(trace: Trace, routed: Reroute) -> Stage:
+    web = trace.web
+    absent = _absent("rewrite", web, routed)
+    if absent or web is None:
+        return absent or stage("rewrite", StageState.WOULD_BE)
+    return stage("rewrite", StageState.TAKEN, f"“{web.query}”", web.query_by)
+
+
+def search(trace: Trace, routed: Reroute) -> Stage:
+    web = trace.web
+    absent = _absent("search", web, routed)
+    if absent or web is None:
+        return absent or stage("search", StageState.WOULD_BE)
+    by = web.provider or "the web"
+    if web.outcome is WebOutcome.USED:
+        cached = "from memory, nothing left this machine" if web.from_cache else ""
+        return stage("search", StageState.TAKEN, f"{counted(len(web.passages), 'result')} from {by}", cached)
+    return {
+        WebOutcome.EMPTY: stage("search", StageState.TAKEN, f"nothing found by {by}", web.message),
+        WebOutcome.REFUSED: stage("search", StageState.SKIPPED, "refused by you", "nothing left this machine"),
+        WebOutcome.PENDING: stage("search", StageState.WAITING, "waits for your approval"),
+        WebOutcome.APPROVED: stage("search", StageState.WOULD_BE),
+    }.get(web.outcome, stage("search", StageState.FAILED, web.outcome.value, web.message))
+
+
+def grade_web(trace: Trace, routed: Reroute) -> Stage:
+    web = trace.web
+    absent = _absent("grade_web", web, routed)
+    if absent or web is None:
+        return absent or stage("grade_web", StageState.WOULD_BE)
+    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return stage("grade_web", StageState.WOULD_BE)
+    if not web.passages:
+        return stage("grade_web", StageState.NOT_TAKEN, "no results to grade")
+    if web.grades is None and web.strips is None:
+        return stage("grade_web", StageState.WOULD_BE)
+    scores = [grade.score for grade in web.grades or () if grade.score is not None]
+    best = f"best {readable(max(scores))[0]}" if scores else ""
+    external = routed.knowledge.external
+    count = counted(len(external), "result")
+    is_whole = bool(external) and not any(excerpt.strip_ids for excerpt in external)
+    told = f"{count} as {'it is' if len(external) == 1 else 'they are'}" if is_whole else ""
+    told = told or kept(routed.knowledge.verdicts, web.passages)
+    return replace(stage("grade_web", StageState.TAKEN, told, best), leads_on=bool(external))
+
+
+def _absent(name: str, web: WebSearch | None, routed: Reroute) -> Stage | None:
+    """The stage where the decision asks for no search, or where nobody was asked."""
+    if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+        unused = "the record holds a search that is not used now" if web and web.passages else ""
+        return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
+    if web and web.outcome in _UNASKED:
+        return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
+    return None

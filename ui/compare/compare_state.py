@@ -1,0 +1,272 @@
+"""The configurations of the Compare page, what was run under them, and what runs now; the only place of that state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from crag_core.app.configuration_text import Configuration, choice_of, starting
+from crag_core.app.policy_files import PLAIN
+from crag_core.app.workbench import Choice, default_evaluator, known_card
+from crag_core.experiments.batch import Controls, OnScoring, Scoring
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
+from crag_core.experiments.comparison.setup import KeptSetup
+from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import Trace
+from ui.session import access, app_state, run_job, tune_state
+from ui.session.access import Right
+from ui.session.background_jobs import Comparing, Grading
+
+MOST = 4
+
+
+def configurations() -> tuple[Configuration, ...]:
+    """The first is what the others are compared with.
+
+    The sidebar's choice comes last, unless it is there already, or there is no room for it.
+    """
+    now = sidebar()
+    found = kept()
+    return _named(found if is_kept(now) or len(found) >= MOST else (*found, now))
+
+
+def kept() -> tuple[Configuration, ...]:
+    """Those that stay whatever the sidebar does next."""
+    return tuple(_alike(one, app_state.choice()) for one in _stored())
+
+
+def is_kept(one: Configuration) -> bool:
+    return any(other.choice == one.choice for other in kept())
+
+
+def sidebar() -> Configuration:
+    """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
+    chosen = app_state.choice()
+    policy = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
+    web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
+    made = replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
+    return Configuration(name_of(made), made)
+
+
+def keep() -> None:
+    """For a callback: the sidebar's choice stays, whatever the sidebar does next."""
+    _keep(sidebar())
+
+
+def add(policy: str) -> None:
+    """For a callback: a policy as it starts, with the sidebar's writer and web search; or plain RAG, which is first."""
+    if policy == PLAIN:
+        if PLAIN in can_add() and len(_stored()) < MOST:
+            st.session_state["versus_kept"] = (_plain(), *_stored())
+        return
+    now = sidebar().choice
+    made = replace(starting(app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
+    _keep(Configuration(name_of(made), made))
+
+
+def can_add() -> tuple[str, ...]:
+    """The names of the policies, and that of plain RAG where it does not take part."""
+    has_plain = any(one.choice.policy.name == PLAIN for one in _stored())
+    return tuple(app_state.policies()) if has_plain else (PLAIN, *app_state.policies())
+
+
+def remove(one: Configuration) -> None:
+    """For a callback."""
+    now = app_state.choice()
+    st.session_state["versus_kept"] = tuple(other for other in _stored() if _alike(other, now).choice != one.choice)
+
+
+def is_full() -> bool:
+    """Whether there is no room for another one beside the sidebar's choice."""
+    return len(configurations()) >= MOST
+
+
+def name_of(choice: Choice) -> str:
+    """The policy, and what is other than it starts with."""
+    if choice.policy.name == PLAIN:
+        return choice.policy.title
+    start = app_state.suited(choice.policy.name, choice.evaluator)
+    told = [choice.policy.title]
+    if choice.policy.thresholds[:2] != start.thresholds[:2]:
+        told.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
+    if choice.policy.strips.cutoff != start.strips.cutoff:
+        told.append(f"cut-off {choice.policy.strips.cutoff:.2f}")
+    if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):
+        told.append(known_card(choice.evaluator).title)
+    if choice.web is WebMode.AUTO:
+        told.append("with the web")
+    return ", ".join(told)
+
+
+@st.cache_resource(show_spinner=False)
+def warmth() -> WarmUp:
+    """Of all sessions: what one has measured is warm for the others."""
+    return WarmUp()
+
+
+# One question
+
+
+def comparing() -> Comparing | None:
+    return st.session_state.get("versus_job")
+
+
+def traces() -> tuple[tuple[Configuration, Trace], ...]:
+    """What was compared last, with the configurations of then."""
+    found: tuple[tuple[Configuration, Trace], ...] = st.session_state.get("versus_traces", ())
+    return found
+
+
+def start_question(question: str) -> None:
+    """Raises `CragError` where a configuration cannot work."""
+    if _is_busy():
+        return
+    chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
+    pipelines = [workbench.pipeline(one.choice, observed=False) for one in chosen]
+    uncached = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
+    warm = warmth()
+
+    def work(run: Run) -> tuple[Trace, ...]:
+        with ticket.turn(run.cancel):
+            while warming.is_running and not run.cancel.wait(0.1):
+                pass
+            run.listener.started("loading the models")
+            warm(uncached, run.cancel)
+            return run_each(question, pipelines, time.perf_counter, run)
+
+    warming.start()
+    st.session_state["versus_asked"] = chosen
+    ticket = run_job.in_line()
+    st.session_state["versus_job"] = Comparing(work, len(chosen), ticket)
+
+
+def take_question() -> None:
+    """Once the job has ended: put it away and what it found on the page."""
+    job = comparing()
+    if job is None or job.is_running:
+        return
+    if job.bug is None:
+        st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.traces, strict=False))
+    st.session_state["versus_job"] = None  # last, since the script may be broken off at any touch of the state
+    if job.bug:
+        raise job.bug
+
+
+# A labelled set
+
+
+@st.cache_resource(show_spinner=False)
+def live_sets() -> dict[tuple[object, ...], Grading]:
+    """The sets on their way in all sessions, so that a page that is loaded again finds its own."""
+    return {}
+
+
+@st.cache_resource(show_spinner=False, max_entries=100)
+def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> dict[str, Outcome]:
+    """Read once for all sessions; another `count` of questions is another reading."""
+    return app_state.workbench().laboratory.outcomes(_kept).load()
+
+
+def running() -> Grading | None:
+    """The work on this session's set under its configurations, if it goes on or has ended since."""
+    own: Grading | None = st.session_state.get("versus_running")
+    found = tune_state.labelled()
+    return own or (live_sets().get(_key(found)) if found else None)
+
+
+def take_running() -> Grading | None:
+    """The work that has ended since the last redraw, put away, so that what it ran is seen."""
+    job = running()
+    if job is None or job.is_running:
+        return None
+    st.session_state["versus_running"] = st.session_state["versus_table"] = None
+    kept_outcomes.clear()
+    _forget(lambda one: one is job)
+    tune_state.corpus.clear()  # documents may have come in meanwhile
+    return job
+
+
+def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
+    """For a callback: run what is missing, in the background; raises `CragError` where a configuration cannot work.
+
+    So it does to whoever may not tune.
+    """
+    access.require(Right.TUNE)
+    if _is_busy():
+        return
+    chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
+    pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
+    created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
+
+    def work(controls: Controls, tell: OnScoring) -> Scoring:
+        while warming.is_running and not controls.cancel.wait(0.1):
+            pass
+        setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
+        contenders = [
+            Contender(pipeline, workbench.laboratory.outcomes(setup))
+            for pipeline, setup in zip(pipelines, setups, strict=True)
+        ]
+        return run_set(
+            questions, contenders, time.perf_counter, controls=controls, on_progress=tell,
+            prepare=lambda: warm(pipelines, controls.cancel), take_turn=turns,
+        )  # fmt: skip
+
+    warming.start()
+    _forget(lambda one: not one.is_running)
+    st.session_state["versus_running"] = live_sets()[_key(labelled)] = Grading(work)
+
+
+def _key(labelled: LabelledSet) -> tuple[object, ...]:
+    return labelled.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home)
+
+
+def _forget(which: Callable[[Grading], bool]) -> None:
+    for key in [key for key, one in live_sets().items() if which(one)]:
+        live_sets().pop(key, None)
+
+
+def _is_busy() -> bool:
+    return any(job is not None and job.is_running for job in (comparing(), running()))
+
+
+def _plain() -> Configuration:
+    made = choice_of(PLAIN, "", EXTRACTIVE, app_state.settings())
+    return Configuration(made.policy.title, made)
+
+
+def _stored() -> tuple[Configuration, ...]:
+    found: tuple[Configuration, ...] = st.session_state.setdefault("versus_kept", (_plain(),))
+    return found
+
+
+def _alike(one: Configuration, now: Choice) -> Configuration:
+    """All search where the sidebar says; plain RAG has its writer and its number of passages too.
+
+    So only the correction differs.
+    """
+    found = replace(one.choice, collection=now.collection)
+    if found.policy.name == PLAIN:
+        found = replace(found, model=now.model, top_k=now.top_k)
+    return replace(one, choice=found)
+
+
+def _keep(one: Configuration) -> None:
+    if not is_kept(one) and len(_stored()) < MOST:  # two clicks may be faster than the page
+        st.session_state["versus_kept"] = (*_stored(), one)
+
+
+def _named(found: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
+    """Under different names: those that would be alike are numbered."""
+    names = [one.name for one in found]
+    return tuple(
+        replace(one, name=f"{one.name} ({names[: place + 1].count(one.name)})") if names.count(one.name) > 1 else one
+        for place, one in enumerate(found)
+    )

@@ -1,0 +1,92 @@
+"""What a labelled set came to before something was changed: to be put beside what it comes to now, or forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.experiments.comparison.earlier_results import Earlier
+from crag_core.experiments.labelled.questions import LabelledQuestion
+from ui.compare import set_results
+from ui.compare.set_results import Compared
+from ui.session import access, app_state
+from ui.session.access import Right
+from ui.text import counted, plain
+
+_SEEN = 6
+"""Rows that are seen at once; the others by scrolling."""
+
+
+def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQuestion]) -> None:
+    """The list, with a tick for those that stand in the table."""
+    st.subheader("Earlier results", anchor=False)
+    if not found:
+        st.caption(
+            "None yet. When documents, policy, thresholds, models or the program change, what was run until then can "
+            "be put here beside what is run afterwards."
+        )
+        return
+    st.caption(
+        "What the same questions came to before something was changed. Ticked ones stand in the table, the picture and "
+        f"the files too, at most {set_results.MOST}. Nothing is run again."
+    )
+    beside = set_results.beside(found)
+    is_full = len(beside) >= set_results.MOST
+    with st.container(border=True, gap="small", height=72 * _SEEN if len(found) > _SEEN else "content"):
+        for one in found:
+            _draw_one(one, questions, one in beside, is_full and one not in beside)
+
+
+def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bool, is_off: bool) -> None:
+    key = f"versus_beside_{one.kept.fingerprint}"
+    held = f"{len(one.asked)} of {counted(len(questions), 'question')}"
+    left, right = st.columns([5, 1], vertical_alignment="top", gap="small")
+    with left.container(gap="xxsmall"):
+        st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
+        st.caption(f"{held}. {_unlike(one)}")
+    if not access.may(Right.TUNE):
+        return
+    with right.container(horizontal_alignment="right"), st.popover("Forget", type="tertiary"):
+        st.markdown(
+            f"Forget **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
+            "documents stay. It cannot be taken back."
+        )
+        st.button(
+            "Forget it", on_click=_forget, args=(one, questions), icon=":material/delete:",
+            key=f"versus_forget_{one.kept.fingerprint}",
+        )  # fmt: skip
+
+
+def draw_beside(found: Compared) -> None:
+    """What must be known of the earlier results in the table."""
+    if not found.beside:
+        return
+    letters = dict(zip(found.table.names, found.letters, strict=True))
+    told = [
+        f":material/history: **{letters[one.name]} · {plain(one.name)}** is an earlier result. {_unlike(one)}"
+        for one in found.beside
+    ]
+    others = [letters[one.name] for one in found.beside if one.has_other_documents]
+    if others:
+        named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
+        told.append(f"{named} had other documents than there are now; a difference may come from these.")
+    told.append("Seconds are those of the day of each run.")
+    st.caption("  \n".join(told))
+
+
+def _unlike(one: Earlier) -> str:
+    """What was other then, as Markdown."""
+    return plain(f"Unlike {set_results.letter_of(one.like)} · {one.like}: {', '.join(one.differs)}.")
+
+
+def _put(one: Earlier, key: str) -> None:
+    set_results.put(one, st.session_state[key])
+
+
+def _forget(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
+    try:
+        set_results.forget(one, questions)
+    except CragError as error:
+        app_state.report(str(error))

@@ -1,0 +1,271 @@
+"""A labelled set under the configurations of the Compare page: running it, and the measures side by side."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.experiments.comparison.earlier_results import listed
+from crag_core.experiments.comparison.metrics import Unit
+from crag_core.experiments.comparison.table import Cell, Row, Table
+from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.store.result_files import figure, to_csv, to_data
+from ui import PARTS
+from ui.compare import compare_state, set_results
+from ui.compare.earlier_results import draw_beside, draw_earlier_results
+from ui.compare.set_results import LETTERS, Compared
+from ui.session import access, app_state, tune_state
+from ui.session.access import Right
+from ui.shell.not_allowed import is_allowed
+from ui.text import clean, counted, plain
+from ui.tune.grading_progress import left_told
+from ui.tune.question_sets import draw_sources
+
+_CSS = (PARTS / "versus.css").read_text("utf-8")
+_COLOURS = ("#1f77b4", "#d1781e", "#7a5fc7", "#2c9a63", "#c2477f", "#94841f", "#3d8f9e")
+
+
+def draw_set() -> None:
+    """The set, what is missing of it, and the measures of what all configurations have run."""
+    labelled = tune_state.labelled()
+    if labelled is None:
+        draw_sources(False, False)
+        return
+    questions = _draw_choice(labelled)
+    if compare_state.running() is not None:
+        draw_running()
+        return
+    earlier = set_results.earlier(questions)
+    found = set_results.compared(questions, set_results.beside(earlier))
+    if found.missing:
+        _draw_start(labelled, questions, found.missing)
+    if found.table.questions:
+        _draw_table(labelled, found)
+    elif found.beside:
+        st.markdown("No question was run under all of these. Take away the tick of an earlier result.")
+    if earlier or found.table.questions:
+        draw_earlier_results(earlier, questions)
+
+
+def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
+    busy = compare_state.running() is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{plain(labelled.name)}**, {counted(len(labelled.questions), 'question')}", width="content")
+        with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
+            draw_sources(True, busy)
+    return labelled.questions
+
+
+def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        told = (
+            "Every question is asked under every configuration, from retrieval to answer. What two of them do alike is "
+        )
+        told += "done once, and what is done is kept."
+        st.markdown(told, width="stretch")
+        if not is_allowed(Right.TUNE):
+            return
+        st.button(
+            f"Run {counted(missing, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
+            icon=":material/play_arrow:", key="versus_run", disabled=compare_state.comparing() is not None,
+        )  # fmt: skip
+
+
+def _start(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
+    try:
+        compare_state.start_set(labelled, questions)
+    except CragError as error:
+        app_state.report(str(error))
+
+
+@st.fragment(run_every=0.4)
+def draw_running() -> None:
+    job = compare_state.running()
+    if job is None or not job.is_running:
+        st.rerun()
+        return
+    scoring = job.scoring
+    with st.container(border=True):
+        if scoring is None:
+            st.progress(0.0, ":shimmer[Waiting for the documents …]")
+        else:
+            done = scoring.done + scoring.failed
+            doing = (
+                "Paused" if job.is_paused else f":shimmer[Running] {done} of {scoring.total}{left_told(scoring.left)}"
+            )
+            st.progress(done / max(scoring.total, 1), doing)
+        if not access.may(Right.TUNE):
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if job.is_paused:
+                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="versus_go_on")
+            else:
+                st.button("Pause", on_click=job.pause, icon=":material/pause:", key="versus_pause")
+            st.button(
+                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+                disabled=job.is_stopping, key="versus_set_stop",
+            )  # fmt: skip
+            st.caption("Whatever is run is kept, also when this page is closed or the machine is switched off.")
+
+
+# The measures
+
+
+def _draw_table(labelled: LabelledSet, found: Compared) -> None:
+    table = found.table
+    st.header("What it comes to", anchor=False)
+    st.markdown(_heading(found))
+    draw_beside(found)
+    if len(table.names) > 1:
+        _draw_gains(found)
+    st.html(f"<style>{_CSS}</style>{table_html(table, found.letters)}")
+    _draw_paths(found)
+    name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv",
+            icon=":material/table:", on_click="ignore", key="versus_csv",
+        )  # fmt: skip
+        st.download_button(
+            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
+            icon=":material/data_object:", on_click="ignore", key="versus_json",
+        )  # fmt: skip
+        st.download_button(
+            "Report (HTML)", set_results.page(labelled, found), f"{name}.html", "text/html",
+            icon=":material/description:", on_click="ignore", key="versus_html",
+        )  # fmt: skip
+
+
+def _heading(found: Compared) -> str:
+    table = found.table
+    told = f"On {counted(len(table.questions), 'question')}, with 95 % intervals."
+    if found.beside and table.left_out:
+        told = f"On the {counted(len(table.questions), 'question')} that all of them have run, with 95 % intervals."
+    if len(table.names) == len(found.beside):
+        told = f"Earlier results alone: as things are now, no question was run under all configurations. {told}"
+    if len(table.names) == 1:
+        return told
+    return (
+        f"{told} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the same "
+        "questions, where that is certain."
+    )
+
+
+def _data(found: Compared) -> dict[str, Any]:
+    return to_data(found.table) | ({"earlier": listed(found.beside)} if found.beside else {})
+
+
+def _draw_gains(found: Compared) -> None:
+    """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
+    table = found.table
+    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better and _moves(row)]
+    if not rows:
+        st.markdown("No share differs between them.")
+        return
+    chart, now = go.Figure(), len(table.names) - len(found.beside)
+    for place in range(1, len(table.names)):
+        letter, (symbol, line) = found.letters[place], ("circle", 0) if place < now else ("diamond-open", 2)
+        cells = [(row, row.cells[place]) for row in rows]
+        shown = [(row, cell.gain) for row, cell in cells if cell.gain]
+        chart.add_trace(
+            go.Scatter(
+                x=[100 * gain.value for _, gain in shown],
+                y=[_axis_name(row) for row, _ in shown],
+                error_x={
+                    "type": "data", "symmetric": False, "thickness": 1.5,
+                    "array": [100 * (gain.high - gain.value) for _, gain in shown],
+                    "arrayminus": [100 * (gain.value - gain.low) for _, gain in shown],
+                },
+                mode="markers",
+                orientation="h",  # beside each other, not on each other
+                marker={
+                    "size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line},
+                },
+                name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
+            )
+        )  # fmt: skip
+    chart.add_vline(0, line_width=1.5, line_color="gray")
+    chart.update_yaxes(autorange="reversed", fixedrange=True)
+    chart.update_xaxes(
+        title=f"percentage points over {found.letters[0]}", ticksuffix=" ", fixedrange=True, zeroline=False
+    )
+    chart.update_layout(
+        height=46 * len(rows) + 130, margin={"l": 8, "r": 8, "t": 40, "b": 48}, showlegend=True, scattermode="group",
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+    )  # fmt: skip
+    st.plotly_chart(
+        chart, config={"displayModeBar": False}, key="versus_gains",
+        alt="Gains over the first configuration with their intervals; the table below has the same numbers.",
+    )  # fmt: skip
+
+
+def _moves(row: Row) -> bool:
+    return any(cell.gain and (cell.gain.low or cell.gain.high) for cell in row.cells)
+
+
+def _axis_name(row: Row) -> str:
+    wanted = "more is better" if row.measure.better > 0 else "less is better"
+    return f"{row.measure.title.replace('…', 'Right route')}<br><i>{wanted}</i>"
+
+
+def table_html(table: Table, letters: str = LETTERS) -> str:
+    """Every measure of every configuration; every text is escaped."""
+    heads = "".join(
+        f'<th scope="col">{letter} · {html.escape(clean(name))}</th>'
+        for letter, name in zip(letters, table.names, strict=False)
+    )
+    rows, group = [], ""
+    for row in table.rows:
+        if row.measure.group != group:
+            group = row.measure.group
+            rows.append(f'<tr class="source"><th scope="rowgroup" colspan="{len(table.names) + 1}">{group}</th></tr>')
+        cells = "".join(_cell_html(row, cell) for cell in row.cells)
+        title, told = html.escape(row.measure.title), html.escape(row.measure.told)
+        rows.append(f'<tr><th scope="row">{title}<small>{told}</small></th>{cells}</tr>')
+    return (
+        '<div class="versus figures" role="region" aria-label="Measures" tabindex="0"><table>'
+        f'<thead><tr><th scope="col">Measure</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _cell_html(row: Row, cell: Cell) -> str:
+    if cell.found is None:
+        return "<td>–</td>"
+    unit = row.measure.unit
+    value, low, high = (figure(end, unit) for end in (cell.found.value, cell.found.low, cell.found.high))
+    gain = ""
+    if cell.gain and cell.is_certain:
+        better = cell.gain.value * row.measure.better
+        kind = "better" if better > 0 else "worse" if better < 0 else "other"
+        gain = f'<small class="{kind}">{figure(cell.gain.value, unit, signed=True)}</small>'
+    return f"<td><b>{value}</b> <span>{low}–{high}</span>{gain}</td>"
+
+
+def _draw_paths(found: Compared) -> None:
+    table = found.table
+    st.subheader("Time and calls by route", anchor=False)
+    st.dataframe(
+        [
+            {
+                "configuration": f"{letter} · {clean(name)}",
+                "route": clean(path.label),
+                "questions": path.count,
+                "half within, s": path.p50.value if path.p50 else None,
+                "95 in 100 within, s": path.p95.value if path.p95 else None,
+                "model calls": path.calls,
+            }
+            for letter, name in zip(found.letters, table.names, strict=True)
+            for path in table.paths(name)
+        ],
+        hide_index=True,
+        height="content",
+        key="versus_paths",
+        alt="Seconds and model calls by configuration and route",
+    )

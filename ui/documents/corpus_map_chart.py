@@ -1,0 +1,103 @@
+"""The map of passages as a picture: a point a passage, the question, and the passages that were retrieved for it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from crag_core.base.documents import MapPoint, PassageMap
+from ui.text import clean, counted, shortened
+
+_COLOURS = ("#3f88c5", "#d98a1f", "#2e9b63", "#a463c2", "#c8463d", "#3aa6a6", "#b58a5a", "#d06aa5")
+_OTHERS = "#8794a1"
+_SCORES = [[0.0, "#c8463d"], [0.5, "#e2c25b"], [1.0, "#2e9b63"]]
+_LONGEST_NAME = 28
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question on the map: its own point, those of its passages in rank order, and the grades by passage id."""
+
+    question: MapPoint
+    passages: Sequence[MapPoint]
+    grades: Mapping[str, float | None]
+
+
+def map_figure(found: PassageMap, asked: Asked | None) -> go.Figure:
+    """The documents with the most passages have colours of their own."""
+    figure = go.Figure()
+    counts = Counter(point.name for point in found.points)
+    named = [name for name, _ in counts.most_common(len(_COLOURS))]
+    others = [point for point in found.points if point.name not in named]
+    if others:
+        _add(figure, others, counted(len({point.name for point in others}), "other document"), _OTHERS)
+    for name, colour in zip(named, _COLOURS, strict=False):
+        points = [point for point in found.points if point.name == name]
+        _add(figure, points, escape(shortened(clean(name), _LONGEST_NAME)), colour)
+    if asked is not None:
+        _add_asked(figure, asked)
+    axis = {"visible": False, "showgrid": False, "zeroline": False}
+    # Distances count: both directions have the same scale.
+    figure.update_layout(
+        height=560, margin={"l": 0, "r": 0, "t": 8, "b": 8}, xaxis=axis, yaxis={**axis, "scaleanchor": "x"},
+        legend={"orientation": "h", "y": -0.02, "itemsizing": "constant"}, dragmode="pan",
+    )  # fmt: skip
+    return figure
+
+
+def _add(figure: go.Figure, points: Sequence[MapPoint], name: str, colour: str) -> None:
+    figure.add_scattergl(
+        x=[point.x for point in points],
+        y=[point.y for point in points],
+        mode="markers",
+        name=name,
+        marker={"size": 6, "color": colour, "opacity": 0.65},
+        text=[_hover(point) for point in points],
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _add_asked(figure: go.Figure, asked: Asked) -> None:
+    ranks = {point.id: rank for rank, point in enumerate(asked.passages, 1)}
+    for is_graded, name in ((True, "retrieved, by grade"), (False, "retrieved, not graded")):
+        points = [point for point in asked.passages if (asked.grades.get(point.id) is not None) == is_graded]
+        if points:
+            grades = [asked.grades.get(point.id) for point in points]
+            figure.add_scattergl(
+                x=[point.x for point in points],
+                y=[point.y for point in points],
+                mode="markers+text",
+                name=name,
+                text=[str(ranks[point.id]) for point in points],
+                textfont={"color": "#111111", "size": 11},
+                marker={
+                    "size": 19, "line": {"width": 1.5, "color": "#111111"}, "cmin": 0, "cmax": 1, "colorscale": _SCORES,
+                    "color": grades if is_graded else "#ffffff",
+                },
+                customdata=[_hover(point, _grade(grade)) for point, grade in zip(points, grades, strict=True)],
+                hovertemplate="%{customdata}<extra></extra>",
+            )  # fmt: skip
+    figure.add_scattergl(
+        x=[asked.question.x], y=[asked.question.y], mode="markers", name="the question",
+        marker={"symbol": "star", "size": 20, "color": "#f2c230", "line": {"width": 1.5, "color": "#111111"}},
+        customdata=[_wrapped(asked.question.text)], hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip
+
+
+def _grade(grade: float | None) -> str:
+    return "not graded" if grade is None else f"graded {grade:.2f}"
+
+
+def _hover(point: MapPoint, told: str = "") -> str:
+    """The picture reads some HTML: text of documents is escaped."""
+    head = " · ".join(filter(None, (clean(point.name), clean(point.where), told)))
+    return f"<b>{_wrapped(head)}</b><br>{_wrapped(point.text)}"
+
+
+def _wrapped(text: str) -> str:
+    return "<br>".join(escape(line) for line in textwrap.wrap(shortened(clean(text), 280), 70))

@@ -1,0 +1,190 @@
+"""The list of documents, whole, waiting or refused; what became of files just added; what can be done with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from crag_core.base.documents import Document, Ingested, IngestOutcome, State
+from crag_core.base.errors import CragError
+from crag_core.base.protocols import DocumentStore
+from ui.session import access, app_state
+from ui.session.access import Right
+from ui.text import clean, counted, plain
+
+_ICONS = {
+    IngestOutcome.INDEXED: ":green[:material/check_circle:]",
+    IngestOutcome.REPLACED: ":green[:material/published_with_changes:]",
+    IngestOutcome.ALREADY: ":gray[:material/done_all:]",
+    IngestOutcome.REFUSED: ":red[:material/cancel:]",
+    IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
+}
+_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✕"}
+_SHOWN_AT_ONCE = 8
+_MOST_LINES = 200
+_ALL = "All collections"
+
+
+def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
+    """What became of files: how many of each, every refusal with its reason, the others one click away."""
+    if not outcomes:
+        return
+    troubles = [one for one in outcomes if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT)]
+    others = [one for one in outcomes if one not in troubles]
+    with st.container(border=True):
+        if len(outcomes) > _SHOWN_AT_ONCE:
+            counts = Counter(one.outcome for one in outcomes)
+            told = (f"{_ICONS[kind]} **{counts[kind]}** {kind}" for kind in IngestOutcome if counts[kind])
+            st.markdown(" · ".join(told))
+            _draw_lines(troubles)
+            if others:
+                with st.expander(f"The other {counted(len(others), 'file')}"):
+                    _draw_lines(others)
+        else:
+            _draw_lines(outcomes)
+
+
+def draw_interrupted(outcomes: Sequence[Ingested]) -> None:
+    """What was finished at this start, because the last one was cut short."""
+    if outcomes:
+        told = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
+        st.info("  \n".join([told, *(_line(one) for one in outcomes[:_SHOWN_AT_ONCE])]), icon=":material/restart_alt:")
+
+
+def _draw_lines(outcomes: Sequence[Ingested]) -> None:
+    lines = [_line(one) for one in outcomes[:_MOST_LINES]]
+    if len(outcomes) > _MOST_LINES:
+        lines.append(f"and {len(outcomes) - _MOST_LINES} more")
+    if lines:
+        st.markdown("  \n".join(lines))
+
+
+def _line(one: Ingested) -> str:
+    if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT):
+        told = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
+    else:
+        told = f"{one.outcome}, {counted(one.passages, 'passage')}" if one.passages else str(one.outcome)
+    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}"
+
+
+def draw_documents(store: DocumentStore) -> None:
+    """The list, and what is chosen in it."""
+    everything = store.listing()
+    if not everything:
+        more = " Add some above, then ask on the Ask page." if access.may(Right.INDEX) else ""
+        st.info(f"No documents yet.{more}", icon=":material/folder_off:")
+        return
+    _draw_head(everything)
+    rows = _chosen_rows(everything)
+    picked = st.dataframe(
+        [_cells(row) for row in rows],
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="documents_table",
+        placeholder="–",
+        alt="Documents with state, pages, passages, size, version, collection and time",
+        column_config={
+            "name": st.column_config.TextColumn(width="medium"),
+            "pages": st.column_config.NumberColumn(help="Only of formats that have pages"),
+            "size": st.column_config.NumberColumn(format="bytes"),
+            "since": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="When it was indexed or refused"),
+            "version": st.column_config.NumberColumn(help="How many contents a file of this name has had"),
+        },
+    )
+    selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
+    if not selected:
+        more = ", to move it to another collection or to remove it" if access.may(Right.INDEX) else ""
+        st.caption(f"Select a row to read its passages{more}.")
+        return
+    if access.may(Right.INDEX):
+        _draw_actions(store, selected)
+    for row in selected:
+        if row.message:
+            st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
+
+
+def selected_document(store: DocumentStore) -> Document | None:
+    """The first whole document among the selected rows of the list."""
+    rows = _chosen_rows(store.listing())
+    picked = st.session_state.get("documents_table", {}).get("selection", {}).get("rows", [])
+    return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
+
+
+def filtered_collection() -> str:
+    """The collection that the list shows; "": all."""
+    chosen = st.session_state.get("documents_filter") or _ALL
+    return "" if chosen == _ALL else str(chosen)
+
+
+def collections_of(rows: Sequence[Document]) -> list[str]:
+    return sorted({row.collection for row in rows}, key=str.casefold)
+
+
+def _draw_head(rows: Sequence[Document]) -> None:
+    whole = [row for row in rows if row.is_whole]
+    told = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'passage')}"
+    st.subheader(told, anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        names = collections_of(rows)
+        if len(names) > 1:
+            st.selectbox("Collection", [_ALL, *names], key="documents_filter", format_func=clean, width=260)
+        if len(rows) > _SHOWN_AT_ONCE:
+            st.text_input(
+                "Find", key="documents_find", placeholder="part of a name", icon=":material/search:", width=260
+            )
+
+
+def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
+    collection = st.session_state.get("documents_filter") or _ALL
+    part = (st.session_state.get("documents_find") or "").strip().casefold()
+    return [row for row in rows if collection in (_ALL, row.collection) and part in row.name.casefold()]
+
+
+def _cells(row: Document) -> dict[str, object]:
+    return {
+        "name": clean(row.name),
+        "state": f"{_SIGNS.get(State(row.state), '…')} {row.state}",
+        "pages": row.pages or None,
+        "passages": row.passages or None,
+        "size": row.size or None,
+        "version": row.version,
+        "collection": clean(row.collection),
+        "since": row.time,
+    }
+
+
+def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
+    names = plain(selected[0].name) if len(selected) == 1 else counted(len(selected), "document")
+    ids = tuple(row.id for row in selected)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Remove {names} from the index", icon=":material/delete:", key="documents_remove", on_click=_remove,
+            args=(store, ids),
+        )  # fmt: skip
+        with st.popover("Move to a collection", icon=":material/drive_file_move:"):
+            known = collections_of(store.listing())
+            target = st.selectbox(
+                "Collection", known, index=None, accept_new_options=True, key="documents_target", format_func=clean,
+                placeholder="choose one, or write a new name",
+            )  # fmt: skip
+            st.button("Move", key="documents_move", on_click=_move, args=(store, ids, target), disabled=not target)
+        st.caption("The files that you added them from are not touched.")
+
+
+def _remove(store: DocumentStore, ids: tuple[str, ...]) -> None:
+    _try(lambda: store.delete_all(ids))
+
+
+def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
+    _try(lambda: store.move(ids, target))
+
+
+def _try(work: Callable[[], object]) -> None:
+    try:
+        access.require(Right.INDEX)
+        work()
+    except CragError as error:
+        app_state.report(str(error))

@@ -1,0 +1,99 @@
+"""How the passages were made that are searched, and how to make them anew by another embedding model or length."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.base.documents import TOKENS, Generation, Rebuilt, Recipe, check_lengths
+from crag_core.base.errors import CragError
+from crag_core.base.protocols import DocumentStore
+from ui.run.job_progress import draw_rebuilding_live
+from ui.session import access, app_state
+from ui.session.access import Right
+from ui.text import counted, plain
+
+_MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
+
+
+def draw_recipe(store: DocumentStore) -> None:
+    """The present recipe, progress while another is under way, and the form that starts one."""
+    job = app_state.shared_rebuild().job
+    busy = job is not None and job.is_running
+    if busy:
+        draw_rebuilding_live()
+    elif job is not None:
+        if job.bug:
+            raise job.bug
+        if job.error:
+            st.error(plain(str(job.error)), icon=":material/error:")
+        if job.rebuilt:
+            st.success(_told(job.rebuilt), icon=":material/published_with_changes:")
+    now = store.generation
+    with st.expander(f"How passages are made: {_line(now.recipe)}", icon=":material/content_cut:"):
+        st.markdown(_searched(now, *store.coverage()))
+        if not access.may(Right.INDEX):
+            return
+        st.markdown(
+            "Other lengths, or another embedding model, take all passages made anew. Until the last one is there, the "
+            "present ones are searched; then the new ones take their place at once. It takes about as long as adding "
+            "all documents did. Thresholds that were tuned on the present passages may not fit the new ones."
+        )
+        _draw_form(now, busy)
+
+
+def _draw_form(now: Generation, busy: bool) -> None:
+    with st.form(f"recipe_{now.id}", border=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input(
+                "Embedding model", now.embedding, key=f"{_MODEL}_{now.id}", width=320,
+                help="The built-in all-MiniLM-L6-v2, a folder, or the name of a model on the Hugging Face hub.",
+            )  # fmt: skip
+            st.number_input(
+                "Tokens in a passage, at most", *TOKENS, now.tokens, key=f"{_TOKENS}_{now.id}", width=220,
+                help="In tokens of the embedding model. What is longer than it reads is refused.",
+            )  # fmt: skip
+            st.number_input(
+                "of which repeated", 0, TOKENS[1] // 2, now.overlap, key=f"{_OVERLAP}_{now.id}", width=220,
+                help="So many tokens at most of the end of one passage open the next.",
+            )  # fmt: skip
+        st.form_submit_button(
+            "Make all passages anew", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
+        )
+
+
+def _start(now: Generation) -> None:
+    kept = st.session_state
+    recipe = Recipe(
+        (kept[f"{_MODEL}_{now.id}"] or "").strip() or now.embedding,
+        int(kept[f"{_TOKENS}_{now.id}"]),
+        int(kept[f"{_OVERLAP}_{now.id}"]),
+    )
+    try:
+        check_lengths(recipe)
+        app_state.shared_rebuild().start(recipe)
+    except CragError as error:
+        app_state.report(str(error))
+
+
+def _line(recipe: Recipe) -> str:
+    return f"at most {recipe.tokens} tokens, {recipe.overlap} of them repeated, by {plain(recipe.embedding)}"
+
+
+def _searched(now: Generation, passages: int, indexed: int) -> str:
+    if not now.effort or not indexed:
+        return "Searched **exactly**: a question is compared with every passage."
+    told = (
+        f"Searched **approximately**: {now.recall:.1%} of the nearest passages are found, measured with 100 passages "
+        f"as questions when there were {now.measured:,}."
+    )
+    newer = passages - indexed
+    return f"{told} {counted(newer, 'passage')} newer than the index: compared one by one." if newer > 0 else told
+
+
+def _told(done: Rebuilt) -> str:
+    told = (
+        f"{counted(done.passages, 'passage')} of {counted(done.documents, 'document')} made anew: {_line(done.recipe)}."
+    )
+    if done.kept_text:
+        told += f" Of {done.kept_text} the text was taken from the old passages, since the file is not kept."
+    return told

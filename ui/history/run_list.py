@@ -1,0 +1,157 @@
+"""The History page: what it is filtered by, the list, and what can be done with all that match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import streamlit as st
+
+from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.base.serialization import fingerprint
+from crag_core.base.types import Action
+from crag_core.decision.policy import Policy
+from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.feedback import Mark
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.run_stats import Ending
+from ui.history import filter, history_state
+from ui.history.filter import BETWEEN, Filter
+from ui.history.history_state import Listed
+from ui.run.what_if.run_offer import model_name
+from ui.session import access, app_state
+from ui.text import clean, counted, plain
+
+SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✕"}
+_TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it
+_MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✕"}
+_ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✕ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
+
+
+def draw_filter(titles: Mapping[str, str]) -> Filter:
+    """The fields, which stand in the address too, so that it can be sent and survives a reload."""
+    history_state.check_address(sorted(set(titles.values())))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Question or answer", key=filter.TEXT, type="search", icon=":material/search:", width=190,
+            placeholder="part of its text", max_chars=filter.LONGEST_TEXT, bind="query-params",
+            persist_state="session",
+        )  # fmt: skip
+        for label, key, options, width in (
+            ("Action", filter.ACTION, list(filter.ACTIONS), 145),
+            ("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), 160),
+            ("Feedback", filter.FEEDBACK, list(filter.FEEDBACKS), 145),
+            ("How it ended", filter.ENDING, list(filter.ENDINGS), 145),
+        ):
+            st.multiselect(
+                label, options, key=key, width=width, placeholder="any", format_func=clean, select_all=False,
+                bind="query-params", persist_state="session",
+            )  # fmt: skip
+        when = st.selectbox(
+            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params",
+            persist_state="session",
+        )  # fmt: skip
+        if when == BETWEEN:
+            for label, key in (("From", filter.SINCE), ("To", filter.UNTIL)):
+                st.date_input(
+                    label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD",
+                    width=150, bind="query-params", persist_state="session",
+                )  # fmt: skip
+    return history_state.chosen()
+
+
+def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
+    """How many, and how long they are kept."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(_counts(found), anchor=False, width="content")
+        newer = history_state.newer(found)
+        st.button(
+            f"Show {counted(newer, 'new run')}" if newer else "Look again", icon=":material/refresh:", type="tertiary",
+            key=history_state.REFRESH, on_click=history_state.look_again,
+        )  # fmt: skip
+        if is_filtered:
+            st.button(
+                "Clear the filter", icon=":material/filter_alt_off:", on_click=history_state.clear_filter,
+                type="tertiary", key="history_clear",
+            )  # fmt: skip
+    own = (
+        ""
+        if history_state.scope() is None
+        else f" You see your own runs here. {access.refusal(access.Right.SEE_HISTORY)}"
+    )
+    st.caption(plain(f"{retention(days)}{own}"))
+
+
+def _counts(found: Listed) -> str:
+    """ "132 of 1,240 runs", or "1,240 runs"."""
+    runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
+    return runs if found.count == found.of else f"{found.count:,} of {runs}"
+
+
+def retention(days: float) -> str:
+    """How long runs are kept, and how to change it."""
+    if not days:
+        return "Runs are kept for ever. Set CRAG_HISTORY_DAYS to have old ones deleted."
+    kept = counted(int(days), "day") if days == int(days) else f"{days:g} days"
+    return f"Runs are kept for {kept}, their labels with them. CRAG_HISTORY_DAYS sets how long."
+
+
+def draw_table(found: Listed) -> tuple[KeptRun, ...]:
+    """A page of the list, newest first; gives those that are selected."""
+    picked = st.dataframe(
+        [_cells(run) for run in found.runs],
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        # By what is in it: a selection is one of places, and must not pass to other runs.
+        key=f"history_table_{fingerprint(tuple(run.id for run in found.runs))}",
+        placeholder="–",
+        height=min(_TABLE_HEIGHT, _ROW_HEIGHT * (len(found.runs) + 1) + 2),
+        alt="Runs with action, question, policy, evaluator, model, time, seconds, calls, feedback and how they ended",
+        column_config={
+            "question": st.column_config.TextColumn(width=240),
+            "kept": st.column_config.DatetimeColumn("when", format="YYYY-MM-DD HH:mm", help="In your time zone"),
+            "seconds": st.column_config.NumberColumn(format="%.2f"),
+            "calls": st.column_config.NumberColumn(
+                help="Of language models; what was taken over from another run counts there"
+            ),
+            "policy": st.column_config.TextColumn(width=100),
+            "evaluator": st.column_config.TextColumn(width=120),
+            "model": st.column_config.TextColumn(width=100),
+            "feedback": st.column_config.TextColumn(help="What was said of route, answer and passages"),
+        },
+    )
+    if found.pages > 1:
+        st.pagination(found.pages, key=history_state.PAGE)
+    return tuple(found.runs[at] for at in picked.selection.rows if at < len(found.runs))
+
+
+def _cells(run: KeptRun) -> dict[str, object]:
+    cells: dict[str, object] = {
+        "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
+        "question": clean(run.question),
+        "kept": datetime.fromtimestamp(run.kept_at, history_state.zone()),
+        "ended": _ENDINGS[run.ending] if run.is_readable else "not readable",
+        "feedback": said_of(run) or None,
+        "policy": clean(_title(run.policy, app_state.policies())),
+        "evaluator": clean(known_card(run.evaluator).title if run.evaluator in EVALUATORS else run.evaluator),
+        "model": "quotations" if run.writer == EXTRACTIVE else clean(model_name(run.writer)) or None,
+        "seconds": run.seconds,
+        "calls": run.calls,
+    }
+    if run.is_imported:
+        cells["ended"] = f"{cells['ended']}, imported"
+    if access.is_on() and history_state.scope() is None:
+        cells["asked by"] = clean(run.asked_by) or None
+    return cells
+
+
+def _title(name: str, known: Mapping[str, Policy]) -> str:
+    return known[name].title if name in known else name
+
+
+def said_of(run: KeptRun) -> str:
+    """ "✓ route, ✕ answer, 3 passages"."""
+    judged = (("route", run.route), ("answer", run.answer))
+    told = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
+    return ", ".join([*told, *([counted(run.labelled, "passage")] if run.labelled else [])])

@@ -1,0 +1,117 @@
+"""All policies on one set of scores, side by side: each decision with its reason and what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag_core.app.workbench import known_card
+from crag_core.base.types import Correction, CorrectionKind, Decision, EvaluatorCard, Grade, Passage, Scores
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
+from crag_core.pipeline.call_budget import budget
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
+from ui.run.two_signals import ONE_FOR_BOTH, is_one_for_both
+from ui.run.verdict import headline
+from ui.text import plain
+
+_ICONS = {
+    CorrectionKind.KEEP: "check",
+    CorrectionKind.DISCARD: "delete",
+    CorrectionKind.REFINE: "content_cut",
+    CorrectionKind.REWRITE: "edit",
+    CorrectionKind.WEB_SEARCH: "public",
+    CorrectionKind.EXPAND: "expand_content",
+    CorrectionKind.RE_RETRIEVE: "replay",
+    CorrectionKind.GENERATE: "chat",
+}
+_NAMES = {CorrectionKind.WEB_SEARCH: "web search", CorrectionKind.RE_RETRIEVE: "retrieve again"}
+_A_ROW = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one policy makes of the scores that `judge` gave; `needs`: what a recorded run lacks to carry it out."""
+
+    policy: Policy
+    decision: Decision
+    judge: EvaluatorCard
+    passages: int
+    needs: tuple[str, ...] | None = None
+
+    @property
+    def cost(self) -> str:
+        calls = budget(self.policy, self.judge, self.passages, writer=True, searches=True)[self.decision.action]
+        return f"{calls} model {'call' if calls.most == 1 else 'calls'} with a language model to rewrite and answer"
+
+
+def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
+    """Every policy with its starting thresholds for the evaluator that graded the run."""
+    verdicts = []
+    for policy in policies:
+        suited = policy.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator)
+        routed = reroute(trace, suited)
+        needs = tuple(item.value.partition(":")[0] for item in routed.missing if item is not Missing.ANSWER)
+        verdicts.append(Verdict(suited, routed.decision, trace.settings.evaluator, trace.settings.top_k, needs))
+    return verdicts
+
+
+def judge_scores(
+    passages: tuple[Passage, ...], grades: tuple[Grade, ...], signals: Scores, policies: Iterable[Policy]
+) -> list[Verdict]:
+    """Every policy as its description has it, evaluator and thresholds, on scores that somebody has made up."""
+    return [
+        Verdict(policy, decide(policy, passages, grades, signals), known_card(policy.evaluator), len(passages))
+        for policy in policies
+    ]
+
+
+def draw_verdicts(verdicts: list[Verdict]) -> None:
+    """Cards, three in a row; of equal height within a row."""
+    for start in range(0, len(verdicts), _A_ROW):
+        columns = st.columns(_A_ROW)
+        for column, verdict in zip(columns, verdicts[start : start + _A_ROW], strict=False):
+            with column.container(border=True, height="stretch"):
+                _draw(verdict)
+
+
+def _draw(verdict: Verdict) -> None:
+    policy, decision = verdict.policy, verdict.decision
+    st.markdown(f"**{plain(policy.title)}**", help=plain(policy.source))
+    st.subheader(headline(decision), anchor=False)
+    st.markdown(_numbers(policy, decision))
+    one = f"  \n:small[:gray[{ONE_FOR_BOTH}]]" if is_one_for_both(policy, decision) else ""
+    st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}.") + one)
+    st.markdown("  \n".join(f":small[{line}]" for line in _told(decision.plan)))
+    st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
+
+
+def _numbers(policy: Policy, decision: Decision) -> str:
+    sure = f"confidence {'–' if decision.confidence is None else f'{decision.confidence:.2f}'}"
+    score = "–" if decision.score is None else f"{decision.score:.3f}"
+    if decision.topical is None:
+        return f"**{score}** :gray[against {policy.lower:g} and {policy.upper:g} · {sure}]"
+    answering = f"**{score}** :gray[answering, against upper {policy.upper:g}]"
+    topical = f"**{decision.topical:.3f}** :gray[topical, against lower {policy.lower:g}]"
+    return f"{answering}  \n{topical}  \n:gray[{sure}]"
+
+
+def _told(plan: tuple[Correction, ...]) -> list[str]:
+    """One line a kind; single passages discarded are counted."""
+    lines = []
+    single = [one for one in plan if one.kind is CorrectionKind.DISCARD and one.passage_id is not None]
+    if single:
+        lines.append(f":material/delete: discard {len(single)}: {plain(single[0].reason)}{' …' * (len(single) > 1)}")
+    for one in plan:
+        if one not in single:
+            lines.append(f":material/{_ICONS[one.kind]}: {_NAMES.get(one.kind, one.kind.value)}: {plain(one.reason)}")
+    return lines
+
+
+def _needed(verdict: Verdict) -> str:
+    if verdict.needs is None:
+        return ""
+    return f"  \n:material/playlist_add: not in the record: {plain(', '.join(verdict.needs) or 'nothing')}"

@@ -1,0 +1,1 @@
+"""The answer, what supports it, and what people say of it."""

@@ -1,0 +1,131 @@
+"""What goes on in the background, drawn live: a run, or the first start."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from crag_core.trace.reroute import reroute
+from ui.run.path.diagram import draw_path
+from ui.run.verdict import draw_verdict
+from ui.session import access, app_state, current_run, run_job
+from ui.session.access import Right
+from ui.session.background_jobs import Comparing, Filling, Job
+from ui.text import counted, paragraphs, plain
+
+_LOOK_EVERY = 0.3  # seconds
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_running() -> None:
+    """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
+    job = run_job.job()
+    if job is None:
+        st.rerun()  # it was put away by a script that was broken off before it could draw the page anew
+    if not job.is_running:
+        if job.trace.passages is not None:
+            current_run.remember(job.trace)
+        run_job.finish(job)
+        st.rerun()
+    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f":shimmer[{plain(_doing(job))}]")
+        st.button(
+            "Stopping…" if job.is_stopping else "Stop",
+            icon=":material/stop_circle:",
+            on_click=job.stop,
+            disabled=job.is_stopping,
+            key="ask_stop",
+        )
+    if job.ticket and job.ticket.before is not None:
+        return  # nothing has happened yet, and many may wait here
+    policy = job.trace.settings.policy
+    routed = reroute(job.trace, policy)
+    if job.trace.decision is not None:
+        draw_verdict(job.trace, policy, routed)
+    draw_path(job.trace, policy, routed, key="path_running", running=job.step, progress=job.progress)
+    if job.text:
+        with st.container(border=True):
+            st.subheader("Answer", anchor=False)
+            st.markdown(paragraphs(job.text))
+
+
+def draw_warming() -> None:
+    """The first start, or what the last one left undone, while it lasts, and what went wrong with it."""
+    warming = app_state.warm_up()
+    if warming.is_running:
+        _draw_warming_live()
+    elif warming.bug:
+        raise warming.bug
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def _draw_warming_live() -> None:
+    warming = app_state.warm_up()
+    if not warming.is_running:
+        st.rerun()
+    draw_indexing(warming, idle="Loading the embedding model")
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_indexing_live() -> None:
+    """This session's files on their way in; the page draws itself anew when they are done."""
+    indexing = app_state.indexing()
+    if indexing is None or not indexing.is_running:
+        st.rerun()
+    if remark := app_state.workbench().store.remark:
+        st.caption(plain(remark))
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        draw_indexing(indexing, idle="Keeping the files")
+        st.button(
+            "Stopping…" if indexing.is_stopping else "Stop", on_click=indexing.stop, icon=":material/stop_circle:",
+            disabled=indexing.is_stopping, key="documents_stop", width="content",
+            help="Documents that are in stay in; the current one and those after it are left out.",
+        )  # fmt: skip
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def draw_rebuilding_live() -> None:
+    """All passages on their way to be made anew, which every session sees."""
+    job = app_state.shared_rebuild().job
+    if job is None or not job.is_running:
+        st.rerun()
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        draw_indexing(job, idle="Looking at the index", what="Making anew the passages of")
+        if access.may(Right.INDEX):
+            st.button(
+                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+                disabled=job.is_stopping, key="rebuild_stop", width="content",
+                help="The present passages stay, and the new ones are thrown away.",
+            )  # fmt: skip
+
+
+def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
+    """Progress of documents on their way."""
+    progress = indexing.progress
+    if progress is None:
+        st.progress(0.0, f":shimmer[{idle} …]")
+        return
+    part = progress.embedded / progress.passages if progress.passages else 0.0
+    done = (progress.position - 1 + part) / progress.total
+    told = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){told}")
+
+
+def waiting_for(job: Job | Comparing) -> str:
+    """What a run waits for in line, with those that are before it; "": it is under way."""
+    runs = job.ticket.before if job.ticket else None
+    if runs is not None:
+        return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
+    calls = app_state.workbench().calls_before(job.cancel)
+    if calls is not None:
+        others = f"{counted(calls, 'call')} of others first" if calls else "your call is next"
+        return f"Waiting for the model: {others}"
+    return ""
+
+
+def _doing(job: Job) -> str:
+    seconds = time.monotonic() - job.started_at
+    progress = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
+    waits = "" if (line := waiting_for(job)) else app_state.workbench().waits_for(job.cancel)
+    return f"{line or job.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

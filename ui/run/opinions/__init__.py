@@ -1,0 +1,1 @@
+"""What another evaluator says of the same chunks."""

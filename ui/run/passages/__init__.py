@@ -1,0 +1,1 @@
+"""The chunks and web snippets of a run as cards, sentence by sentence."""

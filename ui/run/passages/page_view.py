@@ -1,0 +1,174 @@
+"""A passage where it stands in its document: the page of a PDF with its sentences marked, or the text around it."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.base.types import Origin, Passage, StripVerdict
+from ui import PARTS
+from ui.run.passages.page_view_lines import lines_of, told
+from ui.text import counted, link, plain
+
+if TYPE_CHECKING:
+    from crag_core.app.workbench import Workbench
+
+_component = st.components.v2.component(
+    "place",
+    html='<div class="place"></div>',
+    css=(PARTS / "place.css").read_text("utf-8"),
+    js=(PARTS / "place.js").read_text("utf-8"),
+)
+_DRAWER = 900  # pixels
+_LONGEST = 20_000  # characters of a file that was read whole
+_WHOLE = 0.98
+_ALONE = (
+    "The index does not hold this document any more, or not in this version: here is the passage alone, as the run "
+    "recorded it. Add the document on the Documents page to see it in its place."
+)
+
+Verdicts = Sequence[StripVerdict]
+
+
+def open_place(passage: Passage, verdicts: Verdicts, workbench: Workbench) -> None:
+    """Open the drawer that shows a passage in its document; to be called in the run in which its button was pressed.
+
+    `verdicts` are those on the passage's strips, in their order.
+    """
+    where = "On the web" if passage.origin is Origin.WEB else "In the document"
+    # Each opening starts at the passage's own page, wherever the last one was left.
+    opened = f"place_{time.monotonic_ns()}"
+    drawer = st.dialog(where, width=_DRAWER, position="right", icon=":material/find_in_page:")
+    drawer(draw_place)(passage, verdicts, workbench, opened)
+
+
+def draw_place(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: str = "place") -> None:
+    """The passage in its document; where its page cannot be shown, why not, and the text around it instead."""
+    verdicts = sorted(verdicts, key=lambda verdict: verdict.strip.start)
+    if passage.origin is Origin.WEB:
+        _draw_web(passage, verdicts, key)
+    elif workbench.places.has_pages(passage):
+        try:
+            _draw_page(passage, verdicts, workbench, key)
+        except CragError as error:
+            _draw_text(passage, verdicts, workbench, key, str(error))
+    else:
+        _draw_text(passage, verdicts, workbench, key)
+
+
+def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: str) -> None:
+    """Raises `CragError` before the picture is drawn."""
+    show = partial(workbench.places.picture, passage, [(v.strip.start, v.strip.end, v.kept) for v in verdicts])
+    with st.spinner("Opening the page"):
+        own = picture = show()
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        title = st.empty()
+        if own.pages > 1:
+            page = st.pagination(own.pages, default=own.page, max_visible_pages=0, key=f"{key}_page")
+            picture = own if page == own.page else show(page=page)
+    title.markdown(_title(passage, f"page {picture.page} of {picture.pages}"))
+    if picture.page == own.page and picture.found_share < _WHOLE and passage.page:
+        _draw_missing(picture.found_share)
+    elif picture.page != own.page and not picture.boxes:
+        st.caption(f"Nothing of the passage is on this page: it stands on page {own.page}.")
+    if picture.boxes:
+        _draw_legend(verdicts)
+    _component(
+        data={
+            "png": base64.b64encode(picture.png).decode(),
+            "width": picture.width,
+            "height": picture.height,
+            "alt": _described(passage, verdicts, picture.page, is_marked=bool(picture.boxes)),
+            "boxes": [
+                {
+                    "left": 100 * box.left / picture.width,
+                    "top": 100 * box.top / picture.height,
+                    "width": 100 * box.width / picture.width,
+                    "height": 100 * box.height / picture.height,
+                    "told": "" if box.span is None else told(verdicts[box.span]),
+                }
+                for box in picture.boxes
+            ],
+        },
+        key=key,
+    )
+    with st.expander("The passage as text", icon=":material/notes:"):
+        _draw_lines("", passage, verdicts, "", f"{key}_text", is_still=True)
+
+
+def _draw_text(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: str, no_page: str = "") -> None:
+    """`no_page` says why this stands in for the picture of a page."""
+    around, why = None, _ALONE
+    try:
+        with st.spinner("Looking it up"):
+            around = workbench.places.surroundings(passage)
+    except CragError as error:
+        why = str(error)
+    st.markdown(_title(passage, f"page {passage.page}" if passage.page else ""))
+    if around is None:
+        st.info(plain(why), icon=":material/folder_off:")
+    elif no_page:
+        st.info(plain(no_page), icon=":material/picture_as_pdf:")
+    _draw_legend(verdicts)
+    before = around.before if around else ""
+    after = around.after if around else ""
+    before = before if around is None or around.starts else f"… {before}"
+    after = after if around is None or around.ends else f"{after} …"
+    _draw_lines(before, passage, verdicts, after, key)
+
+
+def _draw_web(passage: Passage, verdicts: Verdicts, key: str) -> None:
+    st.markdown(f"**{link(passage.source, passage.url or '')}**")
+    st.caption("Only these words of the page were graded. The link opens the page as it is now.")
+    _draw_legend(verdicts)
+    _draw_lines("", passage, verdicts, "", key)
+
+
+def _draw_lines(
+    before: str, passage: Passage, verdicts: Verdicts, after: str, key: str, is_still: bool = False
+) -> None:
+    text = passage.text[:_LONGEST]
+    if len(text) < len(passage.text):
+        st.caption(f"The first {_LONGEST:,} of {len(passage.text):,} characters.")
+        after = " …"
+    _component(data={"lines": lines_of(before, text, verdicts, after), "still": is_still}, key=key)
+
+
+def _draw_legend(verdicts: Verdicts) -> None:
+    if verdicts:
+        kept = sum(verdict.kept for verdict in verdicts)
+        st.markdown(
+            f":small[:green-background[:material/check: **{kept} kept**, on green with a line below] · "
+            f":gray-background[:material/close: **{len(verdicts) - kept} struck out**, crossed out]]"
+        )
+    else:
+        st.markdown(
+            ":small[:blue-background[The passage, with a line below]; its sentences were not judged one by one]"
+        )
+
+
+def _draw_missing(share: float) -> None:
+    found = f"Only {share:.0%} of the passage could be found" if share else "The passage could not be found"
+    st.warning(f"{found} on this page. All of its text is below the picture.", icon=":material/search_off:")
+
+
+def _title(passage: Passage, where: str) -> str:
+    return f"**{plain(passage.source)}**" + (f" · {where}" if where else "")
+
+
+def _described(passage: Passage, verdicts: Verdicts, page: int, is_marked: bool) -> str:
+    """What a reader who cannot see the picture needs: the page, and what is marked on it."""
+    where = f"Page {page} of {passage.source}"
+    if not is_marked:
+        return f"{where}. Nothing is marked on it."
+    kept = sum(verdict.kept for verdict in verdicts)
+    told_all = (
+        f"{counted(kept, 'sentence')} kept, {len(verdicts) - kept} struck out" if verdicts else "marked as a whole"
+    )
+    return f"{where} with the passage marked: {told_all}. Its text stands below the picture."

@@ -1,0 +1,1 @@
+"""The path of a run as a diagram, its rounds and its steps."""

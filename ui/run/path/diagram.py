@@ -1,0 +1,155 @@
+"""The path of a run as a diagram: each stage a button that leads to its evidence, ways not taken drawn faintly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from crag_core.base.types import Handling
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.path import Stage, StageState, Story, story
+from ui import PARTS
+from ui.run.verdict import COLOURS
+from ui.text import clean, counted, shortened
+
+_LONGEST = 240  # characters
+_PATH = st.components.v2.component(
+    "crag_path",
+    html='<div class="frame">\n<nav class="path"><ol role="list"></ol></nav>\n</div>',
+    css=(PARTS / "path.css").read_text("utf-8"),
+    js=(PARTS / "path.js").read_text("utf-8"),
+)
+_WAYS = (
+    ("retrieve", "grade"),
+    ("grade", "route"),
+    ("route", "again"),
+    ("again", "retrieve"),
+    ("route", "refine"),
+    ("refine", "assemble"),
+    ("route", "rewrite"),
+    ("rewrite", "search"),
+    ("search", "grade_web"),
+    ("grade_web", "assemble"),
+    ("assemble", "answer"),
+    ("answer", "check"),
+)
+_BEFORE_THE_DECISION = ("retrieve", "grade", "again")
+_ABSENT = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.TO_COME)
+_REACHED = (StageState.TAKEN, StageState.FAILED, StageState.STOPPED, StageState.WAITING, StageState.RUNNING)
+_TONES = {StageState.FAILED: "red", StageState.STOPPED: "orange", StageState.WAITING: "orange"}
+_MARKS = {StageState.FAILED: "alert", StageState.STOPPED: "stop", StageState.WAITING: "wait"}
+_HANDLING_ICONS = {Handling.WHOLE: "page", Handling.EXTRACT: "quote", Handling.DISCARD: "discard"}
+
+
+def draw_path(
+    trace: Trace,
+    policy: Policy,
+    routed: Reroute,
+    on_open: Callable[[str], None] | None = None,
+    key: str = "path",
+    running: str | None = None,
+    progress: tuple[int, int] | None = None,
+) -> None:
+    """Draw the way of `routed` through the record; `running` names the step of the pipeline that goes on now, and
+    `progress` how much of it is done, and of how much.
+
+    A click leads to the part of the page with the stage's anchor; `on_open` is told the id of the stage.
+    """
+    told = story(trace, routed, running)
+    if progress:
+        told = replace(told, stages=tuple(_with_progress(stage, *progress) for stage in told.stages))
+
+    def opened() -> None:
+        stage_id = st.session_state[key].opened
+        if on_open and any(stage.id == stage_id for stage in told.stages):
+            on_open(stage_id)
+
+    _PATH(key=key, data=path_data(told, policy, sends=on_open is not None), on_opened_change=opened)
+
+
+def path_data(told: Story, policy: Policy, *, sends: bool = False) -> dict[str, Any]:
+    """What the component draws: plain text, and names of its own shapes and tones."""
+    action = told.stage("route").action
+    tone = COLOURS[action] if action else "plain"
+    return {
+        "label": _clean(f"The path of this run under policy {policy.title}"),
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in told.stages],
+        "lines": _lines(told, tone),
+        "total": _total(told),
+        "sends": sends,
+    }
+
+
+def _with_progress(stage: Stage, done: int, total: int) -> Stage:
+    return replace(stage, headline=f"{done} of {total}") if stage.state is StageState.RUNNING else stage
+
+
+def _tone(stage_id: str, tone: str) -> str:
+    return "plain" if stage_id in _BEFORE_THE_DECISION else tone
+
+
+def _drawn(stage: Stage, tone: str) -> dict[str, str]:
+    icon = _HANDLING_ICONS.get(stage.handling, stage.id) if stage.handling else stage.id
+    called = f"{stage.title}: {stage.action}" if stage.action else stage.title
+    state = "" if stage.state is StageState.TAKEN else f"{stage.state}: "
+    told, cost = _clean(f"{called}, {state}{stage.headline}"), _cost(stage.calls, stage.seconds)
+    more = _clean(stage.detail) if stage.detail != stage.headline else ""
+    return {
+        "id": stage.id,
+        "shown": str(stage.action or stage.title),
+        "state": stage.state.value,
+        "headline": _clean(stage.headline),
+        "cost": cost,
+        "name": f"{told}, {cost}" if cost else told,
+        "tip": f"{told}. {more}" if more else told,
+        "anchor": stage.anchor,
+        "tone": _TONES.get(stage.state, tone),
+        "icon": _MARKS.get(stage.state, icon),
+    }
+
+
+def _lines(told: Story, tone: str) -> list[dict[str, str]]:
+    stages = {stage.id: stage for stage in told.stages}
+    ways = [(stages[start], stages[end]) for start, end in _WAYS if end in stages]
+    return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ways]
+
+
+def _later(start: Stage, end: Stage) -> str:
+    """The stage that gives a line its colour; the decision colours what comes after it."""
+    return start.id if end.id == "route" else end.id if end.id != "retrieve" else start.id
+
+
+def _how(start: Stage, end: Stage) -> str:
+    """Grading that was not needed is passed; any other stage that is absent ends the way."""
+    passed = StageState.TAKEN if _is_passed(start) else start.state
+    reached = StageState.TAKEN if _is_passed(end) else end.state
+    if passed in _ABSENT or reached in _ABSENT or not start.leads_on:
+        return "off"
+    return "on" if passed is StageState.TAKEN and reached in _REACHED else "would"
+
+
+def _is_passed(stage: Stage) -> bool:
+    return stage.id == "grade" and stage.state is StageState.SKIPPED
+
+
+def _cost(calls: int, seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    time = "<1 ms" if seconds < 0.0005 else f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
+    return f"{counted(calls, 'call')} · {time}" if calls else time
+
+
+def _total(told: Story) -> str:
+    """Where it takes two lines it breaks at the comma."""
+    parts = (f"In all {_cost(0, told.seconds)}", counted(told.calls, "model call"))
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if told.seconds else ""
+
+
+def _clean(text: str) -> str:
+    """On one line, at most as long as a tooltip, without marks that turn the direction of what follows."""
+    return shortened(clean(text), _LONGEST)

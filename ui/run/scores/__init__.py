@@ -1,0 +1,1 @@
+"""The score line with its thresholds."""

@@ -1,0 +1,76 @@
+"""Every passage as a point on the score line, between two thresholds that can be moved by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from crag_core.base.serialization import to_plain
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import Trace
+from ui import PARTS
+from ui.run.passages.passages import anchor
+from ui.run.scores.score_line_data import picture
+from ui.run.scores.score_sentences import PAGE, STEP
+from ui.run.two_signals import QUESTIONS, TWO_IN_ORDER
+
+_score_line = st.components.v2.component(
+    "crag_score_line",
+    html="<div class='scores'></div>",
+    css=(PARTS / "score_line.css").read_text("utf-8"),
+    js=(PARTS / "score_line.js").read_text("utf-8"),
+)
+
+
+def draw_scores(
+    trace: Trace,
+    policy: Policy,
+    routed: Reroute,
+    on_move: Callable[[float, float, bool], None] | None = None,
+    on_pick: Callable[[str], None] | None = None,
+    key: str = "scores",
+) -> None:
+    """`on_move(lower, upper, done)` is told where a hand puts the thresholds, `done` when it lets go; None: they stay.
+
+    `on_pick(passage_id)` is told which point was chosen; the page scrolls to the passage's card in any case.
+    """
+    drawn = picture(trace, policy, routed, anchor)
+    if drawn is None:
+        st.caption("Nothing was retrieved, so there is no score to compare.")
+        return
+    if len(drawn.lines) > 1:
+        st.caption(TWO_IN_ORDER)
+    ids = {row.id for row in drawn.rows}
+
+    def moved() -> None:
+        thresholds = read_move(st.session_state[key].moved)
+        if on_move and thresholds:
+            on_move(*thresholds)
+
+    def picked() -> None:
+        if on_pick and (passage_id := st.session_state[key].picked) in ids:
+            on_pick(passage_id)
+
+    can = {"can_move": on_move is not None, "can_pick": on_pick is not None}
+    _score_line(
+        key=key,
+        data=to_plain(drawn) | can | {"questions": QUESTIONS, "step": STEP, "page": PAGE},
+        on_moved_change=moved,
+        on_picked_change=picked,
+    )
+
+
+def read_move(sent: Any) -> tuple[float, float, bool] | None:
+    """Thresholds as a browser sends them; None for what are none."""
+    if not isinstance(sent, dict):
+        return None
+    values = (sent.get("lower"), sent.get("upper"))
+    numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+    found = [float(value) for value in numbers if math.isfinite(value)]
+    if len(found) < len(values) or not 0.0 <= found[0] <= found[1] <= 1.0:
+        return None
+    return found[0], found[1], bool(sent.get("done"))

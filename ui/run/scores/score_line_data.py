@@ -1,0 +1,271 @@
+"""Scores against thresholds as plain data: lines, rows, points, bands and marks. Decides and draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
+from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.stability import stability
+from crag_core.trace.edits import edited
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import Trace
+from ui.run.scores import point_tooltips
+from ui.run.scores.point_tooltips import NOT_GRADED, evaluators, name
+from ui.run.scores.score_sentences import Mark, sentences, tell_marks, told
+from ui.text import clean
+
+Anchor = Callable[[Passage, int], str]
+"""Where on the page the card of a passage of this rank is."""
+
+_HOW = {
+    Aggregation.BEST: "the best",
+    Aggregation.WORST: "the worst",
+    Aggregation.RANK_WEIGHTED: "a mean by rank",
+    Aggregation.SIGNALS: "measures of the whole set",
+    Aggregation.MEAN_OF_KEPT: "the mean of what is kept",
+    Aggregation.TWO_SIGNAL: "the best",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A passage. `edit` is "pinned", "dropped" or ""; `title` and `remarks` are said when it is pointed at."""
+
+    id: str
+    number: str
+    title: str
+    name: str
+    anchor: str
+    is_web: bool
+    edit: str
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row's score on one line (None: not graded) as number and in words, and so those of the other evaluators."""
+
+    value: float | None
+    told: str
+    decides: bool
+    others: tuple[tuple[float | None, str], ...]
+
+
+@dataclass(frozen=True)
+class Band:
+    """What a score between two edges means; an edge is "zero", "lower", "upper" or "one".
+
+    Without an action it leaves the question to the next line.
+    """
+
+    action: Action | None
+    label: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A score line with one point a row; `marks` are the names of the thresholds on it.
+
+    `part` is the signal that it shows, "" where one number is compared with both thresholds. `compared` is that number,
+    or the best of the signal. `is_asked`: nothing before has settled the question.
+    """
+
+    part: str
+    marks: tuple[str, ...]
+    bands: tuple[Band, ...]
+    points: tuple[Point, ...]
+    compared: float | None
+    compared_told: str
+    is_asked: bool = True
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`marks` are lower and upper; `legend` pairs a kind of sign with its meaning; `table` starts with its header."""
+
+    action: Action
+    lines: tuple[Line, ...]
+    rows: tuple[Row, ...]
+    marks: tuple[Mark, Mark]
+    legend: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A passage with its rank, its own grade, and the grade that counts: another one where it was pinned."""
+
+    passage: Passage
+    rank: int
+    own: Grade | None
+    counts: Grade | None
+    edit: str
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What every part of the picture is made from."""
+
+    trace: Trace
+    policy: Policy
+    decision: Decision
+    found: tuple[_Found, ...]
+
+    def told(self, value: float | None) -> str:
+        return NOT_GRADED if value is None else told(value, self.policy.lower, self.policy.upper)
+
+
+def picture(trace: Trace, policy: Policy, routed: Reroute, anchor: Anchor) -> Picture | None:
+    """Every passage that `policy` looks at, dropped ones too, and every graded web result; None: there is none."""
+    now, decision = edited(trace), routed.decision
+    case = _Case(trace, policy, decision, _found(trace, now, routed))
+    if not case.found:
+        return None
+    lines = _lines(case)
+    rows = tuple(_row(case, lines, at, anchor) for at in range(len(case.found)))
+    stable = stability(policy, now.passages or (), now.grades, now.signals, now.rounds)
+    marks = tell_marks(policy, decision, stable)
+    return Picture(
+        action=decision.action,
+        lines=lines,
+        rows=rows,
+        marks=marks,
+        legend=_legend(trace, lines, rows),
+        words=sentences(policy, decision, {row.id: row.number for row in rows}),
+        table=_table(trace, lines, rows),
+    )
+
+
+def _found(trace: Trace, now: Trace, routed: Reroute) -> tuple[_Found, ...]:
+    """In the order and with the numbers of the passages' cards. A row of "not graded" for the web would say nothing."""
+    edits = dict.fromkeys(trace.edits.dropped, "dropped") | dict.fromkeys(trace.edits.pinned, "pinned")
+    looked_at = {passage.id for passage in routed.course.looked_at} | set(trace.edits.dropped)
+    own, counting = _grades(trace), _grades(now)
+    web = enumerate(trace.web.passages if trace.web else (), start=1)
+    ranked = [one for one in enumerate(trace.all_passages, start=1) if one[1].id in looked_at]
+    ranked += [one for one in web if one[1].id in own or one[1].id in counting]
+    return tuple(
+        _Found(one, rank, own.get(one.id), counting.get(one.id, own.get(one.id)), edits.get(one.id, ""))
+        for rank, one in ranked
+    )
+
+
+def _grades(trace: Trace) -> dict[str, Grade]:
+    web = (trace.web.grades if trace.web else None) or ()
+    return {grade.passage_id: grade for grade in (*web, *(trace.grades or ()))}
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(case: _Case) -> tuple[Line, ...]:
+    """One line, or of two signals one each: answering against upper first, then topical against lower."""
+    policy, decision = case.policy, case.decision
+    ambiguous = _band(policy, Action.AMBIGUOUS, "lower", "upper")
+    incorrect, correct = (
+        _band(policy, Action.INCORRECT, "zero", "lower"),
+        _band(policy, Action.CORRECT, "upper", "one"),
+    )
+    if decision.score is None or decision.topical is None:
+        compared = None if decision.rule else decision.score
+        how = "" if compared is None else f"overall {case.told(compared)}, {_HOW[policy.aggregation]}"
+        bands = (incorrect, ambiguous, correct)
+        return (Line("", ("lower", "upper"), bands, _points(case), compared, how),)
+    unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
+    first = _line_of(case, ANSWERING, decision.score, "upper", (unsettled, correct))
+    then = _line_of(case, TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
+    if decision.action is Action.CORRECT:  # then the passage that answers settles it alone
+        then = replace(then, is_asked=False, points=tuple(replace(point, decides=False) for point in then.points))
+    return first, then
+
+
+def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
+    return Band(action, clean(policy.route(action).label), low, high)
+
+
+def _line_of(case: _Case, part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
+    return Line(part, (mark,), bands, _points(case, part, best), best, f"best {case.told(best)}")
+
+
+def _points(case: _Case, part: str = "", best: float | None = None) -> tuple[Point, ...]:
+    # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
+    is_by_passages = case.decision.rule is None and case.policy.aggregation is not Aggregation.SIGNALS
+    deciding = case.decision.deciding if is_by_passages else ()
+    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in case.trace.opinions]
+    points = []
+    for one in case.found:
+        value, id_ = _value(one.counts, part), one.passage.id
+        given = (grades.get(id_) for grades in opinions)
+        others = tuple((other := _value(grade, part), case.told(other) if grade else "") for grade in given)
+        decides = id_ in deciding and (best is None or value == best)
+        told = point_tooltips.ungraded(one.counts, case.policy, one.passage) or case.told(value)
+        points.append(Point(value, told, decides, others))
+    return tuple(points)
+
+
+def _value(grade: Grade | None, part: str) -> float | None:
+    if grade is None:
+        return None
+    return grade.part(part) if part else grade.score
+
+
+# --- rows, legend, table --------------------------------------------------------------------------------------------
+
+
+def _row(case: _Case, lines: tuple[Line, ...], at: int, anchor: Anchor) -> Row:
+    one, points = case.found[at], [(line.part, line.points[at]) for line in lines]
+    others = (
+        f"{who}: {', '.join(point.others[number][1] for _, point in points)}"
+        for number, who in enumerate(evaluators(case.trace)[1:])
+        if points[0][1].others[number][1]
+    )
+    remarks = (
+        point_tooltips.score([(part, point.told) for part, point in points]),
+        point_tooltips.deciding([part for part, point in points if point.decides], case.decision),
+        point_tooltips.edit(one.edit, one.own),
+        points[0][1].told if points[0][1].value is None else "",
+        *others,
+        point_tooltips.reason(one.own),
+    )
+    is_web, named = one.passage.origin is Origin.WEB, name(one.passage)
+    return Row(
+        id=one.passage.id,
+        number=f"web {one.rank}" if is_web else str(one.rank),
+        title=f"{'Web result' if is_web else 'Passage'} {one.rank}, {named}",
+        name=named,
+        anchor=anchor(one.passage, one.rank),
+        is_web=is_web,
+        edit=one.edit,
+        remarks=tuple(remark for remark in remarks if remark),
+    )
+
+
+def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, str], ...]:
+    """Only of signs that are there."""
+    who = evaluators(trace)
+    by = f", graded by {who[0]}" if len(who) > 1 else ""
+    points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
+    signs = [
+        ("corpus", f"passage of your documents{by}", not all(row.is_web for row in rows)),
+        ("web", "web result: never decides the route", any(row.is_web for row in rows)),
+        ("hollow", "not graded", any(point.value is None for point in points)),
+        ("decides", "decides", any(point.decides for point in points)),
+        ("pinned", "pinned by you", "pinned" in edits),
+        ("dropped", "dropped by you", "dropped" in edits),
+        *((f"other-{at}", f"graded by {other}", True) for at, other in enumerate(who[1:])),
+    ]
+    return tuple((kind, meaning) for kind, meaning, is_there in signs if is_there)
+
+
+def _table(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
+    """The same for those who do not see the picture."""
+    head = ("Passage", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
+    body = (
+        (row.title, *(line.points[at].told for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
+    )
+    return (head, *body)

@@ -1,0 +1,1 @@
+"""A run as a link or a file, and opening one."""

@@ -1,0 +1,60 @@
+"""Two signals in words: does a passage hold the answer, and is it on the subject? Each has its own threshold."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage
+from crag_core.decision.policy import Aggregation, Policy
+from ui.text import plain
+
+QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
+TWO_IN_ORDER = (
+    "First the best answering score: CORRECT if it reaches upper. If not, the best topical score: INCORRECT if it is "
+    "below lower, else AMBIGUOUS."
+)
+ONE_FOR_BOTH = "One score for both signals: it is compared with both thresholds, as in Paper."
+
+
+def is_one_for_both(policy: Policy, decision: Decision) -> bool:
+    """Whether a policy of two signals had but one number to decide by: the evaluator tells no parts."""
+    is_compared = decision.score is not None and decision.rule is None
+    return policy.aggregation is Aggregation.TWO_SIGNAL and is_compared and decision.topical is None
+
+
+def draw_bests(policy: Policy, decision: Decision, sure: str) -> None:
+    """The two numbers that were compared, each with its threshold."""
+    for name, best, threshold, against, then in (
+        (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches upper."),
+        (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below lower."),
+    ):
+        if best is not None:
+            value, limit = readable(best, threshold)
+            st.metric(
+                f"Best {name}",
+                value,
+                f"{'below' if best < threshold else 'above' if best > threshold else 'at'} {against} {limit}",
+                delta_color="off",
+                delta_arrow="off",
+                width="content",
+                help=f"Of all passages: {QUESTIONS[name]} {then} {sure}",
+            )
+
+
+def draw_two_signals(grade: Grade, answering: float, topical: float) -> None:
+    for column, (name, value) in zip(st.columns(2), ((ANSWERING, answering), (TOPICAL, topical)), strict=True):
+        column.progress(value, f"**{value:.2f}** {name}: {QUESTIONS[name]}")
+    # The trained evaluator says both numbers first, which stand above.
+    more = grade.reason.removeprefix(f"answering {answering:.2f}, topical {topical:.2f}").lstrip(", ")
+    if more:
+        st.caption(plain(more))
+
+
+def told_deciding(passage: Passage, grade: Grade | None, decision: Decision) -> str:
+    """What a deciding passage is the best in, of two signals: ": best answering"."""
+    if decision.topical is None or grade is None:
+        return ""
+    of_topical = decision.action is not Action.CORRECT and grade.part(TOPICAL) == decision.topical
+    found = [ANSWERING] * (grade.part(ANSWERING) == decision.score) + [TOPICAL] * of_topical
+    return f": best {' and '.join(found)}" if found else ""

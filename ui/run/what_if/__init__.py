@@ -1,0 +1,1 @@
+"""What another policy, threshold or edit would change, and running it."""

@@ -1,0 +1,355 @@
+"""Session state, caches and query parameters; single pages, and what is under way, have places of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import Any
+
+import streamlit as st
+
+from crag_core.app.config import Config
+from crag_core.app.workbench import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.base.documents import Ingested, OnProgress, Rebuilt, Recipe
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.protocols import DocumentStore, SearchPause
+from crag_core.base.types import Edits
+from crag_core.decision.policy import Policy
+from crag_core.observability.log_format import show_logs
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import RunSettings, Trace
+from ui.session import access
+from ui.session.access import Right
+from ui.session.background_jobs import Indexing, Rebuilding
+from ui.session.trace_upload import check_files
+
+SAMPLE_MARKER = "sample-indexed"
+SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
+"""Settings of a session that only those may change who may set up."""
+
+# Shared by all sessions
+
+
+@st.cache_resource(show_spinner=False)
+def shared_workbench() -> Workbench:
+    """Built once; it serves metrics from then on, if a port is set. Raises `CragError` for settings of no use."""
+    workbench = Workbench()
+    workbench.searcher  # noqa: B018  a bad address is told at the start, where it can be mended
+    if not workbench.policies:
+        raise BadRecord("No policy can be used.", hint="\n".join(workbench.problems) or "Put one into data/policies.")
+    show_logs(workbench.config.log)
+    if workbench.config.metrics_port:
+        try:
+            workbench.metrics.serve(workbench.config.metrics_port, workbench.config.metrics_address)
+        except CragError as error:  # shown in the sidebar; no reason not to start
+            workbench.metrics.problem = str(error)
+    return workbench
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up() -> Indexing:
+    """Loads the embedding model, brings in what a kill interrupted, and, at the very first start, the sample documents.
+
+    Where several processes share a store, the very first start is that of the first of them. The caller starts this,
+    when the first page is drawn: importing PyTorch would keep that page waiting.
+    """
+    workbench = shared_workbench()
+    marker = workbench.config.home / SAMPLE_MARKER
+
+    def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
+        started.is_loading = True
+        workbench.find_embedder(workbench.embedder.name).load()
+        started.is_loading = False
+        started.interrupted = workbench.store.finish_interrupted(report, cancel)
+        outcomes: tuple[Ingested, ...] = ()
+        # A new home beside a store that others use: what they have removed must not come back.
+        is_own = workbench.config.store in ("", "disk")
+        if not marker.exists() and (is_own or workbench.store.is_untouched()):
+            files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
+            outcomes = workbench.store.ingest(files, report, cancel=cancel)
+            if is_own and not cancel.is_set():
+                marker.touch()
+        shared_rebuild().go_on(workbench.store)
+        return outcomes
+
+    started = Indexing(work)
+    return started
+
+
+@dataclass
+class SharedRebuild:
+    """The last making anew of all passages, which is everybody's: its progress, and how it ended."""
+
+    job: Rebuilding | None = None
+
+    def start(self, recipe: Recipe) -> None:
+        """Unless one is under way; raises `NotAllowed` to whoever may not index."""
+        access.require(Right.INDEX)
+        if self.job is None or not self.job.is_running:
+            chosen = workbench()
+            self._start(lambda report, cancel: chosen.rebuild(recipe, report, cancel))
+
+    def go_on(self, store: DocumentStore) -> None:
+        """With what a killed process had begun."""
+        self._start(store.finish_rebuild)
+
+    def _start(self, work: Callable[[OnProgress, Event], Rebuilt | None]) -> None:
+        self.job = Rebuilding(work)
+        self.job.start()
+
+
+@st.cache_resource(show_spinner=False)
+def shared_rebuild() -> SharedRebuild:
+    return SharedRebuild()
+
+
+@st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
+def look_for_models(settings: Config) -> Models:
+    return shared_workbench().using(settings).models()
+
+
+@st.cache_resource(ttl=3, show_spinner=False, max_entries=50)
+def look_again(settings: Config) -> Models:
+    """For a page that waits for a server to come back: as `look_for_models`, and not as it was ten seconds ago."""
+    look_for_models.clear(settings)
+    return look_for_models(settings)
+
+
+def called(choice: str) -> str:
+    """A writer as the page calls it."""
+    return "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1)
+
+
+def why_away(choice: str, models: Models) -> str:
+    """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
+    if choice == EXTRACTIVE or choice in models.choices:
+        return ""
+    server = models.ollama if choice.startswith("ollama/") else models.openai
+    is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
+    return "not offered by its server" if is_there else "not reachable"
+
+
+def judges() -> list[str]:
+    """Who may check the sentences of answers here: words, the models that are there now, and the one that is set."""
+    there = [choice for choice in look_for_models(settings()).choices if choice != EXTRACTIVE]
+    return list(dict.fromkeys((WORDS, *there, settings().support)))
+
+
+@st.cache_data(show_spinner=False)
+def suggested_questions() -> list[str]:
+    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
+    return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
+
+
+# This session
+
+
+def belong_to(who: str) -> None:
+    """This session is that of `who`, "" being nobody: nothing that it holds from somebody else is seen."""
+    if st.session_state.get("belongs_to", who) != who:
+        st.session_state.clear()
+        st.query_params.pop("run", None)  # the others belong to widgets, which have no value any more
+    st.session_state["belongs_to"] = who
+
+
+def start_choices(models: Models) -> None:
+    """Before anything is drawn: what the widgets of the sidebar hold in a session that has set nothing they can hold.
+
+    Without it whoever reads a choice before its widget is drawn finds nothing. A value in the address wins when its
+    widget is drawn.
+    """
+    chosen, wanted = st.session_state, settings()
+    for key, known in (("policy", tuple(policies())), ("evaluator", EVALUATORS)):
+        if chosen.get(key) not in known:
+            chosen[key] = known[0]
+    start = suited(chosen["policy"], chosen["evaluator"])
+    chosen.setdefault("thresholds", (start.lower, start.upper))
+    chosen.setdefault("strips", start.strips.cutoff)
+    chosen.setdefault("model", wanted.model or models.choices[0])
+    chosen.setdefault("web", WebMode(wanted.web))
+
+
+def workbench() -> Workbench:
+    return shared_workbench().using(settings())
+
+
+def settings() -> Config:
+    kept: Config = st.session_state.setdefault("config", shared_workbench().config)
+    return kept
+
+
+def change_settings(**changes: Any) -> None:
+    """Other settings for this session; raises `CragError` for a value that cannot be used and changes nothing then.
+
+    So it does where somebody who may not set up names another server.
+    """
+    if any(changes.get(name, getattr(settings(), name)) != getattr(settings(), name) for name in SERVERS):
+        access.require(Right.SET_UP)
+    started = shared_workbench().config
+    changed = replace(settings(), **changes)
+    # The key that came with the start goes to the servers that came with it: one that is typed here can be anybody's.
+    is_known = set(changed.openai_urls) <= set(started.openai_urls)
+    changed = replace(changed, openai_key=started.openai_key if is_known else "")
+    shared_workbench().using(changed).searcher  # noqa: B018  a bad address is refused here, not at the first search
+    st.session_state["config"] = changed
+
+
+def policy() -> Policy:
+    """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
+    lower, upper = sorted(st.session_state.get("moving") or st.session_state["thresholds"])
+    chosen = policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+    pinned, search_too = pins()
+    return chosen.without_retrieval() if pinned and not search_too else chosen
+
+
+def pins() -> tuple[tuple[str, ...], bool]:
+    """(ids of the pinned files, whether the other documents are searched beside them)."""
+    pinned = tuple(st.session_state.get("ask_pinned") or ())
+    return pinned, bool(pinned) and bool(st.session_state.get("ask_search_too"))
+
+
+def policies() -> dict[str, Policy]:
+    return shared_workbench().policies
+
+
+def suited(name: str, evaluator: str) -> Policy:
+    """A policy with the thresholds to start from for an evaluator."""
+    return suit(policies()[name], evaluator)
+
+
+def choice() -> Choice:
+    state = st.session_state
+    web, collection = WebMode(state["web"]), state.get("collection") or ""
+    return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
+
+
+def collections() -> tuple[str, ...]:
+    """Those of the indexed documents, by name; none where the index cannot be read, which the pages tell."""
+    try:
+        return tuple(sorted({document.collection for document in workbench().store.documents()}, key=str.casefold))
+    except CragError:
+        return ()
+
+
+def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some documents that are; all, where the index cannot be read."""
+    try:
+        known = {document.id for document in workbench().store.documents()} if document_ids else set()
+    except CragError:
+        return document_ids
+    return tuple(one for one in document_ids if one in known)
+
+
+def pause() -> SearchPause:
+    """When this session last searched the web."""
+    if "pause" not in st.session_state:
+        st.session_state["pause"] = shared_workbench().new_pause()
+    kept: SearchPause = st.session_state["pause"]
+    return kept
+
+
+def start_thresholds() -> None:
+    """Put the sliders where policy and evaluator suggest."""
+    start = suited(st.session_state["policy"], st.session_state["evaluator"])
+    st.session_state["thresholds"] = (start.lower, start.upper)
+    st.session_state["strips"] = start.strips.cutoff
+
+
+def use_preset(name: str) -> None:
+    """Put the sliders where a preset of the policy has them."""
+    chosen = policy().preset(name)
+    st.session_state["thresholds"] = (chosen.lower, chosen.upper)
+    st.session_state["strips"] = chosen.strips.cutoff
+
+
+def start_policy() -> None:
+    """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
+    chosen = policies()[st.session_state["policy"]]
+    st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
+    start_thresholds()
+
+
+def trace() -> Trace | None:
+    return st.session_state.get("trace")
+
+
+def show(found: Trace | None) -> None:
+    """Put a run on the page, as it was taken."""
+    st.session_state["trace"] = found
+    st.session_state["edits"] = found.edits if found else Edits()
+    if found:
+        st.query_params["run"] = found.id
+
+
+def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
+    """Before the sidebar is drawn: put it where a run had it, as far as this installation knows its settings.
+
+    `but` names the widgets that something else has set.
+    """
+    made = found.settings
+    wanted = {
+        "policy": made.policy.name if made.policy.name in policies() else None,
+        "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
+        "thresholds": (made.policy.lower, made.policy.upper),
+        "strips": made.policy.strips.cutoff,
+        "collection": made.collection if made.collection in ("", *collections()) else None,
+    }
+    named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}
+    gone = [f"the {kind} {name!r}" for kind, name in named.items() if wanted[kind] is None and kind not in but]
+    if gone:
+        report(
+            f"This run was made with {' and '.join(gone)}, not to be had here now: see it under the sidebar's choice."
+        )
+    for key, value in wanted.items():
+        if value is not None and key not in but:
+            st.session_state[key] = value
+
+
+def settings_now() -> RunSettings | None:
+    """What a run of the sidebar's choice is made under; None where it cannot work."""
+    try:
+        return workbench().pipeline(choice()).settings
+    except CragError:
+        return None
+
+
+def report(problem: str) -> None:
+    """Something to tell the user at the next redraw, with what is to be told already."""
+    before = st.session_state.get("problem") or ""
+    st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
+
+
+def take_report() -> str | None:
+    problem: str | None = st.session_state.pop("problem", None)
+    return problem
+
+
+def indexing() -> Indexing | None:
+    """This session's files on their way into the index, or what became of them."""
+    return st.session_state.get("indexing")
+
+
+def index(files: list[tuple[str, bytes]], collection: str) -> None:
+    """Take files in, in the background; raises `NotAllowed` to whoever may not."""
+    access.require(Right.INDEX)
+    check_files(files)
+    running = indexing()
+    if running is None or not running.is_running:
+        store = workbench().store
+        work = partial(store.ingest, files, collection=collection)
+        st.session_state["indexing"] = started = Indexing(lambda report, cancel: work(report, cancel=cancel))
+        started.start()
+
+
+def upload_round() -> int:
+    """Numbers the uploader, so that it is empty again after its files were taken."""
+    return int(st.session_state.setdefault("upload_round", 0))
+
+
+def next_upload_round() -> None:
+    st.session_state["upload_round"] = upload_round() + 1

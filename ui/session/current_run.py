@@ -1,0 +1,195 @@
+"""The run that the Ask page shows and what this session changed about it; with state.py the only place for that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from crag_core.base.types import Edits, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.edits import measured
+from crag_core.trace.opinions import judged_by
+from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.trace import Trace
+from ui.session import app_state
+
+STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
+FIGURES, ADVICE = "figures", "advice"
+"""Keys of the fragments that a moved threshold redraws, what is looked at first."""
+_MOST_EARLIER = 30
+
+
+@dataclass(frozen=True)
+class View:
+    """A run as it was taken, and the same record under what was chosen and changed since."""
+
+    taken: Trace
+    was: Reroute
+    trace: Trace
+    policy: Policy
+    routed: Reroute
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything but the record decides now."""
+        before = (self.taken.edits, self.taken.settings.evaluator, self.taken.settings.policy)
+        return before != (self.trace.edits, self.trace.settings.evaluator, self.policy)
+
+
+def view() -> View | None:
+    taken: Trace | None = app_state.trace()
+    if taken is None:
+        return None
+    policy = app_state.policy()
+    judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
+    trace = replace(judged, edits=edits())
+    return View(taken, reroute(taken, taken.settings.policy), trace, policy, reroute(trace, policy))
+
+
+def edits() -> Edits:
+    kept: Edits = st.session_state.get("edits", Edits())
+    return kept
+
+
+def drop(passage_id: str) -> None:
+    """Leave a passage out, or put it back."""
+    _edit(_toggled(edits().dropped, passage_id), _without(edits().pinned, passage_id))
+
+
+def pin(passage_id: str) -> None:
+    """Vouch for a passage, or no longer."""
+    _edit(_without(edits().dropped, passage_id), _toggled(edits().pinned, passage_id))
+
+
+def undo() -> None:
+    """Back to the run as taken: policy, evaluator, thresholds and evidence."""
+    taken = app_state.trace()
+    if taken is not None:
+        st.session_state["edits"] = taken.edits
+        app_state.use_settings_of(taken)
+
+
+def redraw(but: Collection[str] = ()) -> None:
+    """For a callback: redraw what depends on thresholds and evidence; on the Ask and Tune pages nothing else.
+
+    A slider that was not moved by hand takes up what a callback has set only when the whole page is redrawn.
+    """
+    there = st.session_state.get("fragments", set()) - set(but)
+    drawn = [key for key in (STORY, FIGURES, THRESHOLDS, EVIDENCE, SHARING, ADVICE) if key in there]
+    st.rerun(drawn if {STORY, FIGURES} & set(drawn) else "app")
+
+
+def slide() -> None:
+    """For the sliders of the sidebar, moved by hand: they decide, and no longer a mark in the picture."""
+    st.session_state["moving"] = None
+    redraw()
+
+
+def mark_drawn(key: str) -> None:
+    """A fragment is on the page since the last full run of the script."""
+    st.session_state.setdefault("fragments", set()).add(key)
+
+
+def forget_drawn() -> None:
+    """For app.py, at the start of a full run; a mark that was never let go falls back to the sidebar's thresholds."""
+    st.session_state["fragments"] = set()
+    st.session_state["moving"] = None
+
+
+def move(lower: float, upper: float, done: bool) -> None:
+    """For a callback: put the thresholds elsewhere, with `done` in the sidebar too, which takes the whole page.
+
+    Until then they are held apart: a slider that learns of a value without showing it sends back its old one.
+    """
+    st.session_state["moving"] = None if done else (lower, upper)
+    if done:
+        st.session_state["thresholds"] = (lower, upper)
+        st.rerun()
+    redraw(but=(THRESHOLDS,))
+
+
+def decide_by(evaluator: str) -> None:
+    """For a callback: let another evaluator of the record decide, with the thresholds that suit it."""
+    st.session_state["evaluator"] = evaluator
+    app_state.start_thresholds()
+    st.rerun()
+
+
+def open_place(passage_id: str) -> None:
+    """For a callback: show a passage in its document at the next redraw."""
+    st.session_state["place"] = passage_id
+
+
+def take_place() -> Passage | None:
+    wanted, taken = st.session_state.pop("place", None), app_state.trace()
+    if wanted is None or taken is None:
+        return None
+    every = (*taken.all_passages, *(taken.web.passages if taken.web else ()))
+    return next((passage for passage in every if passage.id == wanted), None)
+
+
+# The answer beside the first
+
+
+def first() -> Trace | None:
+    """The run that the one on the page is compared with."""
+    return st.session_state.get("first")
+
+
+def keep_first() -> None:
+    """Before a second answer is generated: the run as taken stays beside it."""
+    st.session_state["first"] = first() or app_state.trace()
+
+
+def leave_first() -> None:
+    st.session_state["first"] = None
+
+
+# Earlier runs of this session
+
+
+def earlier() -> tuple[Trace, ...]:
+    """Newest first, each question's runs included, the one on the page too."""
+    return tuple(st.session_state.get("earlier", ()))
+
+
+def remember(found: Trace) -> None:
+    others = [trace for trace in earlier() if trace.id != found.id]
+    st.session_state["earlier"] = [found, *others][:_MOST_EARLIER]
+
+
+def open_run(found: Trace) -> None:
+    """For a callback: show a recorded run as it was taken."""
+    leave_first()
+    app_state.show(found)
+    app_state.use_settings_of(found)
+    st.session_state["ask_question"] = found.question
+    remember(found)
+
+
+def open_later(found: Trace) -> None:
+    """Show a run at the next redraw, since the sidebar, which it sets, is drawn already."""
+    st.session_state["opening"] = found
+
+
+def open_waiting() -> None:
+    """For app.py, before the sidebar is drawn."""
+    if found := st.session_state.pop("opening", None):
+        open_run(found)
+
+
+def _edit(dropped: Iterable[str], pinned: Iterable[str]) -> None:
+    taken = app_state.trace()
+    if taken is not None:
+        changed = Edits(tuple(dropped), tuple(pinned))
+        st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
+
+
+def _toggled(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
+    return _without(ids, one) if one in ids else (*ids, one)
+
+
+def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
+    return tuple(id_ for id_ in ids if id_ != one)

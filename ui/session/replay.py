@@ -1,0 +1,55 @@
+"""Plays a recorded run step by step, as it looked when it was made; nothing is retrieved, graded or asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
+
+_MADE_BY: Mapping[str, tuple[str, ...]] = {
+    "retrieve": ("passages",),
+    "grade": ("grades",),
+    "route": ("decision",),
+    "retrieve again": ("rounds",),
+    "score strips": ("strips",),
+    "extract": ("extractions",),
+    "search": ("web",),
+    "assemble": ("context", "corrections"),
+    "answer": ("answer",),
+    "check answer": ("support",),
+}
+_SHORTEST, _LONGEST = 0.35, 1.6  # seconds a step is shown for: long enough to read, short enough to wait for
+_WORD = 0.03
+
+
+def so_far(trace: Trace, count: int) -> Trace:
+    """What `trace` held when its first `count` steps were done; the whole of it after the last."""
+    if count >= len(trace.steps):
+        return trace
+    done = {step.name for step in trace.steps[:count]}
+    later = {field for name, fields in _MADE_BY.items() if name not in done for field in fields}
+    later -= {field for name in done for field in _MADE_BY.get(name, ())}
+    empty: dict[str, Any] = {field: () if field == "rounds" else None for field in later}
+    return replace(trace, steps=trace.steps[:count], **empty)
+
+
+def play(trace: Trace, run: Run) -> Trace:
+    """Tell `run.listener` the steps at about their own pace; a stop shows the end at once."""
+    for count, step in enumerate(trace.steps):
+        run.listener.started(step.name)
+        if step.name == "answer" and trace.answer:
+            _write(trace.answer.text, run)
+        elif run.cancel.wait(min(max(step.seconds, _SHORTEST), _LONGEST)):
+            break
+        run.listener.finished(step, so_far(trace, count + 1))
+    return trace
+
+
+def _write(text: str, run: Run) -> None:
+    for word in text.split(" "):
+        run.listener.wrote(f"{word} ")
+        if run.cancel.wait(_WORD):
+            break

@@ -1,0 +1,193 @@
+"""The run of this session that is under way: how it starts, is followed, kept and put away."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import streamlit as st
+
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.base.serialization import fingerprint
+from crag_core.experiments.batch import TakeTurn
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run
+from crag_core.pipeline.run_queue import Ticket
+from crag_core.trace.trace import Trace
+from ui.session import access, app_state, replay
+from ui.session.background_jobs import Job
+
+CarryOn = Callable[[Pipeline, Trace, Run], Trace]
+
+
+@st.cache_resource(show_spinner=False)
+def live_jobs() -> dict[str, Job]:
+    """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
+    return {}
+
+
+def job() -> Job | None:
+    return st.session_state.get("job")
+
+
+def ask(question: str) -> None:
+    """Run a question in the background, under the sidebar's choice; one run a session at a time.
+
+    Raises `CragError` when the choice cannot work, for instance a judge without a model.
+    """
+    _start(lambda pipeline: pipeline.begin(question), Pipeline.resume, app_state.choice())
+
+
+def own_choice(found: Trace) -> Choice:
+    """What a record that broke off goes on under: what it was begun with, whatever the sidebar shows by now.
+
+    Its evidence, evaluator and writer are its own; the web is searched only as the sidebar has it now. Thresholds that
+    were moved since are those of the sidebar, as long as it has the same policy and evaluator.
+    """
+    now, made = app_state.choice(), found.settings
+    # A file that was deleted before it could be read is gone, which the button that pins files tells.
+    pinned = made.pinned if found.passages is not None else app_state.still_indexed(made.pinned)
+    mine = (made.policy.name, made.evaluator.name, made.pinned, made.search_too)
+    same = (now.policy.name, now.evaluator, now.pinned, now.search_too) == mine
+    return Choice(
+        now.policy if same else made.policy,
+        made.evaluator.name,
+        made.writer,
+        now.web,
+        made.top_k,
+        pinned,
+        made.search_too,
+        made.collection,
+    )
+
+
+def go_on(found: Trace, chosen: Choice | None = None) -> None:
+    """Carry a record on, as `ask` does: an unfinished one of this visitor's as the same run.
+
+    `chosen` None: under its own choice, its answer checked by whom it was to be.
+    """
+    history = app_state.workbench().history
+    try:
+        kept = history.find(found.id) if history.is_on else None
+        is_own = kept is None or (not kept.is_imported and kept.asked_by == access.user())
+    except CragError:
+        is_own = False
+    if is_own and found.is_unfinished and rejoin(found.id):
+        return  # another page of this visitor's has just carried it on
+    workbench = app_state.workbench()
+    if chosen is None:
+        workbench = workbench.using(replace(app_state.settings(), support=found.settings.support))
+    chosen = chosen or own_choice(found)
+    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, chosen, workbench)
+
+
+def keep_import(found: Trace) -> Trace:
+    """Keep a run from elsewhere as this visitor's; raises `CragError`. The one that is kept may have another id.
+
+    A run that goes on here is not kept yet and has its id all the same: it would take the place of the import when it
+    ends, or be followed in its place by whoever opens the link.
+    """
+    running = live_jobs().get(found.id)
+    if running is not None and running.is_running:
+        found = replace(found, id=f"imported-{fingerprint(found)}")
+    return app_state.workbench().history.save_import(found, access.user())
+
+
+def start_opinion(evaluator: str) -> None:
+    """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
+    taken = app_state.trace()
+    if taken is not None:
+        _start(lambda pipeline: taken, Pipeline.second_opinion, replace(app_state.choice(), evaluator=evaluator))
+
+
+def _start(
+    begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
+) -> None:
+    running = job()
+    if running and running.is_running:
+        return
+    workbench = workbench or app_state.workbench()
+    pipeline = workbench.pipeline(chosen, app_state.pause())
+    begun, warming, history, owner = begin(pipeline), app_state.warm_up(), workbench.history, access.user()
+    warming.start()
+    ticket = in_line()
+
+    def work(run: Run) -> Trace:
+        with ticket.turn(run.cancel):
+            # A question asked during the very first start waits for the documents that it is about.
+            while warming.is_running and not run.cancel.wait(0.1):
+                pass
+            return carry_on(pipeline, begun, run)
+
+    def keep(done: Trace) -> None:
+        with suppress(CragError):  # the health box tells; the run is there all the same
+            history.save(done, owner)
+
+    _attach(Job(work, begun, owner, ticket, keep))
+
+
+def in_line() -> Ticket:
+    """A place in the line of all runs of this process, for one of this session; raises `Busy` where it is full."""
+    return app_state.shared_workbench().turnstile.join(_asker())
+
+
+def turns() -> TakeTurn:
+    """For work of this session on many questions: each waits in line with those of others, and nobody for them all."""
+    turnstile, who = app_state.shared_workbench().turnstile, _asker()
+    return lambda cancel: turnstile.join(who, is_patient=True).turn(cancel)
+
+
+def _asker() -> str:
+    """Who shares turns with nobody: a person where people sign in, else a session."""
+    return access.user() or str(st.session_state.setdefault("asker", uuid.uuid4().hex))
+
+
+def play(recorded: Trace) -> None:
+    """Show a recorded run as it happened."""
+    running = job()
+    if not (running and running.is_running):
+        begun = replay.so_far(recorded, 0)
+        _attach(Job(lambda run: replay.play(recorded, run), begun, access.user()))
+
+
+def _attach(started: Job) -> None:
+    st.session_state["job"] = started
+    st.query_params["run"] = started.trace.id
+    jobs = live_jobs()
+    jobs[started.trace.id] = started
+    for run_id in [run_id for run_id, one in jobs.items() if not one.is_running]:
+        jobs.pop(run_id, None)
+
+
+def rejoin(run_id: str) -> bool:
+    """Follow a run that this or another session has started and that still goes on, as after a reload of the page.
+
+    Where people sign in, only that of the same person, who could stop it from here: others are told to come back.
+    """
+    running = live_jobs().get(run_id)
+    if running is None or not running.is_running:
+        return False
+    if running.owner != access.user():
+        app_state.report("This run still goes on, for somebody else. Open the link again when it is finished.")
+        return True
+    st.session_state["job"] = running
+    return True
+
+
+def finish(done: Job) -> None:
+    """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen.
+
+    The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
+    """
+    if done.trace.failure and done.trace.failure.error == ModelUnavailable.__name__:
+        app_state.look_for_models.clear(app_state.settings())  # what was found some seconds ago is no longer so
+    if done.trace.id == (shown.id if (shown := app_state.trace()) else None):
+        st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
+    else:
+        app_state.show(done.trace)
+    st.session_state["job"] = None
+    if done.bug:
+        raise done.bug

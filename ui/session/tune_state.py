@@ -1,0 +1,218 @@
+"""The labelled set of the Tune page, what was graded of it, and the objective; for these the only place of state."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from crag_core.app.workbench import DATA, Choice, known_card
+from crag_core.experiments.batch import Controls, OnScoring, Scoring
+from crag_core.experiments.grade_set import score
+from crag_core.experiments.labelled.conditions import Conditions, conditions_of
+from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.read import Read, read_questions
+from crag_core.experiments.labelled.scored import Case, cases
+from crag_core.experiments.statistics.calibration import Calibration, calibrated
+from crag_core.experiments.thresholds.objective import Objective
+from crag_core.experiments.thresholds.rates import Prices
+from crag_core.experiments.thresholds.recommend import Recommendation, recommend
+from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import Trace
+from ui.session import access, app_state, current_run, run_job
+from ui.session.access import Right
+from ui.session.background_jobs import Grading
+
+SAMPLE = "Sample questions"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A set, the conditions that it is to be graded under, and what was graded so far."""
+
+    labelled: LabelledSet
+    conditions: Conditions
+    graded: tuple[Case, ...]
+
+    @property
+    def missing(self) -> int:
+        return len(self.labelled.questions) - len(self.graded)
+
+
+@st.cache_resource(show_spinner=False)
+def live_gradings() -> dict[tuple[str, ...], Grading]:
+    """Those under way in all sessions, by labels and judge: a page that is loaded again finds its own."""
+    return {}
+
+
+@st.cache_data(ttl=5, show_spinner=False, max_entries=20)
+def corpus(home: str, collection: str) -> str:
+    """Of the documents indexed there in a collection, "": in all.
+
+    Looked at every few seconds, since a large index takes time to list.
+    """
+    return app_state.workbench().store.fingerprint(collection)
+
+
+def labelled() -> LabelledSet | None:
+    found: LabelledSet | None = st.session_state.get("tune_set")
+    return found
+
+
+def use(found: LabelledSet | None) -> None:
+    """For a callback: the set to work with; None: none."""
+    st.session_state["tune_set"] = found
+    st.session_state["tune_cell"] = None
+
+
+def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
+    use(LabelledSet(name, questions))
+
+
+def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
+    """To the set that is there, those that it does not hold yet."""
+    there = labelled()
+    if there is not None:
+        known = {question.key for question in there.questions}
+        new = tuple(question for question in questions if question.key not in known)
+        use(replace(there, questions=there.questions + new))
+
+
+@st.cache_data(show_spinner=False)
+def sample() -> Read:
+    return read_questions(SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
+
+
+def conditions() -> Conditions:
+    """Of grading under the sidebar's choice, with the documents of now."""
+    pipeline = app_state.workbench().pipeline(_choice(), observed=False)
+    return conditions_of(pipeline.settings, corpus(str(app_state.settings().home), pipeline.settings.collection))
+
+
+def seen() -> Seen | None:
+    """Raises `CragError` where the sidebar's choice cannot grade, or what was graded cannot be read."""
+    found = labelled()
+    if found is None:
+        return None
+    now = conditions()
+    book = app_state.workbench().laboratory.scores(now)
+    key = (now.fingerprint, found.fingerprint, len(book.keys()))
+    kept = st.session_state.get("tune_seen")
+    if kept is None or kept[0] != key:
+        kept = (key, Seen(found, now, cases(found.questions, book.load())))
+        st.session_state["tune_seen"] = kept
+    return kept[1]
+
+
+def board(of: Seen, policy: str = "") -> Board:
+    """`of` under a policy, that of the sidebar unless another is named, at the thresholds to start from."""
+    name, choice = policy or st.session_state["policy"], app_state.choice()
+    key = (of.conditions.fingerprint, of.labelled.fingerprint, len(of.graded), name, choice.model)
+    kept: dict[tuple[object, ...], Board] = st.session_state.setdefault("tune_boards", {})
+    if key not in kept:
+        if any(known[:3] != key[:3] for known in kept):
+            kept.clear()
+        chosen, judge = app_state.suited(name, choice.evaluator), known_card(choice.evaluator)
+        kept[key] = Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
+    return kept[key]
+
+
+def prices() -> Prices:
+    return Prices(st.session_state.get("tune_call_seconds", 5.0), st.session_state.get("tune_web_seconds", 1.5))
+
+
+def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommendation:
+    """Worked out once for a set, a policy and an objective."""
+    now = board(of)
+    others = [("start", now.policy.lower, now.policy.upper)]
+    others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
+    key = (now, objective, confidence, prices())
+    kept = st.session_state.get("tune_advice")
+    if kept is None or kept[0] != key:
+        found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence)
+        kept = (key, found)
+        st.session_state["tune_advice"] = kept
+    return kept[1]
+
+
+def calibration(of: Seen) -> tuple[Calibration | None, str]:
+    """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
+    now = board(of)
+    kept = st.session_state.get("tune_calibration")
+    if kept is None or kept[0] is not now:
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        kept = (now, calibrated(now.deciding().upper, now.answerable, of.conditions, created))
+        st.session_state["tune_calibration"] = kept
+    found: tuple[Calibration | None, str] = kept[1]
+    return found
+
+
+def open_run(found: Trace) -> None:
+    """Put the run of a question on the Ask page, under the sidebar as it stands."""
+    current_run.leave_first()
+    app_state.show(found)
+    st.session_state["ask_question"] = found.question
+    current_run.remember(found)
+
+
+def grading() -> Grading | None:
+    """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
+    own: Grading | None = st.session_state.get("tune_grading")
+    found = labelled()
+    return own or (live_gradings().get(_key(found)) if found else None)
+
+
+def start_grading() -> None:
+    """For a callback: grade what is missing, in the background; raises `CragError` where the choice cannot work.
+
+    So it does to whoever may not tune.
+    """
+    access.require(Right.TUNE)
+    found, running = labelled(), grading()
+    if found is None or (running and running.is_running):
+        return
+    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
+    pipeline = workbench.pipeline(_choice(), observed=False)
+
+    def work(controls: Controls, tell: OnScoring) -> Scoring:
+        # At the very first start the documents are still on their way in, and they are among the conditions.
+        while warming.is_running and not controls.cancel.wait(0.1):
+            pass
+        book = workbench.laboratory.scores(workbench.conditions(pipeline))
+        return score(
+            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=controls,
+            on_progress=tell, take_turn=turns,
+        )  # fmt: skip
+
+    warming.start()
+    started = Grading(work)
+    st.session_state["tune_grading"] = started
+    others = live_gradings()
+    for key in [key for key, one in others.items() if not one.is_running]:
+        others.pop(key, None)
+    others[_key(found)] = started
+
+
+def take_ended() -> Grading | None:
+    """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
+    done = grading()
+    if done is None or done.is_running:
+        return None
+    st.session_state["tune_grading"] = None
+    for key in [key for key, one in live_gradings().items() if one is done]:
+        live_gradings().pop(key, None)
+    corpus.clear()  # documents may have come in meanwhile
+    return done
+
+
+def _key(found: LabelledSet) -> tuple[str, ...]:
+    chosen = app_state.choice()
+    return found.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
+
+
+def _choice() -> Choice:
+    """The sidebar's choice, with nothing pinned."""
+    return replace(app_state.choice(), pinned=(), search_too=False)

@@ -1,0 +1,1 @@
+"""Around every page: router, sidebar, health, sign-in, shutdown."""

@@ -1,0 +1,93 @@
+"""Tuned presets in the sidebar: chosen there, and told as long as their thresholds are in use."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.app.workbench import EVALUATORS
+from crag_core.base.errors import CragError
+from crag_core.decision.policy import Policy
+from crag_core.experiments.thresholds.preset import TunedPreset
+from ui.session import app_state, tune_state
+from ui.text import plain
+
+
+def kept_for(policy: str) -> tuple[TunedPreset, ...]:
+    """Those that were chosen for a policy and can be used; the Tune page tells of those that cannot."""
+    return tuple(
+        preset for preset in _kept(str(app_state.settings().home)) if preset.policy == policy and not fault(preset)
+    )
+
+
+def fault(preset: TunedPreset) -> str:
+    """Why a preset cannot be used here, "" where it can."""
+    for kind, name, known in (
+        ("policy", preset.policy, app_state.policies()),
+        ("evaluator", preset.conditions.evaluator, EVALUATORS),
+    ):
+        if name not in known:
+            return f"its {kind} {name!r} is not known here"
+    return ""
+
+
+def use(preset: TunedPreset) -> None:
+    """For a callback: its evaluator and thresholds in the sidebar."""
+    st.session_state["moving"] = None
+    st.session_state["evaluator"] = preset.conditions.evaluator
+    st.session_state["thresholds"] = (preset.lower, preset.upper)
+    st.session_state["strips"] = preset.cutoff
+    st.rerun()
+
+
+def in_use(policy: Policy) -> TunedPreset | None:
+    """The preset whose thresholds and evaluator the sidebar has, the newest of several."""
+    evaluator = st.session_state["evaluator"]
+    fitting = [
+        preset
+        for preset in kept_for(policy.name)
+        if preset.conditions.evaluator == evaluator
+        and (round(preset.lower, 3), round(preset.upper, 3)) == (round(policy.lower, 3), round(policy.upper, 3))
+    ]
+    return max(fitting, key=lambda preset: preset.created, default=None)
+
+
+def draw_in_use(policy: Policy) -> None:
+    """Which preset is in use, and whether anything that it was chosen for has changed since."""
+    preset = in_use(policy)
+    if preset is None:
+        return
+    st.caption(f":material/bookmark: Preset “{plain(preset.name)}”")
+    try:
+        warning = preset.warning(tune_state.conditions())
+    except CragError:
+        return  # the sidebar says why nothing can be graded
+    if warning:
+        st.caption(f":orange[:material/warning: {plain(warning)}]")
+
+
+def probability(score: float | None) -> str:
+    """What a score is worth by the calibration of the preset in use, in words; "" without one."""
+    preset = in_use(app_state.policy())
+    if preset is None or preset.calibration is None or score is None:
+        return ""
+    return f"{preset.calibration.probability(score):.0%} of the questions that score like this were answerable"
+
+
+def forget() -> None:
+    """After a preset was kept or deleted."""
+    _kept.clear()
+
+
+@st.cache_data(ttl=5, show_spinner=False)
+def _kept(home: str) -> tuple[TunedPreset, ...]:
+    laboratory = app_state.workbench().laboratory
+    found = []
+    try:
+        for name in laboratory.preset_names():
+            try:
+                found.append(laboratory.load_preset(name))
+            except CragError:
+                continue
+    except CragError:
+        return ()
+    return tuple(found)

@@ -1,0 +1,111 @@
+"""The way in and out: settings that are checked at the start, and the one page for whoever is not signed in."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import streamlit as st
+
+from crag_core.app.access.identity import LONGEST_DAYS
+from crag_core.app.access.oidc_settings import Auth, Provider, read_auth
+from crag_core.base.errors import BadRecord, CragError
+from ui.session import access, app_state
+from ui.shell.sign_in_provider import check_provider
+from ui.text import plain
+
+
+def check() -> None:
+    """Raises `CragError` where sign-in is on and cannot work: the application does not open then."""
+    if not access.is_on():
+        return
+    _auth()
+    if find_spec("authlib") is None:
+        raise BadRecord("CRAG_SIGN_IN is on: expected the package Authlib, found none.", hint="pip install Authlib")
+    if not st.get_option("server.enableXsrfProtection"):  # without it Streamlit does not read who is signed in
+        raise BadRecord(
+            "CRAG_SIGN_IN is on: expected server.enableXsrfProtection to be on, found it off.",
+            hint="Take the option away from .streamlit/config.toml or the command line.",
+        )
+
+
+def is_passed() -> bool:
+    """Whether this session may see anything of the application; False with settings of no use too."""
+    try:
+        return not access.is_on() or bool(access.user())
+    except CragError:
+        return False
+
+
+def gate() -> None:
+    """For app.py, before anything of the workbench is drawn: only who may enter gets past it."""
+    if not access.is_on():
+        return
+    who = access.user()
+    app_state.belong_to(who)
+    if not who:
+        _draw_page(_auth())
+        st.stop()
+
+
+def draw_who() -> None:
+    """For the sidebar: who is signed in, and the way out."""
+    if not access.is_on():
+        return
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f":material/person: {plain(access.user())}", width="content")
+        st.button("Sign out", on_click=_leave, icon=":material/logout:", type="tertiary", key="sign_out")
+
+
+def _draw_page(auth: Auth) -> None:
+    page = st.container(horizontal_alignment="center")
+    with page, st.container(border=True, width=480, gap="small", key="sign_in_page"):
+        st.title("CRAG Explorer", anchor=False)
+        known = access.trouble()
+        if known is not None:
+            st.error(plain(str(known)), icon=":material/lock:")
+            st.button("Sign in with another account", on_click=_leave, icon=":material/switch_account:", type="primary")
+            return
+        if _is_elsewhere(auth.origin):
+            st.warning(f"Signing in works at {plain(auth.origin)} only. Open that address.", icon=":material/warning:")
+        if trouble := app_state.take_report():
+            st.error(plain(trouble), icon=":material/error:")
+        st.markdown("Sign in to go on.")
+        for provider in auth.providers:
+            label = f"Sign in with {provider.name}" if len(auth.providers) > 1 and provider.name else "Sign in"
+            st.button(
+                label, on_click=_enter, args=(provider,), icon=":material/login:", type="primary",
+                key=f"sign_in_{provider.name}",
+            )  # fmt: skip
+        hosts = " or ".join(dict.fromkeys(provider.host for provider in auth.providers))
+        asked = max((provider.asks_for for provider in auth.providers), key=len)
+        st.caption(
+            f"You are sent to {plain(hosts)}, which tells this application {asked}, and no password. A cookie keeps "
+            f"you signed in for {LONGEST_DAYS} days, or until you sign out."
+        )
+        if st.query_params:
+            st.caption("You came by a link: open it once more after signing in.")
+
+
+def _enter(provider: Provider) -> None:
+    """For a callback: to the provider, unless it is away, which is better said here than by an empty page."""
+    try:
+        check_provider(provider)
+    except CragError as error:
+        app_state.report(str(error))
+    else:
+        st.login(provider.name or None)
+
+
+def _leave() -> None:
+    """For a callback: the cookie goes, and so does everything that this session holds."""
+    access.end()
+    app_state.belong_to("")
+    st.logout()
+
+
+def _is_elsewhere(origin: str) -> bool:
+    return bool(origin and st.context.url) and not f"{st.context.url}/".startswith(f"{origin}/")
+
+
+def _auth() -> Auth:
+    return read_auth(st.secrets.get("auth") if st.secrets.load_if_toml_exists() else None)

@@ -1,0 +1,104 @@
+"""The table of routes: what was expected of a question against what became of it, down to the questions themselves."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.rates import confusion, macro_f1
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array, Board
+from ui.run.verdict import COLOURS, ICONS
+from ui.session import app_state, current_run, tune_state
+from ui.session.tune_state import Seen
+from ui.text import counted, plain, shortened
+
+
+def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
+    table = confusion(board, actions)
+    told = macro_f1(table)
+    f1 = "" if told is None else f" Macro-F1 over the three routes: **{told:.3f}**."
+    st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
+    _draw_head()
+    for place, expected in enumerate(Expected):
+        if table[place].any():
+            _draw_row(place, expected, table[place])
+    cell = st.session_state.get("tune_cell")
+    if cell is not None:
+        _draw_questions(seen, board, actions, *cell)
+
+
+def _draw_head() -> None:
+    for column, name in zip(st.columns([2, 2, 2, 2]), ("expected", *ACTIONS), strict=True):
+        if name == "expected":
+            column.caption("expected ↓  taken →")
+        else:
+            column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")  # type: ignore[index]
+
+
+def _draw_row(place: int, expected: Expected, counts: Array) -> None:
+    columns = st.columns([2, 2, 2, 2], vertical_alignment="center")
+    columns[0].markdown(f"**{expected}**")
+    for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
+        is_right = ACTIONS[taken] in expected.actions
+        share = f"{count / max(counts.sum(), 1):.0%}"
+        column.button(
+            f"{count} · {share}",
+            key=f"tune_cell_{place}_{taken}",
+            on_click=_choose,
+            args=(place, taken),
+            icon=":material/check:" if is_right else None,
+            disabled=not count,
+            type="primary" if st.session_state.get("tune_cell") == (place, taken) else "secondary",
+            help=f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
+            f"{': right' if is_right else ''}",
+            width="stretch",
+        )
+
+
+def _choose(place: int, taken: int) -> None:
+    """Chosen again, it closes."""
+    st.session_state["tune_cell"] = None if st.session_state.get("tune_cell") == (place, taken) else (place, taken)
+    current_run.redraw()
+
+
+def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken: int) -> None:
+    chosen = [at for at in range(len(board)) if board.expected[at] == place and actions[at] == taken]
+    if not chosen:
+        st.caption("No question is there any more.")
+        return
+    known = board.deciding(app_state.policy().lower)
+    rows = [
+        {
+            "question": board.cases[at].asked.question,
+            "score for upper": float(known.upper[at]),
+            "score for lower": float(known.lower[at]),
+            "note": board.cases[at].asked.note,
+        }
+        for at in chosen
+    ]
+    picked = st.dataframe(
+        rows, hide_index=True, on_select="rerun", selection_mode="single-row", key=f"tune_rows_{place}_{taken}",
+        height=min(38 * len(rows) + 40, 320),
+        column_config={
+            "question": st.column_config.TextColumn(width="large"),
+            "score for upper": st.column_config.NumberColumn(format="%.3f"),
+            "score for lower": st.column_config.NumberColumn(format="%.3f"),
+        },
+        alt=f"Questions expected {list(Expected)[place]} and taken {ACTIONS[taken]}",
+    )  # fmt: skip
+    selected = [row for row in picked.selection.rows if row < len(chosen)]
+    if not selected:
+        st.caption("Select a question to open its run.")
+        return
+    case = board.cases[chosen[selected[0]]]
+    label = f"Open “{plain(shortened(case.asked.question, 70))}” on the Ask page"
+    if st.button(label, icon=":material/open_in_new:", key="tune_open"):
+        try:
+            found = app_state.workbench().laboratory.scores(seen.conditions).record(case.asked.key)
+        except CragError as error:
+            st.error(plain(str(error)), icon=":material/error:")
+            return
+        if found is not None:
+            tune_state.open_run(found)
+            st.switch_page("pages/ask.py")

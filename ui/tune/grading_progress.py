@@ -1,0 +1,99 @@
+"""Grading a labelled set: what it will take, how far it is, and what stopped it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.app.workbench import known_card
+from crag_core.base.errors import CragError
+from ui.session import access, app_state, tune_state
+from ui.session.access import Right
+from ui.session.background_jobs import Grading
+from ui.session.tune_state import Seen
+from ui.text import counted, plain
+
+_LOOK_EVERY = 0.4  # seconds
+_SMALL = 300  # questions, up to which a model that grades them is no matter of hours
+
+
+def draw_grading(seen: Seen) -> None:
+    """What is missing, with the button that grades it; nothing where all is graded."""
+    if tune_state.grading() is not None:
+        _draw_running()
+        return
+    if not seen.missing:
+        return
+    card = known_card(seen.conditions.evaluator)
+    rest = f", {counted(len(seen.graded), 'question')} are graded already" if seen.graded else ""
+    told = f"Each question is searched for once, and its passages are graded by {plain(card.title.lower())}{rest}. "
+    told += "After that every threshold and policy below is worked out at once, from what was recorded."
+    if card.calls_model:
+        calls = seen.missing * -(-seen.conditions.top_k // card.batch)
+        told += f" That takes about {counted(calls, 'model call')}."
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(told, width="stretch")
+        if not access.may(Right.TUNE):  # said at the top of the page
+            return
+        st.button(
+            f"Grade {counted(seen.missing, 'question')}", on_click=_start, type="primary", icon=":material/grading:",
+            key="tune_grade",
+        )  # fmt: skip
+
+
+def _start() -> None:
+    try:
+        tune_state.start_grading()
+    except CragError as error:
+        app_state.report(str(error))
+
+
+def draw_ended(job: Grading, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
+    """What kept an ended job from doing all questions of a set; what it had done before is kept."""
+    if job.bug:
+        raise job.bug
+    if job.error:
+        told = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
+        st.error(told, icon=":material/error:", title=title)
+    elif job.scoring and job.scoring.failed:
+        failed = counted(job.scoring.failed, "question")
+        told = f"{failed} could not be {done}. {again.capitalize()} again to try once more."
+        st.warning(told, icon=":material/warning:")
+
+
+@st.fragment(run_every=_LOOK_EVERY)
+def _draw_running() -> None:
+    job = tune_state.grading()
+    if job is None or not job.is_running:
+        st.rerun()
+        return
+    scoring = job.scoring
+    with st.container(border=True):
+        if scoring is None:
+            st.progress(0.0, ":shimmer[Waiting for the documents …]")
+        else:
+            done = scoring.done + scoring.failed
+            doing = (
+                "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{left_told(scoring.left)}"
+            )
+            failed = f", {scoring.failed} failed" if scoring.failed else ""
+            st.progress(done / max(scoring.total, 1), f"{doing}{failed}")
+        if not access.may(Right.TUNE):
+            return
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if job.is_paused:
+                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="tune_go_on")
+            else:
+                st.button("Pause", on_click=job.pause, icon=":material/pause:", key="tune_pause")
+            st.button(
+                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+                disabled=job.is_stopping, key="tune_stop",
+            )  # fmt: skip
+            st.caption("Whatever is graded is kept, also when this page is closed or the machine is switched off.")
+
+
+def left_told(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f", about {max(round(seconds), 1)} s left"
+    return f", about {round(seconds / 60)} min left" if seconds < 5400 else f", about {seconds / 3600:.1f} h left"

@@ -1,0 +1,301 @@
+"""Where labelled questions come from, what is wrong with them, and the table in which they are edited."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from ui.run.verdict import COLOURS, ICONS
+from ui.session import access, app_state, tune_state
+from ui.session.access import Right
+from ui.shell.not_allowed import is_allowed
+from ui.text import counted, plain
+from ui.tune import draft_questions
+
+Found = TypeVar("Found")
+
+SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
+_MEANING = {
+    Expected.CORRECT: "answered by the documents",
+    Expected.AMBIGUOUS: "on the subject, not answered",
+    Expected.INCORRECT: "about something else",
+    Expected.UNANSWERABLE: "not answered, not said why",
+}
+_SHOWN_PROBLEMS = 10
+LARGEST_MB = 40
+MOST_EDITED = 3000
+
+
+def draw_sources(has_set: bool, busy: bool) -> None:
+    """How to get labelled questions; with a set on the page, how to get more or others."""
+    choices = {
+        SAMPLE: _draw_sample,
+        DRAFT: _draw_draft,
+        UPLOAD: _draw_upload,
+        FEEDBACK: _draw_feedback,
+        KEPT: _draw_kept,
+    }
+    if not has_set:
+        st.markdown(
+            "Bring questions together with what should become of them: **answered** by your documents, only **on the "
+            "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
+            "the narrower are all intervals."
+        )
+    chosen = st.segmented_control(
+        "Where the questions come from", list(choices), default=SAMPLE, required=True, key="tune_source", disabled=busy
+    )
+    choices[chosen](busy)
+
+
+def _draw_sample(busy: bool) -> None:
+    read = tune_state.sample()
+    st.markdown(
+        f"{counted(len(read.questions), 'question')} about the sample documents that came with the application, "
+        "written and labelled for it."
+    )
+    _draw_take(tune_state.SAMPLE, read.questions, busy)
+
+
+def _draw_draft(busy: bool) -> None:
+    st.markdown(
+        "From your own documents, without any label of yours: questions made of sentences that state a fact "
+        "(answered), the same with every passage that holds the sentence taken away (nearly answered), and "
+        "everyday questions (something else). They are marked as drafted; look them through before you trust them."
+    )
+    with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
+        uses_model = draft_questions.model_name()
+        ask_model = st.checkbox(
+            f"Let {plain(uses_model)} word them" if uses_model else "Let a language model word them (none is chosen)",
+            key="tune_draft_model", disabled=not uses_model,
+        )  # fmt: skip
+        if st.form_submit_button("Draft", icon=":material/edit_note:", disabled=busy):
+            with st.spinner("Drafting questions"):
+                st.session_state["tune_drafted"] = _attempt(lambda: draft_questions.draft(int(count), bool(ask_model)))
+    drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
+    if drafted is not None:
+        if not drafted:
+            st.info("No sentence of these documents could be made into a question.", icon=":material/info:")
+            return
+        for one in drafted[:3]:
+            st.caption(f"{_badge(one.expected)} {plain(one.question)}")
+        _draw_take("Drafted questions", drafted, busy)
+
+
+def _draw_upload(busy: bool) -> None:
+    st.markdown(
+        "CSV or JSONL with a column `question` and one of `expected` (correct, ambiguous, incorrect, unanswerable) or "
+        "`answerable` (true, false). Optional: `answers`, `document`, `note`."
+    )
+    file = st.file_uploader(
+        "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy
+    )
+    if file is None:
+        return
+    if file.size > LARGEST_MB * 2**20:
+        st.error(f"This file has {file.size / 2**20:.0f} MB, expected at most {LARGEST_MB}.", icon=":material/error:")
+        return
+    read = _read_once(file.file_id, file.name, file.getvalue)
+    draw_read(read)
+    if read.questions:
+        _draw_take(file.name.rsplit(".", 1)[0][:60], read.questions, busy)
+
+
+def _read_once(file_id: str, name: str, content: Callable[[], bytes]) -> Read:
+    kept: tuple[str, Read] | None = st.session_state.get("tune_read")
+    if kept is None or kept[0] != file_id:
+        kept = (file_id, read_questions(name, content()))
+        st.session_state["tune_read"] = kept
+    return kept[1]
+
+
+def _draw_feedback(busy: bool) -> None:
+    if not is_allowed(Right.SEE_HISTORY):
+        return
+    found = _attempt(draft_questions.from_feedback)
+    if found is None:
+        return
+    st.markdown("Every question on the Ask page whose route you called right, or for which you named the right one.")
+    if found.unspecific:
+        st.caption(f"{counted(found.unspecific, 'label')} say wrong without naming the right route: not used.")
+    for one in found.overruled[:_SHOWN_PROBLEMS]:
+        st.caption(f":orange[:material/warning:] “{plain(one.question)}” was judged in two ways; {one.kept} holds.")
+    if not found.questions:
+        st.info("Nobody has said yet what a route should have been.", icon=":material/info:")
+        return
+    _draw_take("From feedback", found.questions, busy)
+
+
+def _draw_kept(busy: bool) -> None:
+    names = _attempt(app_state.workbench().laboratory.set_names) or ()
+    if not names:
+        st.info("No set is kept yet. Keep one with the table of its questions.", icon=":material/info:")
+        return
+    name = st.selectbox("Kept set", names, key="tune_kept_name", width=400)
+    read = _attempt(lambda: app_state.workbench().laboratory.load_set(name))
+    if read is None:
+        return
+    draw_read(read)
+    with st.container(horizontal=True):
+        _draw_take(name, read.questions, busy)
+        if access.may(Right.TUNE):
+            st.button("Delete this set", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary")
+
+
+def _delete(name: str) -> None:
+    def delete() -> None:
+        access.require(Right.TUNE)
+        app_state.workbench().laboratory.delete_set(name)
+
+    _attempt(delete)
+
+
+def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Use {counted(len(questions), 'question')}", on_click=tune_state.use_questions, args=(name, questions),
+            type="primary", icon=":material/check:", disabled=busy, key="tune_take",
+        )  # fmt: skip
+        if tune_state.labelled() is not None:
+            st.button(
+                "Add them to the set", on_click=tune_state.add_questions, args=(questions,), icon=":material/add:",
+                disabled=busy, key="tune_add",
+            )  # fmt: skip
+
+
+def draw_read(read: Read) -> None:
+    """What was wrong with a file, row by row, and what was guessed."""
+    if read.problems:
+        title = f"{counted(len(read.problems), 'row')} cannot be used" if read.questions else "Nothing here can be used"
+        lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems[:_SHOWN_PROBLEMS]]
+        rest = len(read.problems) - _SHOWN_PROBLEMS
+        st.error(
+            "  \n".join([*lines, *([f"and {rest} more"] if rest > 0 else [])]), title=title, icon=":material/error:"
+        )
+    for remark in read.remarks:
+        st.caption(f":material/info: {plain(remark)}")
+
+
+def draw_set(labelled: LabelledSet, busy: bool) -> None:
+    """What is in the set, and behind a fold the table to edit it in."""
+    counts = labelled.counts
+    told = " ".join(f"{_badge(expected)} **{count}** {_MEANING[expected]}  " for expected, count in counts.items())
+    st.markdown(told)
+    drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
+    if drafted:
+        st.caption(
+            f":material/edit_note: {counted(drafted, 'question')} drafted by the application: look them through."
+        )
+    with st.expander("Questions", icon=":material/table_rows:", key="tune_questions", on_change="rerun") as fold:
+        if fold.open:
+            _draw_table(labelled, busy)
+
+
+def _draw_table(labelled: LabelledSet, busy: bool) -> None:
+    if len(labelled.questions) > MOST_EDITED:
+        st.caption(
+            f"A table of more than {MOST_EDITED:,} questions is edited better elsewhere: take it along as a file."
+        )
+        _draw_files(labelled)
+        return
+    rows = [
+        {
+            "question": one.question,
+            "expected": one.expected.value,
+            "answers": list(one.answers),
+            "document": one.document,
+            "without": one.without,
+            "origin": one.origin.value,
+            "note": one.note,
+        }
+        for one in labelled.questions
+    ]
+    edited = st.data_editor(
+        rows,
+        key=f"tune_table_{labelled.fingerprint}",
+        num_rows="dynamic",
+        disabled=busy,
+        height=380,
+        column_config={
+            "question": st.column_config.TextColumn("question", required=True, width="large"),
+            "expected": st.column_config.SelectboxColumn(
+                "expected", options=[one.value for one in Expected], required=True
+            ),
+            "answers": st.column_config.ListColumn("answers", help="Any of these texts answers the question."),
+            "document": st.column_config.TextColumn("document"),
+            "without": st.column_config.TextColumn(
+                "without", help="Passages that hold this text count as not indexed."
+            ),
+            "origin": st.column_config.TextColumn("origin", disabled=True),
+            "note": st.column_config.TextColumn("note"),
+        },
+    )
+    changed = [row for row in edited if row.get("question") or row.get("expected")]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            "Take over the changes", on_click=_take_over, args=(labelled.name, changed), icon=":material/done:",
+            disabled=busy or changed == rows, key="tune_take_over",
+        )  # fmt: skip
+        _draw_files(labelled)
+        if access.may(Right.TUNE):
+            name = st.text_input("Keep it as", labelled.name, max_chars=60, key="tune_keep_name", width=260)
+            st.button("Keep", on_click=_keep, args=(labelled, name), icon=":material/save:", key="tune_keep")
+    if problem := st.session_state.pop("tune_table_problem", None):
+        draw_read(problem)
+
+
+def _draw_files(labelled: LabelledSet) -> None:
+    with st.container(horizontal=True, width="content"):
+        st.download_button(
+            "JSONL", lambda: write_questions(labelled.questions), f"{labelled.name}.jsonl",
+            icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            "CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig"), f"{labelled.name}.csv",
+            icon=":material/download:", on_click="ignore",
+        )  # fmt: skip
+
+
+def _take_over(name: str, rows: Sequence[dict[str, object]]) -> None:
+    """Through the same checks as a file."""
+    filled = ({key: value for key, value in row.items() if value not in (None, "", [])} for row in rows)
+    read = read_questions(name, "\n".join(json.dumps(row) for row in filled).encode())
+    if read.problems:
+        st.session_state["tune_table_problem"] = read
+    else:
+        tune_state.use_questions(name, read.questions)
+
+
+def _keep(labelled: LabelledSet, name: str) -> None:
+    kept = LabelledSet(name.strip(), labelled.questions)
+
+    def save() -> bool:
+        access.require(Right.TUNE)
+        app_state.workbench().laboratory.save_set(kept)
+        return True
+
+    if _attempt(save):
+        tune_state.use(kept)
+
+
+def _attempt(do: Callable[[], Found]) -> Found | None:
+    """None, and the reason on the page, where it fails."""
+    try:
+        return do()
+    except CragError as error:
+        app_state.report(str(error))
+        st.error(plain(str(error)), icon=":material/error:")
+        return None
+
+
+def _badge(expected: Expected) -> str:
+    if expected is Expected.UNANSWERABLE:
+        return ":violet-badge[:material/block: UNANSWERABLE]"
+    action = expected.actions[0]
+    return f":{COLOURS[action]}-badge[:material/{ICONS[action]}: {expected}]"

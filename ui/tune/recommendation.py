@@ -1,0 +1,209 @@
+"""What a mistake costs, the thresholds that follow from it, and how far these can be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface, wrong_surface
+from crag_core.experiments.thresholds.recommend import STEPS, Compared, Recommendation, halves
+from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
+from ui.session import app_state, current_run, tune_state
+from ui.session.tune_state import Seen
+from ui.text import counted, plain
+from ui.tune import charts
+
+ALL = 0.99
+"""A web rate from which on the thresholds have no say any more."""
+COSTS, LIMIT = "By what mistakes cost", "By a limit on wrong answers"
+_COSTS = {
+    "wrong": ("Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
+    "missed": ("Answer discarded", "A question that they do answer is INCORRECT: its evidence is set aside."),
+    "mixed_up": ("Mixed up", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer."),
+    "web": ("Web search", "The unit of all costs, unless you change it."),
+    "call": ("Model call", "Grading, queries and the answer."),
+    "second": ("Second", "Of waiting."),
+}
+
+
+def draw_objective() -> tuple[Objective, float | None]:
+    """What makes thresholds good here, and the confidence that a limit is to be kept with (None: as seen)."""
+    way = st.segmented_control("How to choose", [COSTS, LIMIT], default=COSTS, required=True, key="tune_way")
+    confidence = None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        most = None
+        if way == LIMIT:
+            share = st.number_input(
+                "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
+                help="Of the questions that the documents do not answer. Among the thresholds that keep it, those with "
+                "the fewest web searches.",
+            )  # fmt: skip
+            most = float(share) / 100
+            sure = st.selectbox(
+                "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
+                format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
+                help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
+                "chosen by looking (fixed-sequence testing with exact binomial bounds).",
+            )  # fmt: skip
+            confidence = sure
+        defaults = Costs()
+        values = {
+            name: st.number_input(
+                title, 0.0, 1000.0, getattr(defaults, name), 0.5 if name != "call" else 0.1, key=f"tune_cost_{name}",
+                help=meaning, width=130,
+            )
+            for name, (title, meaning) in _COSTS.items()
+            if way == COSTS
+        }  # fmt: skip
+        st.number_input(
+            "Seconds a model call",
+            0.0,
+            600.0,
+            5.0,
+            0.5,
+            key="tune_call_seconds",
+            width=165,
+            on_change=current_run.redraw,
+        )
+        st.number_input(
+            "Seconds a web search",
+            0.0,
+            600.0,
+            1.5,
+            0.5,
+            key="tune_web_seconds",
+            width=165,
+            on_change=current_run.redraw,
+        )
+    return Objective(Costs(**values), most) if values else Objective(most_wrong=most), confidence
+
+
+def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> Recommendation:
+    found = tune_state.advice(seen, objective, confidence)
+    if found.why_not:
+        st.warning(plain(found.why_not), title="No thresholds to recommend", icon=":material/warning:")
+    else:
+        _draw_recommended(found)
+    with st.container(key="tune_map"):
+        _draw_map(seen, objective, found)
+    if found.compared:
+        _draw_compared(found)
+    return found
+
+
+def _draw_recommended(found: Recommendation) -> None:
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.metric("Recommended lower", f"{found.lower:.3f}", width="content")
+            st.metric("Recommended upper", f"{found.upper:.3f}", width="content")
+            now = app_state.policy()
+            st.button(
+                "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",
+                icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
+            )  # fmt: skip
+        if found.guaranteed:
+            st.markdown(f":material/verified: {plain(found.guaranteed.reason)} Lower is the middle of what is as good.")
+        else:
+            st.markdown(f"{_chosen(found)} {_how_stable(found)}")
+        web = found.compared[0].rates.web if found.compared else None
+        if web is not None and web.value >= ALL:
+            st.markdown(
+                ":material/travel_explore: They search the web for nearly every question: by these questions and "
+                "costs, no score of this evaluator is worth trusting alone."
+            )
+
+
+def _chosen(found: Recommendation) -> str:
+    judged = f"judged below on the other {found.judged_on}"
+    return f"Chosen on {counted(found.chosen_on, 'question')}, {judged}, which had no part in choosing."
+
+
+def _how_stable(found: Recommendation) -> str:
+    if found.plateau is None or found.drawn is None:
+        return ""
+    (low, high), (first, last) = ((found.grid[place] for place in found.plateau.span(axis)) for axis in (0, 1))
+    (a, b), (c, d) = found.drawn
+    return (
+        f"They are the middle of a plateau: as far as these questions can tell, lower {low:.3f} to {high:.3f} and "
+        f"upper {first:.3f} to {last:.3f} are as good. With other questions of the same kind the best would lie "
+        f"between {a:.3f} and {b:.3f}, and between {c:.3f} and {d:.3f} (95 % of resampled sets)."
+    )
+
+
+def _use(lower: float, upper: float) -> None:
+    """For a callback: put the sidebar's thresholds there, which takes the whole page."""
+    st.session_state["moving"] = None
+    st.session_state["thresholds"] = (lower, upper)
+    st.rerun()
+
+
+def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
+    board, now, axis = tune_state.board(seen), app_state.policy(), grid(STEPS)
+    board = board.part(halves(board))
+    values, what, told = _values(board, objective)
+    points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
+    points.append(charts.Point("start", board.policy.lower, board.policy.upper, "square", "#5c6773"))
+    if not found.why_not:
+        points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
+    points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
+    plateau = None if found.plateau is None else found.plateau.cells
+    figure = charts.heat_map(axis, values, plateau, points, what)
+    st.plotly_chart(
+        figure, key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False}
+    )
+    st.caption(
+        f"{told} for every pair of thresholds, over the questions chosen on; the white line holds the plateau. Click a "
+        "place to put the thresholds there."
+    )
+
+
+def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
+    """What the map shows of the objective, its name, and what a place of it stands for."""
+    axis = grid(STEPS)
+    if objective.most_wrong is None:
+        costs = surface(board, losses(board, objective, tune_state.prices()), axis, axis)
+        return costs, "cost a question", "The mean cost of a question"
+    keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
+    rates = surface(board, board.web.astype(float), axis, axis)
+    return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
+
+
+def _clicked() -> None:
+    """For the picture's callback: the thresholds of the place that was chosen."""
+    chosen = st.session_state["tune_heat_map"].selection.points
+    cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
+    if isinstance(cell, list | tuple) and len(cell) == 2 and 0.0 <= cell[0] <= cell[1] <= 1.0:
+        _use(round(float(cell[0]), 3), round(float(cell[1]), 3))
+
+
+def _draw_compared(found: Recommendation) -> None:
+    rows = [
+        {
+            "thresholds": one.name,
+            "lower": one.lower,
+            "upper": one.upper,
+            "confidently wrong": _share(one.rates.confidently_wrong),
+            "needless web": _share(one.rates.needless_web),
+            "answer discarded": _share(one.rates.discarded),
+            "web": _share(one.rates.web),
+            "cost": one.cost,
+            "costs more than recommended": _saved(one),
+        }
+        for one in found.compared
+    ]
+    st.dataframe(
+        rows, hide_index=True, key="tune_compared",
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("lower", "upper", "cost")},
+        alt="The recommended thresholds beside others, on the other half of the questions",
+    )  # fmt: skip
+    part = "that had a part only in testing the limit" if found.guaranteed else "that had no part in choosing"
+    st.caption(f"On the {counted(found.judged_on, 'question')} {part}, with 95 % intervals.")
+
+
+def _share(found: Estimate | None) -> str:
+    return "–" if found is None else f"{found.value:.1%} ({found.low:.0%}–{found.high:.0%})"
+
+
+def _saved(one: Compared) -> str:
+    return "" if one.saved is None else f"{one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})"

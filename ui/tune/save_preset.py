@@ -1,0 +1,118 @@
+"""Keeping thresholds under a name, and taking them along: TOML, Python, and a page for others to read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from crag_core.experiments.thresholds.objective import Objective
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.recommend import Recommendation
+from crag_core.report.thresholds.page import render_thresholds
+from ui.session import access, app_state, tune_state
+from ui.session.access import Right
+from ui.session.tune_state import Seen
+from ui.shell import presets
+from ui.text import plain
+
+
+def draw_preset(seen: Seen, objective: Objective, confidence: float | None, found: Recommendation) -> None:
+    """The thresholds of the sidebar, with what they were chosen for; `found` are those that are recommended."""
+    policy = app_state.policy()
+    is_recommended = not found.why_not and (policy.lower, policy.upper) == (found.lower, found.upper)
+    st.markdown(
+        f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
+        f"cut-off **{policy.strips.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
+    )
+    made, told = tune_state.calibration(seen)
+    st.caption(f":material/straighten: {plain(told)}")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input(
+            "Name", f"{policy.name} {seen.labelled.name}"[:60], max_chars=60, key="tune_preset_name", width=320
+        )
+        preset = TunedPreset(
+            name=name.strip() or "preset",
+            policy=policy.name,
+            lower=policy.lower,
+            upper=policy.upper,
+            cutoff=policy.strips.cutoff,
+            conditions=seen.conditions,
+            labelled=seen.labelled.name,
+            labels=seen.labelled.fingerprint,
+            questions=len(seen.graded),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            reason=objective.told(confidence) if is_recommended else "set by hand",
+            calibration=made,
+        )
+        if access.may(Right.TUNE) and st.button(
+            "Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"
+        ):
+            _keep(preset)
+        st.download_button(
+            "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
+            on_click="ignore", key="tune_toml",
+        )  # fmt: skip
+        st.download_button(
+            "Report", partial(render_thresholds, preset, tune_state.board(seen), found, objective, tune_state.prices()),
+            f"{preset.name}.html", "text/html", icon=":material/description:", on_click="ignore", key="tune_report",
+            help="One page for somebody who has to agree to these thresholds. Opens in any browser, without network.",
+        )  # fmt: skip
+    st.caption("On the Ask page it is among the presets of the sidebar; on the command line `--preset`, in Python:")
+    st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
+
+
+def _keep(preset: TunedPreset) -> None:
+    try:
+        access.require(Right.TUNE)
+        app_state.workbench().laboratory.save_preset(preset)
+        presets.forget()
+    except CragError as error:
+        app_state.report(str(error))
+    st.rerun()  # the sidebar, which offers it, and the list of those that are kept
+
+
+def draw_kept() -> None:
+    """The presets that are kept, with what has changed since, and a way to be rid of them."""
+    laboratory = app_state.workbench().laboratory
+    names = laboratory.preset_names()
+    if not names:
+        return
+    with st.expander("Kept presets", icon=":material/bookmarks:"):
+        for name in names:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(_told(name), width="stretch")
+                if not access.may(Right.TUNE):
+                    continue
+                st.button(
+                    "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
+                    key=f"tune_delete_{name}",
+                )  # fmt: skip
+
+
+def _told(name: str) -> str:
+    try:
+        preset = app_state.workbench().laboratory.load_preset(name)
+    except CragError as error:
+        return f":orange[:material/warning: {plain(str(error))}]"
+    if fault := presets.fault(preset):
+        return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
+    warning = (
+        preset.warning(tune_state.conditions())
+        if preset.conditions.evaluator == tune_state.conditions().evaluator
+        else ""
+    )
+    told = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
+    told += f": {plain(preset.reason)}"
+    return f"{told}  \n:orange[:material/warning: {plain(warning)}]" if warning else told
+
+
+def _delete(name: str) -> None:
+    try:
+        access.require(Right.TUNE)
+        app_state.workbench().laboratory.delete_preset(name)
+        presets.forget()
+    except CragError as error:
+        app_state.report(str(error))
