@@ -34,7 +34,7 @@ from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.ann_index import Approximation, measure_recalls
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.retrieval.readers import read_document
 
 ROOT = Path(__file__).parent.parent
@@ -108,8 +108,8 @@ def make_nodes(stuff: Stuff, size: int) -> Iterator[list[Any]]:
 def make(store: str, folder: Path, size: int) -> dict[str, float]:
     """Fill an index with `size` passages; seconds for adding, for the keyword index and for the approximate one."""
     backend = open_backend(store, folder)
-    shelf = Shelf(backend, Recipe("benchmark"))
-    passages, stuff = shelf.passages(), read_stuff()
+    index_writer = IndexWriter(backend, Recipe("benchmark"))
+    passages, stuff = index_writer.passages(), read_stuff()
     adding = 0.0
     for nodes in make_nodes(stuff, size):
         ids = {node.ref_doc_id: "main" for node in nodes}
@@ -124,7 +124,7 @@ def make(store: str, folder: Path, size: int) -> dict[str, float]:
         ]
         backend.documents.put(rows)
     tidying = timed(passages.tidy)
-    indexing = timed(lambda: Approximation(shelf).refresh(shelf.generations.current()))
+    indexing = timed(lambda: Approximation(index_writer).refresh(index_writer.generations.current()))
     return {"adding": adding, "keywords": tidying, "approximate": indexing}
 
 
@@ -136,9 +136,9 @@ def timed(work: Callable[[], object]) -> float:
 
 def measure(store: str, folder: Path) -> dict[str, Any]:
     """Milliseconds of every search, the recall, and the largest memory of this process, in MB."""
-    shelf = Shelf(open_backend(store, folder), Recipe("benchmark"))
-    now, stuff = shelf.generations.current(), read_stuff()
-    passages = shelf.passages(now)
+    index_writer = IndexWriter(open_backend(store, folder), Recipe("benchmark"))
+    now, stuff = index_writer.generations.current(), read_stuff()
+    passages = index_writer.passages(now)
     rng, draw = np.random.default_rng(SEED + 1), random.Random(SEED + 1)
     asked = make_vectors(stuff, QUESTIONS, rng).tolist()
     words = [" ".join([*draw.sample(draw.choice(stuff.sentences).split(), 3), "harbour", "the"]) for _ in asked]

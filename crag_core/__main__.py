@@ -186,7 +186,7 @@ def ask(options: argparse.Namespace) -> int:
     trace = pipeline.run(question, run)
     if is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
-    print(_record(trace) if options.json else _told(trace))
+    print(_record(trace) if options.json else _describe(trace))
     if trace.failure is None:
         return 0
     return WRONG if trace.failure.error == ModelMissing.__name__ else FAILED
@@ -200,8 +200,8 @@ def _question(text: str) -> str:
         try:
             text = data.decode(encoding, "strict" if len(data) < 8 * LONGEST_QUESTION else "replace")
         except UnicodeDecodeError as error:
-            told = f"Expected a question in UTF-8 on standard input, found other bytes ({error.reason})."
-            raise WrongUse(told, hint="Convert it to UTF-8, or give it as an argument.") from error
+            words = f"Expected a question in UTF-8 on standard input, found other bytes ({error.reason})."
+            raise WrongUse(words, hint="Convert it to UTF-8, or give it as an argument.") from error
     question = text.encode(errors="replace").decode().strip()  # a console may give bytes that are no text
     if not question:
         raise WrongUse("Expected a question, found nothing.", hint='For example: ask "When does the ferry leave?"')
@@ -284,8 +284,8 @@ def _cost(choice: Choice, support: str) -> str:
         writer=choice.model != EXTRACTIVE,
         searches=choice.web is not WebMode.OFF,
     )
-    told = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
-    return f"model calls by route: {told}" + ("" if support == WORDS else f", {JUDGING}")
+    words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+    return f"model calls by route: {words}" + ("" if support == WORDS else f", {JUDGING}")
 
 
 def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def _approval(trace: Trace, who: str) -> Trace:
     return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
 
 
-def _told(trace: Trace) -> str:
+def _describe(trace: Trace) -> str:
     lines = []
     if trace.decision:
         lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")

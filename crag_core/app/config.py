@@ -163,8 +163,8 @@ class Config:
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
             raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
         if server == "openai" and not self.openai_url:
-            told = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
-            raise BadRecord(told, hint="Set OPENAI_BASE_URL.")
+            message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
+            raise BadRecord(message, hint="Set OPENAI_BASE_URL.")
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
@@ -232,8 +232,8 @@ def _read_file(path: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise BadRecord(f"{path.name} cannot be read: {error}.") from error
     if wrong:  # the line itself is not shown, since it may hold a key
-        told = f"{path.name}, line {wrong[0]}: expected NAME=value or a comment, found something else."
-        raise BadRecord(told, hint="Mend the line, or put # before it.")
+        message = f"{path.name}, line {wrong[0]}: expected NAME=value or a comment, found something else."
+        raise BadRecord(message, hint="Mend the line, or put # before it.")
     return {name: text for name, text in found.items() if text is not None}
 
 

@@ -41,7 +41,7 @@ from crag_core.observability.run_log import RunLog
 from crag_core.observability.tracing import open_spans
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Listener, Parts, WebMode
-from crag_core.pipeline.run_queue import Turnstile
+from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.corpus_map import Maps
@@ -134,9 +134,9 @@ class Workbench:
         self._lines: dict[tuple[object, ...], Line] = {}
         self._seen: dict[tuple[str, ...], ServerState] = {}
         self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
-        self.turnstile = Turnstile(self.config.runs_at_once, self.config.runs_waiting)
+        self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
-        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self._watch()
 
     def _watch(self) -> None:
@@ -152,7 +152,7 @@ class Workbench:
             kinds = {"ollama": self.config.ollama_urls, "openai": self.config.openai_urls}
             return [one for kind, urls in kinds.items() if urls for one in self._line(kind).pool.standings(names(urls))]
 
-        self.metrics.watch("crag_runs_waiting", lambda: self.turnstile.waiting)
+        self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
         self.metrics.watch("crag_model_server_busy", lambda: {one.name: one.busy for one in standings()})
         self.metrics.watch("crag_model_server_left_out", lambda: {one.name: one.seconds > 0 for one in standings()})
@@ -411,8 +411,8 @@ class Workbench:
             collection=choice.collection,
             writer_version=self.writer_version(choice.model),
         )
-        told = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        observers: tuple[Listener, ...] = tuple(one for one in told if one is not None) if observed else ()
+        message = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
+        observers: tuple[Listener, ...] = tuple(one for one in message if one is not None) if observed else ()
         return Pipeline(
             parts,
             settings,

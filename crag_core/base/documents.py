@@ -98,7 +98,7 @@ misread what is there; a column more is no such change."""
 
 
 @dataclass(frozen=True)
-class Generation:
+class IndexVersion:
     """All passages made by one recipe, in a table of their own; one generation is searched, another may be built.
 
     `owner` is the process that builds it, `changed_at` an ISO time in UTC, `format` what `INDEX_FORMAT` was then. Of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from crag_core.base.documents import Document, Generation, OnProgress, Rebuilt
+from crag_core.base.documents import Document, IndexVersion, OnProgress, Rebuilt
 from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
@@ -103,7 +103,7 @@ class DocumentStore(Protocol):
         ...
 
     @property
-    def generation(self) -> Generation:
+    def generation(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
         ...
 

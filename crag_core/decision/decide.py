@@ -111,8 +111,8 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     spread = variance(overall.counted)
     if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and spread <= 0.1:
         value, half = readable(score, 0.5)
-        told = f"{value} is above {half} and the scores agree (variance {spread:.2f})"
-        return Action.CORRECT, f"{overall.name} {told}"
+        message = f"{value} is above {half} and the scores agree (variance {spread:.2f})"
+        return Action.CORRECT, f"{overall.name} {message}"
     # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
     action = Action.CORRECT if is_good else Action.AMBIGUOUS if is_fair else Action.INCORRECT
     if overall.topical is None:

@@ -21,7 +21,7 @@ class Iteration:
 
 
 @dataclass(frozen=True)
-class Course:
+class DecisionPath:
     """The way of one question through a record.
 
     `evidence` is what the answer may use, in rank order. `ungraded` are passages that must be graded before the last
@@ -49,13 +49,13 @@ class Course:
         return _keep(self.decision, self.evidence)
 
 
-def follow(
+def replay_rounds(
     policy: Policy,
     passages: tuple[Passage, ...],
     grades: tuple[Grade, ...] | None,
     signals: Scores = (),
     rounds: tuple[Round, ...] = (),
-) -> Course:
+) -> DecisionPath:
     """Decide, and go on with the recorded round that the decision asks for, as long as there is one.
 
     A recorded round is used only where the same rounds led to it. The round "expand" widens the evidence and is not
@@ -70,13 +70,13 @@ def follow(
         iterations.append(Iteration(path, passages, decision))
         ungraded = _ungraded(policy, passages, grades, decision)
         if ungraded or decision.next_round in (None, Strategy.WEB):
-            return Course(tuple(iterations), passages, ungraded)
+            return DecisionPath(tuple(iterations), passages, ungraded)
         path += (str(decision.next_round),)
         if path not in known:
-            return Course(tuple(iterations), passages, wanted=path)
+            return DecisionPath(tuple(iterations), passages, wanted=path)
         passages = gather(policy, decision, passages, known[path])
         if decision.next_round == EXPAND:
-            return Course(tuple(iterations), passages)
+            return DecisionPath(tuple(iterations), passages)
 
 
 def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], found: Round) -> tuple[Passage, ...]:

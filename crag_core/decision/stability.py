@@ -9,7 +9,7 @@ from itertools import pairwise
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
 from crag_core.decision.policy import Aggregation, Policy
-from crag_core.decision.rounds import Course, follow
+from crag_core.decision.rounds import DecisionPath, replay_rounds
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def stability(
     and, where `lower` drops passages before the mean is taken, what each passage counts as.
     """
 
-    def look(lower: float, upper: float) -> Course:
-        return follow(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
+    def look(lower: float, upper: float) -> DecisionPath:
+        return replay_rounds(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
 
     def act(lower: float, upper: float) -> Action:
         return look(lower, upper).decision.action

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Lock
 
-from crag_core.base.concurrency.fair_queue import Rota
+from crag_core.base.concurrency.fair_queue import FairQueue
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.base.protocols import Cancel, Clock, Reply
 from crag_core.llms.server_pool import Pool, Turn
@@ -43,7 +43,7 @@ class Line:
     def __init__(self, pool: Pool, clock: Clock = time.monotonic) -> None:
         self.pool = pool
         self._clock = clock
-        self._rota: Rota[Cancel, _Call] = Rota()
+        self._fair_queue: FairQueue[Cancel, _Call] = FairQueue()
         self._lock = Lock()
         self._under_way: dict[Turn, _UnderWay] = {}
         self._retry: asyncio.TimerHandle | None = None
@@ -53,13 +53,13 @@ class Line:
         call = _Call(cancel, model, frozenset(but), asyncio.get_running_loop().create_future())
         run = origin(cancel)
         with self._lock:
-            self._rota.join(run, call)
+            self._fair_queue.join(run, call)
         self._serve()
         try:
             return await call.turn
         except asyncio.CancelledError:
             with self._lock:
-                self._rota.leave(run, call)
+                self._fair_queue.leave(run, call)
             if call.turn.done() and not call.turn.cancelled():  # its turn came just before
                 self.give_back(call.turn.result(), None)
             raise
@@ -109,7 +109,7 @@ class Line:
         run = origin(cancel)
         with self._lock:
             is_waiting_for_nothing = run.is_set() or any(one.run is run for one in self._under_way.values())
-            return None if is_waiting_for_nothing else self._rota.ahead(run)
+            return None if is_waiting_for_nothing else self._fair_queue.ahead(run)
 
     def _serve(self) -> None:
         """Give out all turns that can be had now, and look again when a server may be tried again."""
@@ -133,7 +133,7 @@ class Line:
             return turn is not None
 
         with self._lock:
-            call = self._rota.next(is_possible)
+            call = self._fair_queue.next(is_possible)
             if call is None:
                 return None
             self._under_way[turns[0]] = _UnderWay(origin(call.cancel), self._clock())
@@ -142,7 +142,7 @@ class Line:
     def _look_again(self) -> None:
         if self._retry:
             self._retry.cancel()
-        seconds = self.pool.wait() if len(self._rota) else None
+        seconds = self.pool.wait() if len(self._fair_queue) else None
         self._retry = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self._serve)
 
 

@@ -47,7 +47,7 @@ class Capacity:
     def is_long(self, messages: Messages) -> bool:
         return sum(self._count(text) for _, text in messages) > ASKED_FROM
 
-    def has_told(self, tokens: int | None) -> None:
+    def has_said(self, tokens: int | None) -> None:
         """What its server says that it reads at once; None: it does not say."""
         self.is_asked = True
         self.window = min(self.window, tokens or self.window)
@@ -101,7 +101,7 @@ def too_long(error: Exception) -> str:
     return said if _TOO_LONG.search(said) else ""
 
 
-def length_told(error: Exception, called: str, name: str) -> PromptTooLong | None:
+def describe_length(error: Exception, called: str, name: str) -> PromptTooLong | None:
     """In words for people that a prompt was too long; None for another failure."""
     said = too_long(error)
     if not said:

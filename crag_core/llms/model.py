@@ -70,9 +70,9 @@ class Patience:
 class TooLong(Exception):
     """A reply did not come in time, or has no end; `told` follows the name of its server, `hint` helps."""
 
-    def __init__(self, told: str, hint: str) -> None:
-        super().__init__(told)
-        self.told = told
+    def __init__(self, summary: str, hint: str) -> None:
+        super().__init__(summary)
+        self.told = summary
         self.hint = hint
 
 
@@ -237,8 +237,8 @@ class LlamaIndexModel(LoopModel):
     def _explained(self, error: Exception, reading: Reading) -> Exception:
         if isinstance(error, CragError):
             return error
-        if told := self._explain(error):
-            return told
+        if summary := self._explain(error):
+            return summary
         wrong = reading.wrong_shape(error)
         return (self._explain(wrong) if wrong else None) or error
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
-from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, least, length_told, words_of
+from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.event_loop import run
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
 from crag_core.llms.ollama_import import import_ollama
@@ -201,7 +201,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
         return late(error, f"Ollama at {called}", name)
     if isinstance(error, ResponseError) and error.status_code in (404, 405) and misplaced:
         return ModelUnavailable(misplaced[0], hint=misplaced[1])
-    if isinstance(error, ResponseError) and (too_long := length_told(error, called, name)):
+    if isinstance(error, ResponseError) and (too_long := describe_length(error, called, name)):
         return too_long
     if isinstance(error, ResponseError) and error.status_code == 404:
         return ModelMissing(

@@ -85,14 +85,14 @@ class Served(LoopModel):
         """What to tell when every server was asked in vain: each in a line of its own; one alone in its own words."""
         if len(failures) == 1:
             return next(iter(failures.values()))
-        told = [error.message for error in failures.values()]
+        text = [error.message for error in failures.values()]
         is_late = any(isinstance(error, ModelUnavailable) and error.is_late for error in failures.values())
         hint = " ".join(dict.fromkeys(error.hint for error in failures.values() if error.hint))
         if all(isinstance(error, ModelMissing) for error in failures.values()):
-            first = f"None of the {len(told)} model servers has the model {self.name!r}."
-            return ModelMissing("\n".join([first, *told]), hint=hint)
-        first = f"None of the {len(told)} model servers could answer."
-        return ModelUnavailable("\n".join([first, *told]), hint=hint, is_late=is_late)
+            first = f"None of the {len(text)} model servers has the model {self.name!r}."
+            return ModelMissing("\n".join([first, *text]), hint=hint)
+        first = f"None of the {len(text)} model servers could answer."
+        return ModelUnavailable("\n".join([first, *text]), hint=hint, is_late=is_late)
 
 
 def alone(client: LoopModel, url: str, at_once: int) -> Served:

@@ -66,7 +66,7 @@ class Fitting(LoopModel):
         if not capacity.is_asked and capacity.is_long(messages):
             try:
                 async with asyncio.timeout(_LOOKING):
-                    capacity.has_told(await self._reads())
+                    capacity.has_said(await self._reads())
             except Exception:  # who is away, or tells something else, fails at the call itself or not at all
                 pass
         return capacity.fit(messages)

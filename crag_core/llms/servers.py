@@ -175,8 +175,8 @@ def version_of(model: str, state: ServerState) -> str:
     A name without a tag means the latest, as it does for Ollama.
     """
     wanted = (model, f"{model}:latest")
-    told = {version for one in (state.servers or (state,)) for name, version in one.versions if name in wanted}
-    return "+".join(sorted(told))
+    summary = {version for one in (state.servers or (state,)) for name, version in one.versions if name in wanted}
+    return "+".join(sorted(summary))
 
 
 def _split(variable: str, text: str) -> tuple[str, ...]:

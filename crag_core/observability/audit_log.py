@@ -14,7 +14,7 @@ from typing import Any
 
 from crag_core.base.types import CorrectionKind, Passage, Step, StepState
 from crag_core.pipeline.run import Listener
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 
 _LOG = logging.getLogger("crag.audit")
@@ -82,9 +82,15 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     if step.name == "retrieve again":
         made = trace.rounds[-1]
         query, found = made.retrievals[-1].query, sum(len(one.passages) for one in made.retrievals)
-        told = {"event": "retrieve_again", "round": made.path[-1], "query": query, "by": made.query_by, "found": found}
+        message = {
+            "event": "retrieve_again",
+            "round": made.path[-1],
+            "query": query,
+            "by": made.query_by,
+            "found": found,
+        }
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
-        return [told, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
+        return [message, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
     if step.name == "search" and trace.web:
         asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
         return [asked, *_suspicious(trace, trace.web.passages)]
@@ -103,7 +109,7 @@ def _suspicious(trace: Trace, passages: Sequence[Passage]) -> list[dict[str, Any
 
 def _ungraded(trace: Trace) -> list[dict[str, Any]]:
     """Grades that could not be read, of the passages that this iteration looks at for the first time."""
-    *before, present = course_of(trace, trace.settings.policy).iterations
+    *before, present = decision_path_of(trace, trace.settings.policy).iterations
     known = {passage.id for iteration in before for passage in iteration.passages}
     grades = [(passage, trace.grade_of(passage.id)) for passage in present.passages if passage.id not in known]
     return [
@@ -114,7 +120,7 @@ def _ungraded(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _decided(trace: Trace) -> list[dict[str, Any]]:
-    present = course_of(trace, trace.settings.policy).iterations[-1]
+    present = decision_path_of(trace, trace.settings.policy).iterations[-1]
     decision = present.decision
     number = len(present.path) + 1
     events: list[dict[str, Any]] = []

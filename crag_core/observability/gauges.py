@@ -49,7 +49,7 @@ class Gauges(Collector):
 
     def __init__(self, registry: CollectorRegistry, clock: Clock = time.monotonic) -> None:
         self._sources: dict[str, _Source] = {}
-        self._told: set[str] = set()
+        self._describe: set[str] = set()
         self._clock = clock
         registry.register(self)
 
@@ -95,7 +95,7 @@ class Gauges(Collector):
             numbers = found if isinstance(found, Mapping) else {"": found}
             return {str(value): float(number) for value, number in numbers.items()}
         except Exception as error:  # whatever a source meets must not cost the other figures
-            if name not in self._told:
-                self._told.add(name)
+            if name not in self._describe:
+                self._describe.add(name)
                 _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
             return None

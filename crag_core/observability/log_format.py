@@ -60,7 +60,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         run = _run_of(record)
-        told = {
+        message = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -69,8 +69,8 @@ class JsonLines(logging.Formatter):
             **getattr(record, "crag", {}),
         }
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            message["exception"] = self.formatException(record.exc_info)
+        return json.dumps(message, ensure_ascii=False, default=str)
 
 
 def _run_of(record: logging.LogRecord) -> str:

@@ -99,7 +99,7 @@ class Metrics(Listener):
             summary.strategy,
             summary.retrieval_ms,
             summary.final_count,
-            extra={"crag": {"run": run, **_told(summary)}},
+            extra={"crag": {"run": run, **_describe(summary)}},
         )
 
     def serve(self, port: int, address: str = "127.0.0.1") -> None:
@@ -154,7 +154,7 @@ def serve(registry: CollectorRegistry, port: int, address: str) -> None:
         ) from error
 
 
-def _told(summary: Summary) -> dict[str, object]:
+def _describe(summary: Summary) -> dict[str, object]:
     """The numbers of a log record; no text of the question or of a document is among them."""
     topical = {} if summary.topical is None else {"topical": summary.topical}
     return {

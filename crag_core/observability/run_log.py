@@ -70,6 +70,6 @@ class RunLog(Listener):
         )
 
 
-def _tell(level: int, event: str, trace: Trace, **told: object) -> None:
-    line = " ".join(f"{name}={value}" for name, value in told.items())
-    LOG.log(level, "[CRAG_RUN] %s %s", event, line, extra={"crag": {"run": trace.id, "event": event, **told}})
+def _tell(level: int, event: str, trace: Trace, **message: object) -> None:
+    line = " ".join(f"{name}={value}" for name, value in message.items())
+    LOG.log(level, "[CRAG_RUN] %s %s", event, line, extra={"crag": {"run": trace.id, "event": event, **message}})

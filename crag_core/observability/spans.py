@@ -96,8 +96,8 @@ class Spans(Listener):
 def fail(span: Span, kind: str, message: str = "") -> None:
     """Mark a span as failed by an error of this type; `message` must be fit to leave the machine."""
     span.set_status(Status(StatusCode.ERROR, kind))
-    told = {"exception.message": message} if message else {}
-    span.add_event("exception", {"exception.type": kind} | told)
+    text = {"exception.message": message} if message else {}
+    span.add_event("exception", {"exception.type": kind} | text)
 
 
 def _figures(trace: Trace) -> dict[str, str | float | int | bool]:

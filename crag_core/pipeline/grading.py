@@ -14,7 +14,7 @@ from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepSta
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.opinions import grades_under, with_opinion
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
 
@@ -25,17 +25,17 @@ GRADED_TOGETHER = 4
 def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Grade what the present iteration looks at; what an expansion adds is graded only if that costs no model call."""
     policy, card = trace.settings.policy, trace.settings.evaluator
-    course = course_of(trace, policy)
-    passages = course.evidence
+    decision_path = decision_path_of(trace, policy)
+    passages = decision_path.evidence
     if card.calls_model:  # which is not asked about what counts as 1.0 anyway
-        judged = course.iterations[-1].passages[: policy.grade_top]
+        judged = decision_path.iterations[-1].passages[: policy.grade_top]
         passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
     asking = _Asking(GRADE, card, passages, _by_id(trace.grades or ()))
     todo = asking.open_among(passages)
     if trace.grades is not None and not todo:
         return None
-    if course.decision.rule:
-        return Result({}, f"not needed, {course.decision.reason}", state=StepState.SKIPPED)
+    if decision_path.decision.rule:
+        return Result({}, f"not needed, {decision_path.decision.reason}", state=StepState.SKIPPED)
     asking.ask(parts.evaluator, trace.question, todo, run)
     kept = asking.grades_of(trace.all_passages)
     return asking.result({"grades": kept} if kept or not todo else {})
@@ -47,7 +47,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     What is dropped is left out, what is pinned is not.
     """
     card, results = settings.evaluator, trace.web.passages if trace.web else ()
-    corpus = course_of(trace, trace.settings.policy).looked_at
+    corpus = decision_path_of(trace, trace.settings.policy).looked_at
     view = edited(trace).web
     web = view.passages if view else ()
     if not (corpus or web):
@@ -128,15 +128,15 @@ class _Asking:
         return tuple(self.known[passage.id] for passage in passages if passage.id in self.known)
 
     def result(self, changes: dict[str, Any]) -> Result:
-        return Result(changes, self.broken or self._told(), self.usage, self.state, self.hint, self.error)
+        return Result(changes, self.broken or self._describe(), self.usage, self.state, self.hint, self.error)
 
     def _fail(self, message: str, hint: str, error: str) -> None:
         self.state, self.broken, self.hint, self.error = StepState.FAILED, message, hint, error
 
-    def _told(self) -> str:
+    def _describe(self) -> str:
         grades = self.grades_of(self.passages)
         ungraded = sum(grade.score is None for grade in grades)
         cached = sum(grade.from_cache for grade in grades)
-        told = f"{len(grades) - ungraded} of {len(self.passages)} passages {graded_by(self.card)}"
-        told += f", {cached} from the cache" if cached else ""
-        return told + (f", {ungraded} not graded" if ungraded else "")
+        text = f"{len(grades) - ungraded} of {len(self.passages)} passages {graded_by(self.card)}"
+        text += f", {cached} from the cache" if cached else ""
+        return text + (f", {ungraded} not graded" if ungraded else "")

@@ -31,7 +31,7 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import looked_over, of_passages_of
 from crag_core.trace.opinions import judged_under
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.run_stats import Ending, ending_of
 from crag_core.trace.same_evaluator import made_by, same_judge
 from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
@@ -374,7 +374,7 @@ def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 def _is_partly_graded(trace: Trace) -> bool:
     """Whether a recorded round still has to be graded, as after adopting it from another judge."""
-    return bool(course_of(trace, trace.settings.policy).ungraded)
+    return bool(decision_path_of(trace, trace.settings.policy).ungraded)
 
 
 def _without_break(trace: Trace, name: str) -> Trace:

@@ -13,11 +13,11 @@ from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, U
 from crag_core.decision.plan import EXPAND, REFINE
 from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
-from crag_core.decision.rounds import Course, gather
+from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.pipeline.web_query import clean_query, keyword_query
 from crag_core.trace.edits import edited
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 
 _LONGEST_REPHRASING = 60  # words
@@ -37,28 +37,30 @@ class _Query:
 def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Make the round of retrieval that the decision asks for; None when it asks for none."""
     policy = trace.settings.policy
-    course = course_of(trace, policy)
-    if course.wanted is None or parts.retriever is None:
+    decision_path = decision_path_of(trace, policy)
+    if decision_path.wanted is None or parts.retriever is None:
         return None
     if trace.settings.pinned and not trace.settings.search_too:
         return Result({}, "not made: only the files that you pinned are looked at", state=StepState.SKIPPED)
-    query = _WRITERS[course.wanted[-1]](trace, course, parts, run)
+    query = _WRITERS[decision_path.wanted[-1]](trace, decision_path, parts, run)
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
-    if course.wanted[-1] == EXPAND:
+    if decision_path.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_passages
     retrievals = tuple(
         replace(one, passages=tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
         for one in _retrieve_all(parts.retriever, asked, limit)
     )
-    found = Round(course.wanted, retrievals, query.by, query.added)
-    everything = gather(policy, course.decision, course.evidence, found)
+    found = Round(decision_path.wanted, retrievals, query.by, query.added)
+    everything = gather(policy, decision_path.decision, decision_path.evidence, found)
     found = replace(found, signals=parts.meter.measure(trace.question, everything))
     left = edited(replace(trace, rounds=(found,))).rounds[0]  # what is dropped is recorded, and not looked at
-    evidence = gather(policy, course.decision, course.evidence, left)
-    before = {passage.id for passage in course.evidence}
+    evidence = gather(policy, decision_path.decision, decision_path.evidence, left)
+    before = {passage.id for passage in decision_path.evidence}
     new = sum(passage.id not in before for passage in evidence)
-    told = f"{course.wanted[-1]}: {new} new passages for “{query.text}”, {query.by}, {len(evidence)} to look at"
-    return Result({"rounds": (*trace.rounds, found)}, told, query.usage)
+    message = (
+        f"{decision_path.wanted[-1]}: {new} new passages for “{query.text}”, {query.by}, {len(evidence)} to look at"
+    )
+    return Result({"rounds": (*trace.rounds, found)}, message, query.usage)
 
 
 def _retrieve_all(retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int) -> tuple[Retrieval, ...]:
@@ -68,20 +70,20 @@ def _retrieve_all(retriever: Retriever, asked: Sequence[tuple[str, Engine]], lim
         return tuple(Retrieval(text, engine, one.passages) for (text, engine), one in zip(asked, found, strict=True))
 
 
-def _expanded(trace: Trace, course: Course, parts: Parts, run: Run) -> _Query:
-    grown = _grow(trace, course.evidence, parts)
+def _expanded(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
+    grown = _grow(trace, decision_path.evidence, parts)
     terms = ", ".join(term for term, _ in grown.added)
     return _Query(
         grown.query, Engine.HYBRID, f"expanded by {terms}" if terms else "nothing to expand it by", grown.added
     )
 
 
-def _refined(trace: Trace, course: Course, parts: Parts, run: Run) -> _Query:
+def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     """Other keywords than those tried; without a model the question's own and the vocabulary of what was kept."""
-    on_the_way = [found for found in trace.rounds if found.path == (course.wanted or ())[: len(found.path)]]
+    on_the_way = [found for found in trace.rounds if found.path == (decision_path.wanted or ())[: len(found.path)]]
     tried = [trace.question, *(found.retrievals[-1].query for found in on_the_way)]
     limit = trace.settings.policy.web_query_words
-    grown = _grow(trace, course.kept, parts)
+    grown = _grow(trace, decision_path.kept, parts)
     own = keyword_query(trace.question, parts.meter.keywords, limit)
     fallback = _Query(
         " ".join([own, *(term for term, _ in grown.added)]),
@@ -92,17 +94,17 @@ def _refined(trace: Trace, course: Course, parts: Parts, run: Run) -> _Query:
     return _ask(prompts.keywords(trace.question, tried, limit), limit, fallback, parts, run, tried)
 
 
-def _keyword(trace: Trace, course: Course, parts: Parts, run: Run) -> _Query:
+def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     return _Query(trace.question, Engine.KEYWORD, "the question, by its words alone")
 
 
-def _rewritten(trace: Trace, course: Course, parts: Parts, run: Run) -> _Query:
+def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     own = keyword_query(trace.question, parts.meter.keywords, _LONGEST_REPHRASING)
     fallback = _Query(own, Engine.DENSE, "the question's keywords, by meaning")
     return _ask(prompts.rephrase(trace.question), _LONGEST_REPHRASING, fallback, parts, run)
 
 
-_WRITERS: dict[str, Callable[[Trace, Course, Parts, Run], _Query]] = {
+_WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
     EXPAND: _expanded,
     REFINE: _refined,
     Strategy.KEYWORD.value: _keyword,

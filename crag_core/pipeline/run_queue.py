@@ -7,24 +7,24 @@ from contextlib import contextmanager
 from threading import Event, Lock
 
 from crag_core.base.concurrency.cancellation import GLANCE
-from crag_core.base.concurrency.fair_queue import Rota
+from crag_core.base.concurrency.fair_queue import FairQueue
 from crag_core.base.errors import Busy
 from crag_core.base.protocols import Cancel
 
 
 class Ticket:
-    """A place in the line of `turnstile`, of `who`; to be used for one turn."""
+    """A place in the line of `run_queue`, of `who`; to be used for one turn."""
 
-    def __init__(self, turnstile: Turnstile, who: Hashable, is_patient: bool) -> None:
+    def __init__(self, run_queue: RunQueue, who: Hashable, is_patient: bool) -> None:
         self.who = who
         self.is_patient = is_patient
         self.called = Event()
-        self._turnstile = turnstile
+        self._run_queue = run_queue
 
     @property
     def before(self) -> int | None:
         """How many runs get their turn before this one's; None: it has had it, or left the line."""
-        return self._turnstile.before(self)
+        return self._run_queue.before(self)
 
     @contextmanager
     def turn(self, cancel: Cancel) -> Iterator[bool]:
@@ -44,10 +44,10 @@ class Ticket:
 
     def leave(self) -> None:
         """Out of the line, or the turn is over; again does nothing."""
-        self._turnstile.leave(self)
+        self._run_queue.leave(self)
 
 
-class Turnstile:
+class RunQueue:
     """`at_once` turns under way, at most `room` tickets in line, the patient ones not counted. Safe between threads.
 
     Those of one asker come in order; between askers it goes in turn, so that who asks ten times at once does not keep
@@ -59,7 +59,7 @@ class Turnstile:
             raise ValueError(f"expected at least one turn at once and room for none or more, found {at_once}, {room}")
         self._at_once = at_once
         self._room = room
-        self._rota: Rota[Hashable, Ticket] = Rota()
+        self._fair_queue: FairQueue[Hashable, Ticket] = FairQueue()
         self._inside: set[Ticket] = set()
         self._lock = Lock()
 
@@ -69,7 +69,7 @@ class Turnstile:
 
     @property
     def waiting(self) -> int:
-        return len(self._rota)
+        return len(self._fair_queue)
 
     def join(self, who: Hashable, *, is_patient: bool = False) -> Ticket:
         """A place in line for `who`, or a turn at once. Raises `Busy` when the line is full.
@@ -78,7 +78,7 @@ class Turnstile:
         of which a few at a time come into the line.
         """
         with self._lock:
-            counted = sum(not ticket.is_patient for ticket in self._rota)
+            counted = sum(not ticket.is_patient for ticket in self._fair_queue)
             if not is_patient and len(self._inside) >= self._at_once and counted >= self._room:
                 raise Busy(
                     f"Too many questions at the same time: expected at most {self._room} in line behind "
@@ -86,21 +86,21 @@ class Turnstile:
                     hint="Your question is still in its field: ask again in a minute.",
                 )
             ticket = Ticket(self, who, is_patient)
-            self._rota.join(who, ticket)
+            self._fair_queue.join(who, ticket)
             self._call_next()
             return ticket
 
     def before(self, ticket: Ticket) -> int | None:
         with self._lock:
-            return self._rota.ahead(ticket.who, ticket)
+            return self._fair_queue.ahead(ticket.who, ticket)
 
     def leave(self, ticket: Ticket) -> None:
         with self._lock:
-            self._rota.leave(ticket.who, ticket)
+            self._fair_queue.leave(ticket.who, ticket)
             self._inside.discard(ticket)
             self._call_next()
 
     def _call_next(self) -> None:
-        while len(self._inside) < self._at_once and (ticket := self._rota.next()) is not None:
+        while len(self._inside) < self._at_once and (ticket := self._fair_queue.next()) is not None:
             self._inside.add(ticket)
             ticket.called.set()

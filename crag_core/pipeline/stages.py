@@ -18,7 +18,7 @@ from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.pipeline.sentence_extraction import locate, parse_sentences
 from crag_core.trace.actions_taken import carried_out
 from crag_core.trace.edits import edited
-from crag_core.trace.reroute import course_of, reroute
+from crag_core.trace.reroute import decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 
 
@@ -36,18 +36,18 @@ def retrieve(trace: Trace, parts: Parts, run: Run, without: str = "") -> Result 
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
     sources = len({passage.source for passage in passages})
-    told = f"{len(passages)} passages from {sources} documents" if passages else "nothing found"
-    told += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
-    return Result({"passages": passages, "signals": signals}, told)
+    summary = f"{len(passages)} passages from {sources} documents" if passages else "nothing found"
+    summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
+    return Result({"passages": passages, "signals": signals}, summary)
 
 
 def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    course = course_of(trace, trace.settings.policy)
-    earlier = tuple(iteration.decision for iteration in course.iterations[:-1])
-    if (course.decision, earlier) == (trace.decision, trace.earlier):
+    decision_path = decision_path_of(trace, trace.settings.policy)
+    earlier = tuple(iteration.decision for iteration in decision_path.iterations[:-1])
+    if (decision_path.decision, earlier) == (trace.decision, trace.earlier):
         return None
-    told = f"{course.decision.label}: {course.decision.reason}"
-    return Result({"decision": course.decision, "earlier": earlier}, told)
+    summary = f"{decision_path.decision.label}: {decision_path.decision.reason}"
+    return Result({"decision": decision_path.decision, "earlier": earlier}, summary)
 
 
 def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -55,10 +55,14 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
     Those of a pinned passage are part of the evidence whatever they score, so the record must hold them.
     """
-    course = course_of(trace, trace.settings.policy)
-    by_strips = course.decision.handling in (Handling.REFINE, Handling.EXTRACT)
-    evidence = course.evidence if by_strips else tuple(one for one in course.evidence if one.id in trace.edits.pinned)
-    return score_strips_of(trace, parts, run, replace(course, evidence=evidence).looked_at)
+    decision_path = decision_path_of(trace, trace.settings.policy)
+    by_strips = decision_path.decision.handling in (Handling.REFINE, Handling.EXTRACT)
+    evidence = (
+        decision_path.evidence
+        if by_strips
+        else tuple(one for one in decision_path.evidence if one.id in trace.edits.pinned)
+    )
+    return score_strips_of(trace, parts, run, replace(decision_path, evidence=evidence).looked_at)
 
 
 def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
@@ -67,8 +71,8 @@ def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passag
     todo = tuple(passage for passage in passages if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
         return None
-    strips, told = scored_strips(trace.question, todo, parts, run)
-    return Result({"strips": (trace.strips or ()) + strips}, told)
+    strips, summary = scored_strips(trace.question, todo, parts, run)
+    return Result({"strips": (trace.strips or ()) + strips}, summary)
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -76,10 +80,10 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
     Of a pinned passage every strip goes in, so nobody is asked about it.
     """
-    course = course_of(trace, trace.settings.policy)
+    decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
-    todo = [passage for passage in course.kept if passage.id not in read]
-    if course.decision.handling is not Handling.EXTRACT or not todo:
+    todo = [passage for passage in decision_path.kept if passage.id not in read]
+    if decision_path.decision.handling is not Handling.EXTRACT or not todo:
         return None
     if parts.model is None:
         return Result({}, "no language model to extract sentences; kept by score instead", state=StepState.SKIPPED)
@@ -100,9 +104,9 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return Result(changes, broken.message, usage, StepState.FAILED, broken.hint, type(broken).__name__)
     kept = sum(len(extraction.strip_indexes) for extraction in new)
     refused = sum(len(extraction.refused) for extraction in new)
-    told = f"{kept} strips extracted word for word"
-    told += f"; {refused} sentences refused, they do not stand in the passage" if refused else ""
-    return Result(changes, told, usage)
+    summary = f"{kept} strips extracted word for word"
+    summary += f"; {refused} sentences refused, they do not stand in the passage" if refused else ""
+    return Result(changes, summary, usage)
 
 
 def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -113,8 +117,8 @@ def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
     internal, external = len(routed.knowledge.internal), len(routed.knowledge.external)
-    told = f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens"
-    return Result(changes, ". ".join((told, *routed.knowledge.notes)))
+    summary = f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens"
+    return Result(changes, ". ".join((summary, *routed.knowledge.notes)))
 
 
 def scored_strips(
@@ -124,11 +128,11 @@ def scored_strips(
     pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
     grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
     strips = tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
-    told = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
+    summary = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
     causes = [grade.cause for grade in grades if grade.score is None]
     if not causes:
-        return strips, f"{len(strips)} {told}"
-    return strips, f"{len(strips) - len(causes)} of {len(strips)} {told}, {len(causes)} not graded: {causes[0]}"
+        return strips, f"{len(strips)} {summary}"
+    return strips, f"{len(strips) - len(causes)} of {len(strips)} {summary}, {len(causes)} not graded: {causes[0]}"
 
 
 def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:

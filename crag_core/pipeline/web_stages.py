@@ -23,9 +23,9 @@ def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return Result({"web": WebSearch(WebOutcome.OFF, "", "")}, "web search is off", state=StepState.SKIPPED)
     left = parts.pause.left(policy.web_cooldown) if parts.pause and policy.web_cooldown else 0.0
     if left > 0:
-        told = f"The last search was just made; this policy waits {policy.web_cooldown:g} s, {left:.0f} s are left."
-        cooling = WebSearch(WebOutcome.COOLING, "", "", message=told)
-        return Result({"web": cooling}, told, state=StepState.SKIPPED)
+        summary = f"The last search was just made; this policy waits {policy.web_cooldown:g} s, {left:.0f} s are left."
+        cooling = WebSearch(WebOutcome.COOLING, "", "", message=summary)
+        return Result({"web": cooling}, summary, state=StepState.SKIPPED)
     query, by, usage, note = _web_query(trace, parts, run)
     if trace.settings.web_mode == WebMode.ASK:
         waiting = WebSearch(WebOutcome.PENDING, query, by)
@@ -46,8 +46,8 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
             raise
         if parts.pause:
             parts.pause.note()  # the query has left the machine
-        told = f"The web did not answer within the {policy.web_seconds:g} s that this policy allows."
-        return Result({"web": replace(web, outcome=WebOutcome.TIMED_OUT, message=told)}, told)
+        summary = f"The web did not answer within the {policy.web_seconds:g} s that this policy allows."
+        return Result({"web": replace(web, outcome=WebOutcome.TIMED_OUT, message=summary)}, summary)
     if parts.pause and not reply.from_cache:
         parts.pause.note()
     web = replace(
@@ -59,8 +59,8 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
         from_cache=reply.from_cache,
         attempts=reply.attempts,
     )
-    told = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
-    return Result({"web": web}, told)
+    summary = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
+    return Result({"web": web}, summary)
 
 
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -80,18 +80,18 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
     if not (ungraded or unscored):
         return None
-    told, usage = [], Usage()
+    summary, usage = [], Usage()
     if ungraded:
         grades = parts.evaluator.grade(trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
-        told.append(f"{graded} of {len(ungraded)} web results graded")
+        summary.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)
         web = replace(web, grades=_in_order(web.passages, (web.grades or ()) + grades))
     if unscored:
         strips, what = scored_strips(trace.question, unscored, parts, run)
         web = replace(web, strips=(web.strips or ()) + strips)
-        told.append(what)
-    return Result({"web": web}, ", ".join(told), usage)
+        summary.append(what)
+    return Result({"web": web}, ", ".join(summary), usage)
 
 
 def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple[Grade, ...]:

@@ -41,7 +41,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         return
     key = context_key(trace.question, routed.decision.action, routed.knowledge.excerpts)
     if not routed.knowledge.excerpts:
-        why = why_no_evidence(routed.decision, routed.knowledge, trace.web, len(routed.course.evidence))
+        why = why_no_evidence(routed.decision, routed.knowledge, trace.web, len(routed.decision_path.evidence))
         answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
@@ -84,5 +84,5 @@ def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, 
     answer = Answer(text, state, model.name, key, message, usage)
     step_state = _STEP_STATES.get(state, StepState.DONE)
     # The step says itself what was left out.
-    told = message.removesuffix(left_out(usage)).rstrip()
-    yield Result({"answer": answer}, told or f"written by {model.name}", usage, step_state, hint, broken)
+    summary = message.removesuffix(left_out(usage)).rstrip()
+    yield Result({"answer": answer}, summary or f"written by {model.name}", usage, step_state, hint, broken)

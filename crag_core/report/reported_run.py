@@ -42,7 +42,9 @@ class Shown:
     @property
     def is_decided(self) -> bool:
         """Whether the run came far enough for a decision to mean anything."""
-        return self.trace.passages is not None and not (self.trace.decision is None and self.routed.course.ungraded)
+        return self.trace.passages is not None and not (
+            self.trace.decision is None and self.routed.decision_path.ungraded
+        )
 
     @property
     def web_passages(self) -> tuple[Passage, ...]:

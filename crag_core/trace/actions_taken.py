@@ -20,10 +20,10 @@ def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
     """
     rounds = {found.path: found for found in trace.rounds}
     done: list[Correction] = []
-    for iteration in routed.course.iterations[:-1]:
+    for iteration in routed.decision_path.iterations[:-1]:
         done += [one for one in iteration.decision.plan if one.kind is CorrectionKind.DISCARD]
         done += _retrieved(iteration.decision, rounds[(*iteration.path, str(iteration.decision.next_round))])
-    last = routed.course.iterations[-1]
+    last = routed.decision_path.iterations[-1]
     following = rounds.get((*last.path, str(last.decision.next_round)))
     for wanted in last.decision.plan:
         if wanted.kind in _ROUND:
@@ -33,7 +33,7 @@ def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
         elif wanted.kind is CorrectionKind.REFINE:
             done.append(_refined(wanted, trace, routed))
         elif wanted.kind is CorrectionKind.KEEP and following:  # an expansion widens what the decision looked at
-            done.append(replace(wanted, reason=f"use {len(routed.course.kept)} passages as they are"))
+            done.append(replace(wanted, reason=f"use {len(routed.decision_path.kept)} passages as they are"))
         else:
             done.append(wanted)
     return tuple(done)

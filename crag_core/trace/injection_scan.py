@@ -170,10 +170,10 @@ def _decoded(blob: str) -> str:
 def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:
     """The words of a suspicious place, on one line; those of unseen characters made visible."""
     words = (passage.source if suspicion.in_source else passage.text)[suspicion.start : suspicion.end]
-    told = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
-    told = " ".join("".join(sign for sign in told if sign.isprintable() or sign.isspace()).split())
-    told = told or f"{len(words)} characters that are not seen"
-    return told if len(told) <= length else f"{told[: length - 1].rstrip()}…"
+    message = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
+    message = " ".join("".join(sign for sign in message if sign.isprintable() or sign.isspace()).split())
+    message = message or f"{len(words)} characters that are not seen"
+    return message if len(message) <= length else f"{message[: length - 1].rstrip()}…"
 
 
 def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
@@ -184,8 +184,10 @@ def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
     quoted = "; ".join(f"“{shown(one, passage)}” ({meaning(one)})" for one in found[:_MOST_QUOTED])
     more = f"; and {len(found) - _MOST_QUOTED} more" if len(found) > _MOST_QUOTED else ""
     kind = "web result" if passage.origin is Origin.WEB else "passage"
-    told = f"This {kind} contains text that looks like instructions to a model: {quoted}{more}. It is treated as data."
-    return (told, *_judged(trace, passage))
+    message = (
+        f"This {kind} contains text that looks like instructions to a model: {quoted}{more}. It is treated as data."
+    )
+    return (message, *_judged(trace, passage))
 
 
 def remark(trace: Trace) -> str:

@@ -11,7 +11,7 @@ from crag_core.base.types import Action, Decision, EvaluatorCard, Grade, Opinion
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.trace.edits import edited
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.same_evaluator import retold, same_judge
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -197,8 +197,8 @@ def _sign(value: float) -> int:
 def _verdict(trace: Trace, suited: Suited) -> Verdict:
     settings = trace.settings
     policy = suited(settings.evaluator)
-    course = course_of(trace, policy)
-    return Verdict(settings.evaluator, settings.writer, policy, course.decision, len(course.ungraded))
+    decision_path = decision_path_of(trace, policy)
+    return Verdict(settings.evaluator, settings.writer, policy, decision_path.decision, len(decision_path.ungraded))
 
 
 def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:

@@ -9,7 +9,7 @@ from crag_core.base.types import Answer, CorrectionKind, Decision, Handling, Kno
 from crag_core.decision.plan import EXPAND
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import recompose
-from crag_core.decision.rounds import Course, follow
+from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace, context_key
 
@@ -33,50 +33,50 @@ _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 class Reroute:
     """`answer` is the recorded one only if it was written from exactly this action and knowledge."""
 
-    course: Course
+    decision_path: DecisionPath
     knowledge: Knowledge
     missing: tuple[Missing, ...]
     answer: Answer | None
 
     @property
     def decision(self) -> Decision:
-        return self.course.decision
+        return self.decision_path.decision
 
 
-def course_of(trace: Trace, policy: Policy) -> Course:
+def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
-    return follow(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
+    return replay_rounds(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
     pinned, trace = trace.edits.pinned, edited(trace)
-    course = course_of(trace, policy)
-    decision = course.decision
-    knowledge = recompose(policy, decision, course.evidence, trace.strips, trace.extractions, trace.web)
+    decision_path = decision_path_of(trace, policy)
+    decision = decision_path.decision
+    knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     key = context_key(trace.question, decision.action, knowledge.excerpts)
     answer = trace.answer if trace.answer and trace.answer.context_key == key else None
-    missing = _missing_evidence(trace, course, pinned)
+    missing = _missing_evidence(trace, decision_path, pinned)
     if answer is None:
         missing.append(Missing.ANSWER)
-    return Reroute(course, knowledge, tuple(missing), answer)
+    return Reroute(decision_path, knowledge, tuple(missing), answer)
 
 
-def _missing_evidence(trace: Trace, course: Course, pinned: tuple[str, ...]) -> list[Missing]:
-    decision, missing = course.decision, []
-    if course.ungraded:
+def _missing_evidence(trace: Trace, decision_path: DecisionPath, pinned: tuple[str, ...]) -> list[Missing]:
+    decision, missing = decision_path.decision, []
+    if decision_path.ungraded:
         missing.append(Missing.GRADES)
     scored = {strip.passage_id for strip in trace.strips or ()}
     if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
-        passage.id not in scored for passage in course.evidence if passage.text.strip()
+        passage.id not in scored for passage in decision_path.evidence if passage.text.strip()
     ):
         missing.append(Missing.STRIPS)
     read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
-    if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in course.kept):
+    if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in decision_path.kept):
         missing.append(Missing.EXTRACTION)
     if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)
-    if course.wanted:
-        missing.append(Missing.EXPANSION if course.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
+    if decision_path.wanted:
+        missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
     return missing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import CorrectionKind
-from crag_core.decision.rounds import Course
+from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
@@ -50,7 +50,7 @@ class Summary:
 def summarize(trace: Trace) -> Summary:
     """The run under its own policy."""
     routed = reroute(trace, trace.settings.policy)
-    decision, course, knowledge = routed.decision, routed.course, routed.knowledge
+    decision, decision_path, knowledge = routed.decision, routed.decision_path, routed.knowledge
     strategies = _strategies(trace, used_web=bool(knowledge.external))
     criteria = dict(trace.signals)
     grades = trace.grades or ()
@@ -72,9 +72,9 @@ def summarize(trace: Trace) -> Summary:
         diversity=criteria.get("diversity"),
         retrieval_ms=1000 * trace.seconds_of({step.name for step in trace.steps} - _AFTER),
         model_calls=trace.usage.calls,
-        iterations=len(course.iterations),
+        iterations=len(decision_path.iterations),
         rule=decision.rule,
-        score_after=_score_after(trace, course),
+        score_after=_score_after(trace, decision_path),
         topical=decision.topical,
     )
 
@@ -93,9 +93,9 @@ def _strategies(trace: Trace, *, used_web: bool) -> tuple[str, ...]:
     return tuple(name for kind, name in _STRATEGIES.items() if kind in done) + (("web_search",) if used_web else ())
 
 
-def _score_after(trace: Trace, course: Course) -> float | None:
+def _score_after(trace: Trace, decision_path: DecisionPath) -> float | None:
     """The policy's weighted signals over the evidence that the expansion gave, if one was asked for and made."""
-    last = course.iterations[-1]
+    last = decision_path.iterations[-1]
     path = (*last.path, str(last.decision.next_round))
     measured = next((found.signals for found in trace.rounds if found.path == path), ())
     score = weigh(measured, trace.settings.policy.weights)

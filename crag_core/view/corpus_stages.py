@@ -23,25 +23,25 @@ _ROUNDS = {
 
 
 def retrieve(trace: Trace, routed: Reroute) -> Stage:
-    found = routed.course.iterations[0].passages
+    found = routed.decision_path.iterations[0].passages
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "passage")
     if pinned:
-        told = f"{files}, {rest}" if len(found) > pinned else f"{files}, whole"
+        message = f"{files}, {rest}" if len(found) > pinned else f"{files}, whole"
     else:
-        told = f"{rest} from {counted(len({passage.source for passage in found}), 'document')}"
-    return stage("retrieve", StageState.TAKEN, told if found else "nothing found")
+        message = f"{rest} from {counted(len({passage.source for passage in found}), 'document')}"
+    return stage("retrieve", StageState.TAKEN, message if found else "nothing found")
 
 
 def grade(trace: Trace, routed: Reroute) -> Stage:
-    course = routed.course
-    first = course.iterations[0].decision
+    decision_path = routed.decision_path
+    first = decision_path.iterations[0].decision
     if first.rule:
         return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
-    ids = {passage.id for passage in course.looked_at}
+    ids = {passage.id for passage in decision_path.looked_at}
     grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
     is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
-    if course.ungraded or is_broken:
+    if decision_path.ungraded or is_broken:
         return stage("grade", StageState.WOULD_BE)
     if not grades:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
@@ -54,28 +54,28 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
 
 def route(trace: Trace, routed: Reroute) -> Stage:
     decision = routed.decision
-    told = decision.reason
+    message = decision.reason
     if decision.rule:
-        told = f"by rule {decision.rule}"
+        message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
-        told = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
+        message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
     elif decision.score is not None:
-        told = f"overall {readable(decision.score)[0]}"
+        message = f"overall {readable(decision.score)[0]}"
     own = decision.label.upper() != decision.action
     detail = f"{decision.label}: {decision.reason}" if own else decision.reason
-    return replace(stage("route", StageState.TAKEN, told, detail), action=decision.action)
+    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.action)
 
 
 def again(trace: Trace, routed: Reroute) -> Stage:
-    course = routed.course
-    last = course.iterations[-1]
-    is_expanded = last.decision.next_round == EXPAND and not course.ungraded and course.wanted is None
+    decision_path = routed.decision_path
+    last = decision_path.iterations[-1]
+    is_expanded = last.decision.next_round == EXPAND and not decision_path.ungraded and decision_path.wanted is None
     path = (*last.path, EXPAND) if is_expanded else last.path
-    first = {passage.id for passage in course.iterations[0].passages}
-    new = sum(passage.id not in first for passage in course.looked_at)
+    first = {passage.id for passage in decision_path.iterations[0].passages}
+    new = sum(passage.id not in first for passage in decision_path.looked_at)
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
-    detail = ", then ".join(_ROUNDS.get(name, name) for name in course.wanted or path)
-    if course.wanted is None:
+    detail = ", then ".join(_ROUNDS.get(name, name) for name in decision_path.wanted or path)
+    if decision_path.wanted is None:
         state = StageState.TAKEN if path else StageState.NOT_TAKEN
         return stage("again", state, made or why_not(routed), detail)
     if is_skipped(trace, "retrieve again"):
@@ -85,33 +85,33 @@ def again(trace: Trace, routed: Reroute) -> Stage:
 
 def refine(trace: Trace, routed: Reroute) -> Stage:
     """What becomes of the retrieved passages, under the title of their handling."""
-    course, handling, knowledge = routed.course, routed.decision.handling, routed.knowledge
-    told = replace(
+    decision_path, handling, knowledge = routed.decision_path, routed.decision.handling, routed.knowledge
+    message = replace(
         stage("refine", StageState.TAKEN, detail=_set_aside(routed)),
         title=_HANDLINGS.get(handling, "Refine"),
         handling=handling,
         leads_on=bool(knowledge.internal),
     )
-    if not course.evidence:
-        return replace(told, state=StageState.NOT_TAKEN, headline="no passages")
+    if not decision_path.evidence:
+        return replace(message, state=StageState.NOT_TAKEN, headline="no passages")
     whole = sum(not excerpt.strip_ids for excerpt in knowledge.internal)
     if handling is Handling.DISCARD:
-        count = counted(len(course.evidence), "passage")
+        count = counted(len(decision_path.evidence), "passage")
         return replace(
-            told, headline=f"{whole} of {count} used after all" if whole else f"{count} set aside", detail=""
+            message, headline=f"{whole} of {count} used after all" if whole else f"{count} set aside", detail=""
         )
     if Missing.STRIPS in routed.missing:
-        return replace(told, state=StageState.WOULD_BE)
+        return replace(message, state=StageState.WOULD_BE)
     if handling is Handling.WHOLE or whole:
-        return replace(told, headline=f"{counted(whole, 'passage')} as {'it is' if whole == 1 else 'they are'}")
-    count = kept(knowledge.verdicts, course.evidence)
+        return replace(message, headline=f"{counted(whole, 'passage')} as {'it is' if whole == 1 else 'they are'}")
+    count = kept(knowledge.verdicts, decision_path.evidence)
     if Missing.EXTRACTION not in routed.missing:
-        return replace(told, headline=count)
+        return replace(message, headline=count)
     if is_skipped(trace, "extract"):
-        return replace(told, headline=f"{count}, by score", detail="no language model to extract them")
-    return replace(told, state=StageState.WOULD_BE)
+        return replace(message, headline=f"{count}, by score", detail="no language model to extract them")
+    return replace(message, state=StageState.WOULD_BE)
 
 
 def _set_aside(routed: Reroute) -> str:
-    left = len(routed.course.evidence) - len(routed.course.kept)
+    left = len(routed.decision_path.evidence) - len(routed.decision_path.kept)
     return f"{counted(left, 'passage')} set aside first" if left else ""

@@ -57,8 +57,8 @@ class Difference:
         if len(gone) == 1 and gone.keys() == new.keys():
             unit = next(iter(gone))
             return f"{_amount(gone[unit], unit)} gone, {new[unit]} new"
-        told = [f"{_listed(found)} {what}" for found, what in ((gone, "gone"), (new, "new")) if found]
-        return ", ".join(told)
+        message = [f"{_listed(found)} {what}" for found, what in ((gone, "gone"), (new, "new")) if found]
+        return ", ".join(message)
 
     def _count(self, pieces: tuple[str, ...]) -> dict[str, int]:
         """How many of each unit, sentences first; without those of which there are none."""

@@ -14,11 +14,11 @@ from crag_core.trace.trace import GRADE, Trace, context_ids
 from crag_core.view import corpus_stages, web_stages
 from crag_core.view.stage import BROKEN, PLACES, Stage, StageState, break_at, counted, stage
 
-__all__ = ["Stage", "StageState", "Story", "story"]
+__all__ = ["RunPath", "Stage", "StageState", "run_path"]
 
 
 @dataclass(frozen=True)
-class Story:
+class RunPath:
     """Every stage in order; `calls` and `seconds` are those of the whole run as recorded.
 
     "check" is among them only where the record holds what supports the answer.
@@ -29,7 +29,7 @@ class Story:
     seconds: float
 
     def stage(self, name: str) -> Stage:
-        return next(told for told in self.stages if told.id == name)
+        return next(text for text in self.stages if text.id == name)
 
 
 _SURE = ("retrieve", "grade", "route")
@@ -39,7 +39,7 @@ _DECIDING = ("retrieve", GRADE, "route", "retrieve again")
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 
 
-def story(trace: Trace, routed: Reroute, running: str | None = None) -> Story:
+def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPath:
     """The path that `routed` takes through the record, with the costs that the record holds.
 
     `running` names the step of the pipeline that goes on now; then what is missing is still to come.
@@ -47,13 +47,13 @@ def story(trace: Trace, routed: Reroute, running: str | None = None) -> Story:
     dropped = {passage.id for passage in trace.all_passages} & set(trace.edits.dropped)
     trace = edited(trace)
     is_decided = _is_decided(trace, routed, running)
-    told = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
+    text = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
     if dropped:
-        told[0] = replace(told[0], detail=f"{counted(len(dropped), 'passage')} left out by you")
+        text[0] = replace(text[0], detail=f"{counted(len(dropped), 'passage')} left out by you")
     if trace.support is not None:
-        told.append(_check(trace, routed))
-    stages = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in told)
-    return Story(stages, trace.usage.calls, trace.seconds)
+        text.append(_check(trace, routed))
+    stages = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in text)
+    return RunPath(stages, trace.usage.calls, trace.seconds)
 
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
@@ -73,19 +73,19 @@ def _draft(name: str, trace: Trace, routed: Reroute, running: str | None, is_dec
     return stage(name, StageState.NOT_TAKEN, "not reached" if trace.failure else "not decided yet")
 
 
-def _settled(told: Stage, trace: Trace, running: str | None) -> Stage:
+def _settled(text: Stage, trace: Trace, running: str | None) -> Stage:
     """The draft with what goes on now, with what broke off, and with why it was not carried out."""
-    if told.state not in (StageState.TAKEN, StageState.WOULD_BE):
-        return told
-    if running in PLACES[told.id][2]:
-        return replace(told, state=StageState.RUNNING, headline="now")
-    if told.state is StageState.TAKEN:
-        return told
+    if text.state not in (StageState.TAKEN, StageState.WOULD_BE):
+        return text
+    if running in PLACES[text.id][2]:
+        return replace(text, state=StageState.RUNNING, headline="now")
+    if text.state is StageState.TAKEN:
+        return text
     if running is not None:
-        return replace(told, state=StageState.TO_COME, headline="to come")
-    if broken := break_at(trace, told.id):
-        return replace(told, state=BROKEN[broken.state], headline=broken.summary, detail=broken.hint)
-    return replace(told, headline=told.headline or _why_undone(trace))
+        return replace(text, state=StageState.TO_COME, headline="to come")
+    if broken := break_at(trace, text.id):
+        return replace(text, state=BROKEN[broken.state], headline=broken.summary, detail=broken.hint)
+    return replace(text, headline=text.headline or _why_undone(trace))
 
 
 def _why_undone(trace: Trace) -> str:
@@ -95,13 +95,13 @@ def _why_undone(trace: Trace) -> str:
     return "after your approval" if is_waiting and trace.context is None else "not in this record"
 
 
-def _with_cost(told: Stage, trace: Trace, routed: Reroute) -> Stage:
-    names = PLACES[told.id][2]
+def _with_cost(text: Stage, trace: Trace, routed: Reroute) -> Stage:
+    names = PLACES[text.id][2]
     made = [step for step in trace.steps if step.name in names and step.state is not StepState.SKIPPED]
-    is_anew = told.id == "assemble" and not _is_assembled(trace, routed)
-    if told.state in _IDLE or not made or is_anew:
-        return told
-    return replace(told, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
+    is_anew = text.id == "assemble" and not _is_assembled(trace, routed)
+    if text.state in _IDLE or not made or is_anew:
+        return text
+    return replace(text, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
 
 
 def _assemble(trace: Trace, routed: Reroute) -> Stage:
@@ -111,11 +111,11 @@ def _assemble(trace: Trace, routed: Reroute) -> Stage:
     if trace.context is None or (missing and routed.answer is None):
         return stage("assemble", StageState.WOULD_BE)
     own, other = len(routed.knowledge.internal), len(routed.knowledge.external)
-    told = counted(own, "excerpt") if own else ""
+    text = counted(own, "excerpt") if own else ""
     if other:
-        told = f"{told} + {other} from the web" if own else f"{counted(other, 'excerpt')} from the web"
+        text = f"{text} + {other} from the web" if own else f"{counted(other, 'excerpt')} from the web"
     detail = "" if _is_assembled(trace, routed) else "put together anew from the record"
-    return stage("assemble", StageState.TAKEN, told or "nothing is left", detail)
+    return stage("assemble", StageState.TAKEN, text or "nothing is left", detail)
 
 
 def _is_assembled(trace: Trace, routed: Reroute) -> bool:
@@ -141,11 +141,11 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
     if routed.answer is None:
         return stage("check", StageState.WOULD_BE)
     found = [standing(one.score) for one in support]
-    told = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
+    text = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
     unchecked = found.count(Standing.UNCHECKED)
     missed = [f"{unchecked} could not be checked"] if unchecked else []
     judged = [f"judged by {trace.settings.support}"] if trace.settings.support != WORDS else []
-    return stage("check", StageState.TAKEN, told, "; ".join(missed + judged))
+    return stage("check", StageState.TAKEN, text, "; ".join(missed + judged))
 
 
 _DRAFTS: dict[str, Callable[[Trace, Reroute], Stage]] = {

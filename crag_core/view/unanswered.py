@@ -73,7 +73,7 @@ def unanswered(trace: Trace, policy: Policy, routed: Reroute) -> Unanswered:
 def _asked(trace: Trace, routed: Reroute) -> Iterator[tuple[str, str]]:
     yield trace.question, "your question"
     known = {trace.question}
-    path = routed.course.iterations[-1].path
+    path = routed.decision_path.iterations[-1].path
     found = [(one.retrievals[-1].query, one.query_by) for one in trace.rounds if one.path == path[: len(one.path)]]
     if trace.web and trace.web.query:
         found.append((trace.web.query, f"for the web, by {trace.web.query_by}"))
@@ -84,21 +84,23 @@ def _asked(trace: Trace, routed: Reroute) -> Iterator[tuple[str, str]]:
 
 
 def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
-    looked_at = routed.course.looked_at
+    looked_at = routed.decision_path.looked_at
     sources = {passage.source for passage in looked_at}
-    rounds = len(routed.course.iterations)
-    told = f"{_counted(len(looked_at), 'passage')} of {_counted(len(sources), 'document')}" if looked_at else "nothing"
+    rounds = len(routed.decision_path.iterations)
+    message = (
+        f"{_counted(len(looked_at), 'passage')} of {_counted(len(sources), 'document')}" if looked_at else "nothing"
+    )
     pinned = ", files that you pinned" if trace.settings.pinned else ""
-    yield f"Your documents: {told} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
+    yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
-        yield f"The web: {_web_told(trace.web)}"
+        yield f"The web: {_describe_web(trace.web)}"
 
 
-def _web_told(web: WebSearch | None) -> str:
-    told = WEB_TOLD[web.outcome if web else None]
+def _describe_web(web: WebSearch | None) -> str:
+    message = WEB_TOLD[web.outcome if web else None]
     if web and web.outcome is WebOutcome.USED:
-        told = f"{_counted(len(web.passages), 'result')}, none of them kept"
-    return f"{told} ({web.provider})" if web and web.provider else told
+        message = f"{_counted(len(web.passages), 'result')}, none of them kept"
+    return f"{message} ({web.provider})" if web and web.provider else message
 
 
 def _nearest(trace: Trace, routed: Reroute) -> Nearest | None:
@@ -146,9 +148,9 @@ def _by_threshold(trace: Trace, policy: Policy, routed: Reroute) -> str:
             lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
             then = reroute(trace, policy.with_thresholds(lower, upper)) if 0 <= lower <= upper <= 1 else routed
             if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
-                told, there = readable(now, value)
+                message, there = readable(now, value)
                 return (
-                    f"Move the {flip.threshold} threshold from {told} to {there}: the decision turns to "
+                    f"Move the {flip.threshold} threshold from {message} to {there}: the decision turns to "
                     f"{then.decision.action}, with {_counted(count, 'piece')} of evidence."
                 )
     return ""

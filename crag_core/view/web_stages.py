@@ -54,9 +54,9 @@ def grade_web(trace: Trace, routed: Reroute) -> Stage:
     external = routed.knowledge.external
     count = counted(len(external), "result")
     is_whole = bool(external) and not any(excerpt.strip_ids for excerpt in external)
-    told = f"{count} as {'it is' if len(external) == 1 else 'they are'}" if is_whole else ""
-    told = told or kept(routed.knowledge.verdicts, web.passages)
-    return replace(stage("grade_web", StageState.TAKEN, told, best), leads_on=bool(external))
+    summary = f"{count} as {'it is' if len(external) == 1 else 'they are'}" if is_whole else ""
+    summary = summary or kept(routed.knowledge.verdicts, web.passages)
+    return replace(stage("grade_web", StageState.TAKEN, summary, best), leads_on=bool(external))
 
 
 def _absent(name: str, web: WebSearch | None, routed: Reroute) -> Stage | None:

@@ -61,7 +61,7 @@ class Answer:
         return _on_one_line(data)
 
     @property
-    def told(self) -> str:
+    def describe(self) -> str:
         """The status, and what was said with it."""
         return f"HTTP {self.status}: {self.said}" if self.said else f"HTTP {self.status}"
 

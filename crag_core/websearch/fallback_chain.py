@@ -33,8 +33,8 @@ class SearchChain:
             replies.append(searcher.search(query, limit, cancel))
             if replies[-1].outcome is WebOutcome.USED:
                 return replace(replies[-1], attempts=_attempts(replies))
-        told = " ".join(_told(reply) for reply in replies)
-        return replace(_deciding(replies), message=told, attempts=_attempts(replies))
+        text = " ".join(_describe(reply) for reply in replies)
+        return replace(_deciding(replies), message=text, attempts=_attempts(replies))
 
 
 def _deciding(replies: list[WebReply]) -> WebReply:
@@ -51,5 +51,5 @@ def _attempts(replies: list[WebReply]) -> tuple[WebAttempt, ...]:
     )
 
 
-def _told(reply: WebReply) -> str:
+def _describe(reply: WebReply) -> str:
     return reply.message or f"{reply.provider}: {reply.outcome}."

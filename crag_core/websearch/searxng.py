@@ -73,13 +73,13 @@ def _refusal(answer: Answer) -> NoAnswer:
     if answer.status == 429:
         why = f"is limiting the rate of requests; try again later. If it is yours: {_LIMITER_OFF}"
         return NoAnswer(WebOutcome.RATE_LIMITED, why)
-    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.told})")
+    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.describe})")
 
 
 def _silent(data: dict[str, Any]) -> str:
     """The engines that the instance asked in vain, each with the reason: "google (timeout), brave (CAPTCHA)"."""
     engines = data.get("unresponsive_engines")
     pairs = [pair for pair in engines if isinstance(pair, list) and pair] if isinstance(engines, list) else []
-    told = [" ".join(f"{pair[0]} ({', '.join(map(str, pair[1:]))})".split())[:80] for pair in pairs[:_SILENT_SHOWN]]
-    more = len(pairs) - len(told)
-    return ", ".join([*told, *([f"{more} more"] if more else [])])
+    message = [" ".join(f"{pair[0]} ({', '.join(map(str, pair[1:]))})".split())[:80] for pair in pairs[:_SILENT_SHOWN]]
+    more = len(pairs) - len(message)
+    return ", ".join([*message, *([f"{more} more"] if more else [])])

@@ -46,11 +46,11 @@ class Tavily:
 
 def _refusal(answer: Answer) -> NoAnswer:
     if answer.status in (401, 403):
-        why = f"gave nothing, since the key was refused ({answer.told}); put a valid key into TAVILY_API_KEY"
+        why = f"gave nothing, since the key was refused ({answer.describe}); put a valid key into TAVILY_API_KEY"
         return NoAnswer(WebOutcome.FAILED, why)
     if answer.status == 429:
         return NoAnswer(WebOutcome.RATE_LIMITED, SLOW_DOWN)
     if answer.status in (432, 433):
-        why = f"gave nothing, since the limit of the plan is used up ({answer.told}); see app.tavily.com"
+        why = f"gave nothing, since the limit of the plan is used up ({answer.describe}); see app.tavily.com"
         return NoAnswer(WebOutcome.FAILED, why)
-    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.told})")
+    return NoAnswer(WebOutcome.FAILED, f"could not be asked ({answer.describe})")

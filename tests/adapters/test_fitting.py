@@ -13,7 +13,7 @@ from crag_core.base.errors import PromptTooLong
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, least, length_told, words_of
+from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
 from crag_core.llms.model import ALONE, Call, LoopModel
 from crag_core.llms.prompt_fitting import Fitting
 from tests.core.builders import passage
@@ -126,7 +126,7 @@ def test_another_error_in_json_is_told_by_its_words() -> None:
     error = ollama.explain(ResponseError('{"error":{"code":500,"message":"out of memory"}}', 500), "http://x", "m")
     assert error is not None and error.message.endswith("failed: out of memory.")
     assert words_of({"error": {"message": {"error": "deep"}}}) == "deep" and words_of("{broken") == "{broken"
-    assert length_told(ValueError("no such thing"), "x", "m") is None
+    assert describe_length(ValueError("no such thing"), "x", "m") is None
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from crag_core.app.workbench import DATA
 from crag_core.base.documents import Document, Recipe
 from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.embedding import DEFAULT_MODEL
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from tests.browser.conftest import PATIENCE, ask, serve, upload
 from tests.retrieval.fakes import write_prose
 from tests.stand_ins.front_door import COOKIE, FrontDoor
@@ -41,9 +41,9 @@ class Common:
     environment: dict[str, str]
     postgres: PostgresServer
 
-    def shelf(self) -> Shelf:
+    def shelf(self) -> IndexWriter:
         """As none of the processes has it in memory."""
-        return Shelf(ObjectBackend(self.environment["CRAG_STORE"]), Recipe(DEFAULT_MODEL))
+        return IndexWriter(ObjectBackend(self.environment["CRAG_STORE"]), Recipe(DEFAULT_MODEL))
 
     def documents(self) -> list[Document]:
         return self.shelf().rows()

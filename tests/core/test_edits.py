@@ -12,7 +12,7 @@ from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, 
 from crag_core.decision.policy import StripOrder
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.edits import PINNED, edited, measured
-from crag_core.trace.reroute import Missing, Reroute, course_of, reroute
+from crag_core.trace.reroute import Missing, Reroute, decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 from tests.core.builders import (
     CARD,
@@ -103,9 +103,9 @@ def test_a_passage_stays_dropped_where_another_round_finds_it_again() -> None:
     again = round_of("keyword", found[0], passage("p5"), passage("p6"), passage("p7"), signals=even(0.3))
     more = tuple(grade(f"p{n}", 0.8) for n in (5, 6, 7))
     run = trace(policy("agentic"), passages=found, grades=grades + more, rounds=(again,))
-    assert [p.id for p in reroute(run, policy("agentic")).course.evidence] == ["p1", "p5", "p6", "p7"]
+    assert [p.id for p in reroute(run, policy("agentic")).decision_path.evidence] == ["p1", "p5", "p6", "p7"]
     routed = reroute(but(run, drop="p1"), policy("agentic"))
-    assert [p.id for p in routed.course.evidence] == ["p5", "p6", "p7"]
+    assert [p.id for p in routed.decision_path.evidence] == ["p5", "p6", "p7"]
     assert edited(but(run, drop="p1")).rounds[0].signals == (), "nobody measured the round without it"
     assert edited(but(run, drop="p2")).rounds == run.rounds
 
@@ -246,7 +246,7 @@ def comparable(routed: Reroute) -> tuple[object, ...]:
     verdicts = {(v.strip, v.kept, v.reason) for v in routed.knowledge.verdicts}
     # Whether a model is still to be asked for sentences is said by the record with edits alone.
     missing = {one for one in routed.missing if one is not Missing.EXTRACTION}
-    return routed.course, routed.knowledge.excerpts, verdicts, routed.knowledge.notes, missing
+    return routed.decision_path, routed.knowledge.excerpts, verdicts, routed.knowledge.notes, missing
 
 
 @settings(max_examples=250, deadline=None)
@@ -259,7 +259,7 @@ def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.
     run, name = replace(of.record(), edits=edits), data.draw(st.sampled_from(POLICIES))
     hand_made = by_hand(of, edits)
     assert comparable(reroute(run, policy(name))) == comparable(reroute(hand_made, policy(name)))
-    assert course_of(run, policy(name)) == course_of(hand_made, policy(name))
+    assert decision_path_of(run, policy(name)) == decision_path_of(hand_made, policy(name))
 
 
 @settings(max_examples=100, deadline=None)

@@ -185,14 +185,14 @@ def test_what_another_retrieval_found_is_the_evidence() -> None:
     routed = reroute(run, policy("agentic"))
     assert (routed.decision.action, routed.decision.rule) == (Action.CORRECT, "few_context")
     assert [excerpt.text for excerpt in routed.knowledge.internal] == ["Fares rose."]
-    assert [one.decision.action for one in routed.course.iterations] == [Action.INCORRECT, Action.CORRECT]
+    assert [one.decision.action for one in routed.decision_path.iterations] == [Action.INCORRECT, Action.CORRECT]
 
 
 def test_a_run_that_looked_again_can_be_routed_under_every_policy() -> None:
     strips = tuple(strip for p in (*graded(0, 0, 0)[0], *NEW) for strip in strips_of(p, (p.text, 0.9)))
     run = replace(looked_again(round_of("keyword", *NEW)), strips=strips)
     for name in POLICIES:
-        looked_at = {p.id for p in reroute(run, policy(name)).course.evidence}
+        looked_at = {p.id for p in reroute(run, policy(name)).decision_path.evidence}
         verdicts = reroute(run, policy(name)).knowledge.verdicts
         assert {verdict.strip.passage_id for verdict in verdicts} <= looked_at
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.concurrency.fair_queue import Rota
+from crag_core.base.concurrency.fair_queue import FairQueue
 
 Item = tuple[str, int]
 
 
-def filled(**counts: int) -> Rota[str, Item]:
-    rota: Rota[str, Item] = Rota()
+def filled(**counts: int) -> FairQueue[str, Item]:
+    rota: FairQueue[str, Item] = FairQueue()
     for party, count in counts.items():
         for number in range(count):
             rota.join(party, (party, number))
@@ -25,7 +25,7 @@ def is_of(parties: set[str]) -> Callable[[Item], bool]:
     return lambda item: item[0] in parties
 
 
-def drained(rota: Rota[str, Item]) -> list[Item]:
+def drained(rota: FairQueue[str, Item]) -> list[Item]:
     return [item for _ in range(len(rota)) if (item := rota.next()) is not None]
 
 
@@ -86,7 +86,7 @@ def test_between_two_turns_of_one_every_other_that_could_have_one_gets_one(
     events: list[tuple[str, object, int]],
 ) -> None:
     """Fairness as somebody sees it who knows nothing of the order that is kept."""
-    rota: Rota[str, Item] = Rota()
+    rota: FairQueue[str, Item] = FairQueue()
     waiting: dict[str, list[Item]] = {party: [] for party in "abcd"}
     passed: dict[str, Counter[str]] = {party: Counter() for party in "abcd"}
     """By party, how many turns each other one has had while this one waited and could have had one."""
@@ -137,7 +137,7 @@ def test_place_that_is_told_is_the_one_that_comes(counts: dict[str, int], turns:
 @given(EVENTS)
 def test_place_of_the_first_never_gets_worse(events: list[tuple[str, object, int]]) -> None:
     """Nobody who comes later is let in before; a turn that somebody cannot take costs its owner nothing."""
-    rota: Rota[str, Item] = Rota()
+    rota: FairQueue[str, Item] = FairQueue()
     places: dict[str, int] = {}
     count = 0
     for what, whom, number in events:

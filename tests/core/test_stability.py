@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
 from crag_core.decision.policy import Aggregation, FastPath, Loop, Policy
-from crag_core.decision.rounds import follow
+from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Flip, Interval, flips, stability
 from tests.core.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
 
@@ -20,7 +20,7 @@ Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Ro
 
 
 def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
-    return follow(of.with_thresholds(lower, upper), *evidence).decision.action
+    return replay_rounds(of.with_thresholds(lower, upper), *evidence).decision.action
 
 
 def holds(interval: Interval, value: float) -> bool:
@@ -163,7 +163,7 @@ def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
     situation: tuple[Policy, Evidence], share: float
 ) -> None:
     of, evidence = situation
-    now = follow(of, *evidence).decision.action
+    now = replay_rounds(of, *evidence).decision.action
     found = stability(of, *evidence)
     for interval, least, most, is_lower in (
         (found.lower, 0.0, of.upper, True),

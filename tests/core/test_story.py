@@ -15,7 +15,7 @@ from crag_core.pipeline.pipeline import approve, refuse
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path import Stage, StageState, Story, story
+from crag_core.view.path import RunPath, Stage, StageState, run_path
 from crag_core.view.stage import PLACES
 from crag_core.websearch.cooldown import Cooldown
 from tests.core import builders
@@ -28,23 +28,23 @@ STAGES = tuple(PLACES)[:-1]
 AWAY = ModelUnavailable("The model server is away.", hint="Start it.")
 
 
-def told(trace: Trace, of: Policy | None = None, running: str | None = None) -> Story:
-    return story(trace, reroute(trace, of or trace.settings.policy), running)
+def told(trace: Trace, of: Policy | None = None, running: str | None = None) -> RunPath:
+    return run_path(trace, reroute(trace, of or trace.settings.policy), running)
 
 
 def asked(**bench: Any) -> Trace:
     return Bench(**bench).pipeline.run(QUESTION)
 
 
-def states(found: Story, *names: str) -> list[StageState]:
+def states(found: RunPath, *names: str) -> list[StageState]:
     return [found.stage(name).state for name in names or [stage.id for stage in found.stages]]
 
 
-def headlines(found: Story, *names: str) -> list[str]:
+def headlines(found: RunPath, *names: str) -> list[str]:
     return [found.stage(name).headline for name in names]
 
 
-def costs(found: Story) -> dict[str, tuple[int, float]]:
+def costs(found: RunPath) -> dict[str, tuple[int, float]]:
     return {stage.id: (stage.calls, stage.seconds) for stage in found.stages if stage.seconds is not None}
 
 
@@ -355,7 +355,7 @@ class Watcher(Listener):
 
     def __init__(self, begun: Trace) -> None:
         self.trace = begun
-        self.stories: list[tuple[str, Story]] = []
+        self.stories: list[tuple[str, RunPath]] = []
 
     def started(self, name: str) -> None:
         self.stories.append((name, told(self.trace, running=name)))
@@ -365,7 +365,7 @@ class Watcher(Listener):
         self.stories.append((step.name, told(trace, running=step.name)))
 
 
-def watch(**bench: Any) -> list[tuple[str, Story]]:
+def watch(**bench: Any) -> list[tuple[str, RunPath]]:
     made = Bench(**bench)
     begun = made.pipeline.begin(QUESTION)
     watcher = Watcher(begun)

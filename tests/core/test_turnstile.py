@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.errors import Busy
-from crag_core.pipeline.run_queue import Ticket, Turnstile
+from crag_core.pipeline.run_queue import RunQueue, Ticket
 from tests.stand_ins.local_server import wait_until
 
 
@@ -19,22 +19,22 @@ def is_inside(ticket: Ticket) -> bool:
 
 
 def test_so_many_are_under_way_and_the_others_wait_in_order() -> None:
-    turnstile = Turnstile(2, 10)
-    tickets = [turnstile.join(who) for who in "abcd"]
+    run_queue = RunQueue(2, 10)
+    tickets = [run_queue.join(who) for who in "abcd"]
     assert [ticket.before for ticket in tickets] == [None, None, 0, 1]
-    assert (turnstile.under_way, turnstile.waiting) == (2, 2)
+    assert (run_queue.under_way, run_queue.waiting) == (2, 2)
     tickets[1].leave()
     assert is_inside(tickets[2]) and tickets[3].before == 0
     for ticket in tickets:
         ticket.leave()
         ticket.leave()
-    assert (turnstile.under_way, turnstile.waiting) == (0, 0)
+    assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
 def test_who_asks_ten_times_does_not_keep_another_waiting_for_all_ten() -> None:
-    turnstile = Turnstile(1, 20)
-    many = [turnstile.join("a") for _ in range(10)]
-    one = turnstile.join("b")
+    run_queue = RunQueue(1, 20)
+    many = [run_queue.join("a") for _ in range(10)]
+    one = run_queue.join("b")
     assert [ticket.before for ticket in many] == [None, 0, *range(2, 10)]
     assert one.before == 1
     many[0].leave()
@@ -43,15 +43,15 @@ def test_who_asks_ten_times_does_not_keep_another_waiting_for_all_ten() -> None:
 
 
 def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
-    turnstile = Turnstile(1, 2)
-    tickets = [turnstile.join(who) for who in "abc"]
+    run_queue = RunQueue(1, 2)
+    tickets = [run_queue.join(who) for who in "abc"]
     with pytest.raises(Busy, match="expected at most 2 in line behind 1 under way, found 2") as refused:
-        turnstile.join("d")
+        run_queue.join("d")
     assert refused.value.hint and refused.value.retryable
-    patient = turnstile.join("e", is_patient=True)
-    assert patient.before == 2 and turnstile.waiting == 3
+    patient = run_queue.join("e", is_patient=True)
+    assert patient.before == 2 and run_queue.waiting == 3
     tickets[0].leave()
-    last = turnstile.join("f")
+    last = run_queue.join("f")
     assert last.before == 2, "who is patient takes no room from others"
     last.leave()
     for ticket in tickets:
@@ -60,18 +60,18 @@ def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
 
 
 def test_without_room_a_question_is_taken_only_where_it_can_start_at_once() -> None:
-    turnstile = Turnstile(1, 0)
-    first = turnstile.join("a")
+    run_queue = RunQueue(1, 0)
+    first = run_queue.join("a")
     with pytest.raises(Busy):
-        turnstile.join("b")
+        run_queue.join("b")
     first.leave()
-    assert is_inside(turnstile.join("b"))
+    assert is_inside(run_queue.join("b"))
 
 
 @pytest.mark.parametrize(("at_once", "room"), [(0, 1), (1, -1)])
 def test_turnstile_that_lets_nobody_in_is_a_bug(at_once: int, room: int) -> None:
     with pytest.raises(ValueError, match="expected at least one turn"):
-        Turnstile(at_once, room)
+        RunQueue(at_once, room)
 
 
 def in_thread(ticket: Ticket, cancel: threading.Event, within: Callable[[bool], None]) -> threading.Thread:
@@ -85,8 +85,8 @@ def in_thread(ticket: Ticket, cancel: threading.Event, within: Callable[[bool], 
 
 
 def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
-    turnstile = Turnstile(1, 5)
-    first, second, third = (turnstile.join(who) for who in "abc")
+    run_queue = RunQueue(1, 5)
+    first, second, third = (run_queue.join(who) for who in "abc")
     stop, done = threading.Event(), threading.Event()
     had: list[bool] = []
 
@@ -102,19 +102,19 @@ def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
     assert is_inside(third)
     done.set()
     thread.join()
-    assert is_inside(third) and turnstile.under_way == 1
+    assert is_inside(third) and run_queue.under_way == 1
 
 
 def test_turn_is_given_back_whatever_happens_within() -> None:
-    turnstile = Turnstile(1, 5)
-    with pytest.raises(RuntimeError), turnstile.join("a").turn(threading.Event()) as is_mine:
+    run_queue = RunQueue(1, 5)
+    with pytest.raises(RuntimeError), run_queue.join("a").turn(threading.Event()) as is_mine:
         assert is_mine
         raise RuntimeError
-    assert turnstile.under_way == 0
+    assert run_queue.under_way == 0
 
 
 def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
-    turnstile = Turnstile(3, 1000)
+    run_queue = RunQueue(3, 1000)
     inside: list[int] = []
     most: list[int] = []
     done: list[str] = []
@@ -122,7 +122,7 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
 
     def work(who: str) -> None:
         for _ in range(5):
-            with turnstile.join(who).turn(threading.Event()):
+            with run_queue.join(who).turn(threading.Event()):
                 inside.append(1)
                 most.append(len(inside))
                 pause.wait(0.001)
@@ -135,7 +135,7 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
     for thread in threads:
         thread.join(30.0)
     assert len(done) == 125 and max(most) <= 3
-    assert (turnstile.under_way, turnstile.waiting) == (0, 0)
+    assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
 @settings(max_examples=200, deadline=None)
@@ -145,16 +145,16 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
 )
 def test_whatever_happens_places_are_used_and_never_too_many(at_once: int, events: list[str | int]) -> None:
     """A letter: that one asks; a number: one of those who are there leaves, from the line or from within."""
-    turnstile = Turnstile(at_once, 4)
+    run_queue = RunQueue(at_once, 4)
     there: list[Ticket] = []
     for event in events:
         if isinstance(event, str):
             try:
-                there.append(turnstile.join(event))
+                there.append(run_queue.join(event))
             except Busy:
-                assert turnstile.waiting == 4 and turnstile.under_way == at_once
+                assert run_queue.waiting == 4 and run_queue.under_way == at_once
         elif there:
             there.pop(event % len(there)).leave()
         inside = sum(map(is_inside, there))
-        assert inside == turnstile.under_way == min(len(there), at_once)
-        assert turnstile.waiting == len(there) - inside
+        assert inside == run_queue.under_way == min(len(there), at_once)
+        assert run_queue.waiting == len(there) - inside

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy
-from crag_core.decision.rounds import follow
+from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Interval, flips, stability
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
@@ -278,7 +278,7 @@ GRID = [n / 1000 for n in range(1001)]
 
 
 def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
-    return follow(of.with_thresholds(lower, upper), *evidence).decision.action
+    return replay_rounds(of.with_thresholds(lower, upper), *evidence).decision.action
 
 
 def brute_force(actions: dict[float, Action], at: float) -> set[float]:
@@ -414,5 +414,5 @@ def test_a_policy_of_ones_own_may_look_again_by_two_signals() -> None:
     of = replace(TWO, loop=Loop(2), incorrect=replace(TWO.incorrect, re_retrieve=Again.NEXT_STRATEGY))
     found, grades = twice((0.1, 0.2))
     better = replace(twice((0.8, 0.9))[1][0], passage_id="p9")
-    course = follow(of, found, (*grades, better), (), (round_of("keyword", passage("p9")),))
-    assert [one.decision.action for one in course.iterations] == [INCORRECT, CORRECT]
+    decision_path = replay_rounds(of, found, (*grades, better), (), (round_of("keyword", passage("p9")),))
+    assert [one.decision.action for one in decision_path.iterations] == [INCORRECT, CORRECT]

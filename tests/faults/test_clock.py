@@ -24,7 +24,7 @@ from crag_core.retrieval.backends.objects import lock as object_lock
 from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
 from crag_core.retrieval.hits import name_content
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
 from crag_core.websearch.cooldown import Cooldown
@@ -190,7 +190,7 @@ def test_a_process_that_started_before_the_clock_was_set_is_alive(monkeypatch: p
 
 @JUMPS
 def test_what_a_machine_left_that_is_gone_is_brought_in_whatever_the_clock_says(tmp_path: Path, jump: float) -> None:
-    shelf = Shelf(FolderBackend(tmp_path), Recipe("words"))
+    shelf = IndexWriter(FolderBackend(tmp_path), Recipe("words"))
     then = (datetime.now(UTC) - timedelta(seconds=jump)).isoformat()
     row = Document(name_content(b"one"), "a.txt", owner="another-machine/1/1/4f", changed_at=then, state=State.INDEXING)
     shelf.register([(row, b"one")])

@@ -129,13 +129,13 @@ def test_postgresql_killed_while_documents_go_in_leaves_each_whole_or_absent(ope
     with PostgresServer() as postgres:
         workbench = open_bench(store=postgres.url)
         fill(workbench)
-        original = workbench.store._shelf.write
+        original = workbench.store._index_writer.write
 
         def die(*arguments: object) -> object:
             postgres.stop()
             return original(*arguments)  # type: ignore[arg-type]
 
-        workbench.store._shelf.write = die  # type: ignore[assignment]
+        workbench.store._index_writer.write = die  # type: ignore[assignment]
         with pytest.raises(StoreUnavailable, match="cannot be reached"):
             workbench.store.ingest([("new.txt", b"Harbour lights are lit at eight.")])
         postgres.start()

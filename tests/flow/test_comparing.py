@@ -25,7 +25,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_e
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.store import RunBook
+from crag_core.experiments.store import OutcomeLog
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
@@ -443,9 +443,10 @@ def setup_of(pipeline: Pipeline, corpus: str = "corpus") -> Setup:
     return Setup(pipeline.settings, corpus)
 
 
-def books_in(folder: Path, field: Field, corpus: str = "corpus") -> tuple[RunBook[Outcome], ...]:
+def books_in(folder: Path, field: Field, corpus: str = "corpus") -> tuple[OutcomeLog[Outcome], ...]:
     return tuple(
-        RunBook(folder / "outcomes.db", setup_of(pipeline, corpus), Outcome) for pipeline in (field.plain, field.paper)
+        OutcomeLog(folder / "outcomes.db", setup_of(pipeline, corpus), Outcome)
+        for pipeline in (field.plain, field.paper)
     )
 
 
@@ -458,7 +459,7 @@ def test_outcomes_are_kept_for_the_setup_that_they_were_run_under(tmp_path: Path
     assert plain.keys() == paper.keys() == {asked.key for asked in questions(3)}
     assert {one.run_id for one in plain.values()}.isdisjoint(one.run_id for one in paper.values())
     stricter = field.bench.under(policy=builders.policy("paper").with_thresholds(upper=0.95))
-    assert RunBook(tmp_path / "outcomes.db", setup_of(stricter), Outcome).keys() == set()
+    assert OutcomeLog(tmp_path / "outcomes.db", setup_of(stricter), Outcome).keys() == set()
     assert all(book.keys() == set() for book in books_in(tmp_path, field, "other documents"))
 
 

@@ -68,7 +68,7 @@ def paths(trace: Trace) -> list[tuple[str, ...]]:
 
 
 def evidence(trace: Trace) -> list[str]:
-    return [passage.id for passage in reroute(trace, trace.settings.policy).course.evidence]
+    return [passage.id for passage in reroute(trace, trace.settings.policy).decision_path.evidence]
 
 
 # --- an expanded question (heuristic, PARTIAL) ----------------------------------------------------------------------
@@ -470,7 +470,7 @@ def test_thresholds_that_lead_another_way_say_which_retrieval_is_missing() -> No
     bench, trace = looped()
     stricter = changed("agentic").with_thresholds(0.6, 0.7)
     routed = reroute(trace, stricter)
-    assert routed.decision.action is Action.INCORRECT and routed.course.wanted == ("keyword",)
+    assert routed.decision.action is Action.INCORRECT and routed.decision_path.wanted == ("keyword",)
     assert Missing.RE_RETRIEVAL in routed.missing
     again = bench.pipeline.resume(bench.under(policy=stricter).adopt(trace))
     assert paths(again) == [("refine",), ("refine", "refine"), ("keyword",), ("keyword", "rewritten")]

@@ -19,7 +19,7 @@ from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.labelled.scored import scored_from
-from crag_core.experiments.store import Laboratory, RunBook, ScoreBook
+from crag_core.experiments.store import Laboratory, OutcomeLog, ScoreLog
 from crag_core.trace.trace import RunSettings, Trace
 from tests.core import builders
 from tests.fakes import Bench, FakeModel
@@ -51,8 +51,8 @@ FULL = Outcome(
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> RunBook[Outcome]:
-    return RunBook(tmp_path / "deep" / "outcomes.db", SETUP, Outcome)
+def book(tmp_path: Path) -> OutcomeLog[Outcome]:
+    return OutcomeLog(tmp_path / "deep" / "outcomes.db", SETUP, Outcome)
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +60,17 @@ def trace() -> Trace:
     return Bench(model=FakeModel()).pipeline.run(ASKED.question)
 
 
-def again(book: RunBook[Outcome], setup: Setup = SETUP) -> RunBook[Outcome]:
-    return RunBook(book._path, setup, Outcome)
+def again(book: OutcomeLog[Outcome], setup: Setup = SETUP) -> OutcomeLog[Outcome]:
+    return OutcomeLog(book._path, setup, Outcome)
 
 
-def test_looking_makes_no_file(book: RunBook[Outcome], tmp_path: Path) -> None:
+def test_looking_makes_no_file(book: OutcomeLog[Outcome], tmp_path: Path) -> None:
     assert book.keys() == set() and book.load() == {} and book.record("none") is None
     book.clear()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_fact_of_a_run_comes_back_as_it_was(book: RunBook[Outcome], trace: Trace) -> None:
+def test_every_fact_of_a_run_comes_back_as_it_was(book: OutcomeLog[Outcome], trace: Trace) -> None:
     plain = Outcome("k", "r", None)
     same = [field.name for field in fields(Outcome) if getattr(FULL, field.name) == getattr(plain, field.name)]
     assert same == ["failed"], "a fact that is not there is no test of the way back"
@@ -81,7 +81,7 @@ def test_every_fact_of_a_run_comes_back_as_it_was(book: RunBook[Outcome], trace:
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Outcome) if field.name not in ("key", "run_id")])
-def test_what_there_is_not_comes_back_as_none(field: str, book: RunBook[Outcome], trace: Trace) -> None:
+def test_what_there_is_not_comes_back_as_none(field: str, book: OutcomeLog[Outcome], trace: Trace) -> None:
     bare = Outcome(ASKED.key, "run-1", None)
     book.add(replace(FULL, **{field: getattr(bare, field)}), trace)
     (found,) = again(book).load().values()
@@ -116,19 +116,19 @@ shares = st.none() | st.floats(0, 1)
     )
 )
 def test_any_outcome_comes_back_bit_for_bit(tmp_path: Path, trace: Trace, made: Outcome) -> None:
-    book = RunBook(tmp_path / "outcomes.db", SETUP, Outcome)
+    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
     book.add(made, trace)
     assert book.load() == {ASKED.key: made}
 
 
-def test_the_whole_run_is_there_too(book: RunBook[Outcome], trace: Trace) -> None:
+def test_the_whole_run_is_there_too(book: OutcomeLog[Outcome], trace: Trace) -> None:
     facts = outcome_of(trace, ASKED)
     book.add(facts, trace)
     assert again(book).load() == {ASKED.key: facts} and again(book).record(ASKED.key) == trace
     assert again(book).record("another") is None
 
 
-def test_a_run_takes_the_place_of_an_earlier_one_of_its_question(book: RunBook[Outcome], trace: Trace) -> None:
+def test_a_run_takes_the_place_of_an_earlier_one_of_its_question(book: OutcomeLog[Outcome], trace: Trace) -> None:
     book.add(FULL, trace)
     book.add(replace(FULL, run_id="run-2", seconds=9.0), replace(trace, id="run-2"))
     (found,) = book.load().values()
@@ -158,7 +158,7 @@ OTHERS: dict[str, Setup] = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_another_setup_has_rows_of_its_own(other: Setup, book: RunBook[Outcome], trace: Trace) -> None:
+def test_another_setup_has_rows_of_its_own(other: Setup, book: OutcomeLog[Outcome], trace: Trace) -> None:
     assert other.fingerprint != SETUP.fingerprint
     book.add(FULL, trace)
     beside = again(book, other)
@@ -168,7 +168,7 @@ def test_another_setup_has_rows_of_its_own(other: Setup, book: RunBook[Outcome],
     assert beside.keys() == set() and book.load() == {FULL.key: FULL}
 
 
-def test_the_name_and_the_day_are_for_people_and_change_nothing(book: RunBook[Outcome], trace: Trace) -> None:
+def test_the_name_and_the_day_are_for_people_and_change_nothing(book: OutcomeLog[Outcome], trace: Trace) -> None:
     book.add(FULL, trace)
     assert again(book, replace(SETUP, name="strict", created="2027-01-01")).load() == {FULL.key: FULL}
     with sqlite3.connect(book._path) as database:
@@ -187,7 +187,7 @@ def test_the_name_and_the_day_are_for_people_and_change_nothing(book: RunBook[Ou
     ],
 )
 def test_a_row_that_this_version_cannot_read_counts_as_not_there(
-    spoil: str, book: RunBook[Outcome], trace: Trace
+    spoil: str, book: OutcomeLog[Outcome], trace: Trace
 ) -> None:
     book.add(FULL, trace)
     book.add(replace(FULL, key="good"), trace)
@@ -200,7 +200,7 @@ def test_a_row_that_this_version_cannot_read_counts_as_not_there(
     assert book.load()[FULL.key] == FULL and book.record(FULL.key) == trace
 
 
-def test_a_record_of_another_shape_is_refused_as_such(book: RunBook[Outcome], trace: Trace) -> None:
+def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome], trace: Trace) -> None:
     book.add(FULL, trace)
     for content in (b"{}", b"[]", b"nonsense"):
         with sqlite3.connect(book._path) as database:
@@ -222,34 +222,34 @@ def test_a_record_of_another_shape_is_refused_as_such(book: RunBook[Outcome], tr
     ],
 )
 def test_a_damaged_file_is_told_with_what_to_do(
-    tmp_path: Path, trace: Trace, content: bytes, use: Callable[[RunBook[Outcome], Trace], object]
+    tmp_path: Path, trace: Trace, content: bytes, use: Callable[[OutcomeLog[Outcome], Trace], object]
 ) -> None:
     (tmp_path / "outcomes.db").write_bytes(content)
     with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
-        use(RunBook(tmp_path / "outcomes.db", SETUP, Outcome), trace)
+        use(OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome), trace)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ScoresUnavailable):
-        RunBook(tmp_path / "file" / "outcomes.db", SETUP, Outcome).add(FULL, trace)
+        OutcomeLog(tmp_path / "file" / "outcomes.db", SETUP, Outcome).add(FULL, trace)
 
 
 def test_the_laboratory_keeps_outcomes_apart_from_what_was_graded(tmp_path: Path, trace: Trace) -> None:
     laboratory = Laboratory(tmp_path / "laboratory")
     book = laboratory.outcomes(SETUP)
-    assert isinstance(book, RunBook) and book.conditions == SETUP and not (tmp_path / "laboratory").exists()
+    assert isinstance(book, OutcomeLog) and book.conditions == SETUP and not (tmp_path / "laboratory").exists()
     book.add(FULL, trace)
     assert [path.name for path in (tmp_path / "laboratory").glob("*.db")] == ["outcomes.db"]
     made: RunSettings = trace.settings
     scores = laboratory.scores(conditions_of(made, "corpus"))
-    assert isinstance(scores, ScoreBook) and scores.keys() == set()
+    assert isinstance(scores, ScoreLog) and scores.keys() == set()
     scores.add(scored_from(Bench().pipeline.grade(ASKED.question), ASKED), trace)
     assert laboratory.outcomes(SETUP).load() == {FULL.key: FULL} and scores.keys() == {ASKED.key}
 
 
 def test_a_run_takes_little_room(tmp_path: Path, trace: Trace) -> None:
-    book = RunBook(tmp_path / "outcomes.db", SETUP, Outcome)
+    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
     for number in range(100):
         book.add(replace(FULL, key=str(number)), trace)
     assert (tmp_path / "outcomes.db").stat().st_size < 100 * 10_000

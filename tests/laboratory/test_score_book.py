@@ -20,7 +20,7 @@ from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.labelled.scored import ScoredQuestion, scored_from
-from crag_core.experiments.store import ScoreBook, score_log
+from crag_core.experiments.store import ScoreLog, score_log
 from tests.fakes import Bench
 
 CONDITIONS = Conditions("judge", "1", "", "", "none", 6, "corpus")
@@ -32,37 +32,37 @@ def asked(number: int) -> LabelledQuestion:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> ScoreBook:
-    return ScoreBook(tmp_path / "deep" / "scores.db", CONDITIONS)
+def book(tmp_path: Path) -> ScoreLog:
+    return ScoreLog(tmp_path / "deep" / "scores.db", CONDITIONS)
 
 
-def test_looking_makes_no_file(book: ScoreBook, tmp_path: Path) -> None:
+def test_looking_makes_no_file(book: ScoreLog, tmp_path: Path) -> None:
     assert book.keys() == set() and book.load() == {} and book.record("none") is None
     book.clear()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_graded_comes_back_as_it_was(book: ScoreBook) -> None:
+def test_what_was_graded_comes_back_as_it_was(book: ScoreLog) -> None:
     bench = Bench()
     trace = bench.pipeline.grade("Question 1?")
     scored = scored_from(trace, asked(1))
     book.add(scored, trace)
-    again = ScoreBook(book._path, CONDITIONS)
+    again = ScoreLog(book._path, CONDITIONS)
     assert again.keys() == {scored.key} and again.load() == {scored.key: scored}
     assert again.record(scored.key) == trace
 
 
-def test_other_conditions_have_rows_of_their_own(book: ScoreBook) -> None:
+def test_other_conditions_have_rows_of_their_own(book: ScoreLog) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    other = ScoreBook(book._path, replace(CONDITIONS, corpus="another"))
+    other = ScoreLog(book._path, replace(CONDITIONS, corpus="another"))
     assert other.keys() == set()
     other.add(scored_from(trace, asked(1)), trace)
     other.clear()
     assert other.keys() == set() and len(book.keys()) == 1
 
 
-def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: ScoreBook) -> None:
+def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: ScoreLog) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
     with sqlite3.connect(book._path) as database:
@@ -76,24 +76,24 @@ def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book:
 def test_a_damaged_file_is_told_with_what_to_do(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "scores.db").write_bytes(content)
     with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
-        ScoreBook(tmp_path / "scores.db", CONDITIONS).keys()
+        ScoreLog(tmp_path / "scores.db", CONDITIONS).keys()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     trace = Bench().pipeline.grade("Question 1?")
     with pytest.raises(ScoresUnavailable):
-        ScoreBook(tmp_path / "file" / "scores.db", CONDITIONS).add(scored_from(trace, asked(1)), trace)
+        ScoreLog(tmp_path / "file" / "scores.db", CONDITIONS).add(scored_from(trace, asked(1)), trace)
 
 
 def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     scored = [replace(scored_from(trace, asked(1)), key=f"{number}") for number in range(4)]
     for number in range(40):
-        book = ScoreBook(tmp_path / f"{number}" / "scores.db", CONDITIONS)
+        book = ScoreLog(tmp_path / f"{number}" / "scores.db", CONDITIONS)
         together = threading.Barrier(len(scored))
 
-        def add(one: ScoredQuestion, book: ScoreBook = book, together: threading.Barrier = together) -> None:
+        def add(one: ScoredQuestion, book: ScoreLog = book, together: threading.Barrier = together) -> None:
             together.wait(10)
             book.add(one, trace)
 
@@ -103,7 +103,7 @@ def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -
 
 
 def test_a_file_that_another_process_keeps_locked_is_told_as_that(
-    book: ScoreBook, monkeypatch: pytest.MonkeyPatch
+    book: ScoreLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
@@ -120,7 +120,7 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(
 WORKER = """
 import sys, time
 from pathlib import Path
-from crag_core.experiments.store import ScoreBook
+from crag_core.experiments.store import ScoreLog
 from crag_core.experiments.grade_set import score
 from tests.fakes import Bench
 from tests.laboratory.test_score_book import CONDITIONS, asked
@@ -128,7 +128,7 @@ from tests.laboratory.test_score_book import CONDITIONS, asked
 bench = Bench()
 bench.evaluator.before = lambda: time.sleep(0.01)
 print("ready", flush=True)
-questions, book = [asked(n) for n in range(int(sys.argv[2]))], ScoreBook(Path(sys.argv[1]), CONDITIONS)
+questions, book = [asked(n) for n in range(int(sys.argv[2]))], ScoreLog(Path(sys.argv[1]), CONDITIONS)
 score(questions, bench.pipeline, book, bench.clock, workers=2)
 print(len(bench.retriever.asked))
 """
@@ -144,29 +144,29 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_pat
     for _ in range(4):
         worker = start(path, count)
         assert worker.stdout and worker.stdout.readline() == "ready\n"
-        while len(ScoreBook(path, CONDITIONS).keys()) < before + 20:
+        while len(ScoreLog(path, CONDITIONS).keys()) < before + 20:
             assert worker.poll() is None, "it ended before it could be killed"
             time.sleep(0.01)
         worker.send_signal(signal.SIGKILL)
         worker.wait(10)
-        kept = ScoreBook(path, CONDITIONS)
+        kept = ScoreLog(path, CONDITIONS)
         assert len(kept.load()) == len(kept.keys()) >= before + 20
         before = len(kept.keys())
     last = start(path, count)
     told, _ = last.communicate(timeout=60)
     assert last.returncode == 0
     assert int(told.split()[-1]) == count - before  # only what was missing was retrieved
-    assert len(ScoreBook(path, CONDITIONS).load()) == count
+    assert len(ScoreLog(path, CONDITIONS).load()) == count
 
 
 def test_two_processes_grade_one_set(tmp_path: Path) -> None:
     path = tmp_path / "scores.db"
     workers = [start(path, 100) for _ in range(2)]
     assert [worker.wait(60) for worker in workers] == [0, 0]
-    assert len(ScoreBook(path, CONDITIONS).load()) == 100
+    assert len(ScoreLog(path, CONDITIONS).load()) == 100
 
 
 def test_a_whole_set_of_traces_takes_little_room(tmp_path: Path) -> None:
-    bench, book = Bench(), ScoreBook(tmp_path / "scores.db", CONDITIONS)
+    bench, book = Bench(), ScoreLog(tmp_path / "scores.db", CONDITIONS)
     score([asked(n) for n in range(100)], bench.pipeline, book, bench.clock)
     assert (tmp_path / "scores.db").stat().st_size < 100 * 10_000

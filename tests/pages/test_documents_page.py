@@ -280,7 +280,7 @@ def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
 ) -> None:
     store = Workbench(Config(home=home)).store
     store.ingest([("long.txt", write_prose("the harbour", 200))])
-    store._shelf.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
+    store._index_writer.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
     for module in ("index_versions", "reindex"):
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     app = documents(start, home)

@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.concurrency.shutdown import Background
 from crag_core.base.types import Step, StepState
 from crag_core.pipeline.run import Run
-from crag_core.pipeline.run_queue import Turnstile
+from crag_core.pipeline.run_queue import RunQueue
 from crag_core.trace.trace import Trace
 from tests.core import builders
 from ui.session import background_jobs
@@ -36,7 +36,7 @@ def stopped(run: Run) -> Trace:
 def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept(background: Background) -> None:
     kept: dict[str, Trace] = {}
     wakes = threading.Event()
-    line = Turnstile(at_once=1, room=1)
+    line = RunQueue(at_once=1, room=1)
     inside, waits = line.join("one"), line.join("two")
 
     def hears(run: Run) -> Trace:

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.errors import Stopped
-from crag_core.pipeline.run_queue import Ticket, Turnstile
+from crag_core.pipeline.run_queue import RunQueue, Ticket
 from tests.judge import judging
 from tests.pages.conftest import settle, shown
 from tests.stand_ins.engines import ScriptedModel
@@ -26,8 +26,8 @@ QUESTION = "What does a yacht of nine metres pay for a night?"
 Start = Callable[..., AppTest]
 
 
-def turnstile() -> Turnstile:
-    return app_state.shared_workbench().turnstile
+def run_queue() -> RunQueue:
+    return app_state.shared_workbench().run_queue
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def others() -> Iterator[Callable[[int], list[Ticket]]]:
     with ExitStack() as stack:
 
         def join(count: int) -> list[Ticket]:
-            tickets = [turnstile().join(f"other {number}") for number in range(count)]
+            tickets = [run_queue().join(f"other {number}") for number in range(count)]
             for ticket in tickets:
                 stack.callback(ticket.leave)
             return tickets
@@ -65,7 +65,7 @@ def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
     tickets[2].leave()
     settle(app)
     assert "In line" not in shown(app) and app.session_state["trace"].answer is not None
-    assert (turnstile().under_way, turnstile().waiting) == (0, 0)
+    assert (run_queue().under_way, run_queue().waiting) == (0, 0)
 
 
 def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
@@ -77,7 +77,7 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     job = app.session_state["job"]
     next(button for button in app.button if button.label == "Stop").click().run()
     job.wait()
-    assert turnstile().waiting == 1, "of the other one"
+    assert run_queue().waiting == 1, "of the other one"
     assert "Stopped at “retrieve”" in shown(app.run())
     kept = app_state.shared_workbench().history.load(job.trace.id)
     assert kept is not None and kept.failure is not None
@@ -136,14 +136,14 @@ def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others:
     grade = next(button for button in app.button if button.label.startswith("Grade"))
     grade.click().run()
     job = app.session_state["tune_grading"]
-    assert wait_until(lambda: turnstile().waiting == 3, 20.0), "its two workers wait behind the other two, unrefused"
+    assert wait_until(lambda: run_queue().waiting == 3, 20.0), "its two workers wait behind the other two, unrefused"
     assert job.scoring is None or job.scoring.done == 0
     for ticket in tickets:
         ticket.leave()
     assert wait_until(lambda: job.scoring is not None and job.scoring.done >= 1, 60.0)
-    one = turnstile().join("somebody else")
+    one = run_queue().join("somebody else")
     assert wait_until(one.called.is_set, 60.0), "between two of its questions"
     job.stop()
     one.leave()
     job.wait()
-    assert (turnstile().under_way, turnstile().waiting) == (0, 0)
+    assert (run_queue().under_way, run_queue().waiting) == (0, 0)

@@ -20,7 +20,7 @@ CHESS = "Who won the chess championship of 1972?"
 STANDING = "Who may stand at the berth of a longer yacht?"  # its words are in one document, its meaning in another
 
 
-def course(app: AppTest) -> list[str]:
+def decision_path(app: AppTest) -> list[str]:
     """The lines of the card "Looked again"; empty without it."""
     told = [str(element.value) for element in app.markdown if str(element.value).startswith("**1** · ")]
     return told[0].replace("\\", "").split("\n\n") if told else []
@@ -33,13 +33,13 @@ def passage_notes(app: AppTest) -> list[str]:
 
 def test_one_look_needs_no_card(start: Start) -> None:
     app = ask(start(), PRICE)
-    assert course(app) == [] and "Looked again" not in shown(app)
+    assert decision_path(app) == [] and "Looked again" not in shown(app)
     assert passage_notes(app) == []
 
 
 def test_every_iteration_is_shown_with_query_finds_and_verdict(start: Start) -> None:
     app = ask(choose(start(), policy="agentic"), CHESS)
-    first, second, third = course(app)
+    first, second, third = decision_path(app)
     assert first.startswith("**1** · first retrieval, meaning and words together · 3 passages → :red[")
     assert f"**2** · keyword: “{CHESS}”, the question, by its words alone, keyword · 0 passages →" in second
     assert second.endswith("nothing was retrieved")
@@ -50,7 +50,7 @@ def test_every_iteration_is_shown_with_query_finds_and_verdict(start: Start) -> 
 @pytest.mark.parametrize(("most", "lines"), [("1", 0), ("2", 2)])
 def test_number_of_iterations_comes_from_the_environment(start: Start, most: str, lines: int) -> None:
     app = ask(choose(start(KB_AGENT_MAX_ITERATIONS=most), policy="agentic"), CHESS)
-    assert len(course(app)) == lines
+    assert len(decision_path(app)) == lines
 
 
 @pytest.mark.parametrize(("most", "rule"), [("2", "few_context"), ("0", None)])
@@ -65,7 +65,7 @@ def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> Non
     app = choose(start(CRAG_TOP_K="1"), policy="heuristic")
     app.slider(key="thresholds").set_value((0.0, 1.0)).run()
     ask(app, PRICE)
-    first, expanded = course(app)
+    first, expanded = decision_path(app)
     assert "1 passage → :orange[" in first
     assert f"**+** · expand: “{PRICE} payment cost pounds”" in expanded
     assert "payment (synonym of pay)" in expanded and "pounds (stands beside" in expanded
@@ -89,21 +89,21 @@ def test_another_policy_leaves_later_retrievals_in_the_record_and_says_so(start:
     kept = app.session_state["trace"]
     choose(app, policy="paper")
     assert app.session_state["trace"] is kept
-    assert course(app) == [] and passage_notes(app) == []
+    assert decision_path(app) == [] and passage_notes(app) == []
     assert "The record holds 2 more passages, of retrievals that this policy does not ask for." in shown(app)
 
 
 def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_again(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging(0.8))) as server:
         app = ask(choose(start(policy="", OLLAMA_HOST=server.url), policy="agentic"), PRICE)
-        assert course(app) == [] and heard(server) == {"list": 1, "answer": 1}
+        assert decision_path(app) == [] and heard(server) == {"list": 1, "answer": 1}
         app.slider(key="thresholds").set_value((0.3, 0.9)).run()
         assert "AMBIGUOUS · Refine" in header(app)
         assert heard(server) == {"list": 1, "answer": 1}, "moving a slider asks nobody"
         assert "another round of retrieval" in shown(app)
         app.button(key="ask_carry_out").click().run()
         settle(app)
-        assert len(course(app)) == 3
+        assert len(decision_path(app)) == 3
         assert heard(server) == {"list": 1, "keywords": 2, "answer": 2}, "all passages were graded before"
 
 

@@ -260,4 +260,4 @@ def test_what_another_policy_retrieved_is_counted_and_not_shown() -> None:
     app = cards((run, chosen))
     assert len(parts(app, "passage_head")) == 2
     assert "The record holds 1 more passages" in said(app)
-    assert {one.id for one in reroute(run, chosen).course.looked_at} == {"p1", "p2"}
+    assert {one.id for one in reroute(run, chosen).decision_path.looked_at} == {"p1", "p2"}

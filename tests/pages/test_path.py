@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path import story
+from crag_core.view.path import run_path
 from tests.browser.conftest import browser, page
 from tests.fakes import QUESTION, Bench, FakeModel, passages
 from ui.run.path.diagram import path_data
@@ -34,7 +34,7 @@ def asked(**bench: Any) -> Trace:
 
 def data_of(trace: Trace, lower: float | None = None, upper: float | None = None, **more: Any) -> dict[str, Any]:
     policy = trace.settings.policy.with_thresholds(lower, upper)
-    return path_data(story(trace, reroute(trace, policy)), policy, **more)
+    return path_data(run_path(trace, reroute(trace, policy)), policy, **more)
 
 
 def lines(data: dict[str, Any]) -> dict[str, str]:

@@ -29,8 +29,8 @@ from crag_core.report.comparison.results import (
     DIFFERENT,
     UNCLEAR,
     WORSE,
-    found_told,
-    gain_told,
+    describe_found,
+    describe_gain,
     title_of,
     tone_of,
 )
@@ -295,11 +295,11 @@ def test_better_and_worse_stand_nowhere_else() -> None:
 
 
 def test_an_end_that_shows_as_0_is_told_from_0() -> None:
-    assert gain_told(Estimate(0.01, 0.0001, 0.02), Unit.SCORE).interval == "just above 0 to +0.02"
-    assert gain_told(Estimate(-0.01, -0.02, -0.0001), Unit.SHARE).interval == "-2.0 to just below 0"
-    assert gain_told(Estimate(0.01, 0.0, 0.02), Unit.SCORE).interval == "0.00 to +0.02"
-    assert gain_told(Estimate(0.0, 0.0, 0.0), Unit.SHARE).value == "no difference"
-    assert found_told(Estimate(-0.0001, -0.0002, 0.01), Unit.SCORE).value == "0.00"
+    assert describe_gain(Estimate(0.01, 0.0001, 0.02), Unit.SCORE).interval == "just above 0 to +0.02"
+    assert describe_gain(Estimate(-0.01, -0.02, -0.0001), Unit.SHARE).interval == "-2.0 to just below 0"
+    assert describe_gain(Estimate(0.01, 0.0, 0.02), Unit.SCORE).interval == "0.00 to +0.02"
+    assert describe_gain(Estimate(0.0, 0.0, 0.0), Unit.SHARE).value == "no difference"
+    assert describe_found(Estimate(-0.0001, -0.0002, 0.01), Unit.SCORE).value == "0.00"
 
 
 # --- the picture ----------------------------------------------------------------------------------------------------
@@ -333,7 +333,7 @@ def test_every_share_is_drawn_where_the_table_says_or_said_to_be_the_same() -> N
             found = percent(dot, "x"), percent(line, "x1"), percent(line, "x2")
             assert found == tuple(round(50 + 50 * end, 2) for end in (gain.value, gain.low, gain.high))
             assert item["class"] == [tone_of(row.measure, row.cells[place])]
-            assert said(item.select("b")[0]) == gain_told(gain, Unit.SHARE).value
+            assert said(item.select("b")[0]) == describe_gain(gain, Unit.SHARE).value
 
 
 def test_the_zero_line_and_the_better_side_are_marked() -> None:
@@ -401,7 +401,7 @@ def test_every_measure_is_there_with_its_definition_value_interval_and_gain() ->
             elif cell.gain != Estimate(0.0, 0.0, 0.0):
                 amount = figure(cell.gain.value, unit, signed=True).strip("%+-")
                 assert amount in said(found.select(".gained")[0])
-                assert told.endswith(gain_told(cell.gain, unit).interval)
+                assert told.endswith(describe_gain(cell.gain, unit).interval)
 
 
 def test_header_cells_have_a_scope_and_wide_tables_a_box_of_their_own() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.documents import INDEX_FORMAT, Generation, Recipe
+from crag_core.base.documents import INDEX_FORMAT, IndexVersion, Recipe
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -34,15 +34,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def note_format(folder: Path, found: int) -> None:
-    backend = PassageStore(folder, WordEmbedder())._shelf.backend
+    backend = PassageStore(folder, WordEmbedder())._index_writer.backend
     backend.generations.put([replace(row, format=found) for row in backend.generations.rows()])
 
 
 def test_a_new_index_has_the_format_of_now(folder: Path) -> None:
     store = PassageStore(folder, WordEmbedder())
-    assert {row.format for row in store._shelf.backend.generations.rows()} == {INDEX_FORMAT}
+    assert {row.format for row in store._index_writer.backend.generations.rows()} == {INDEX_FORMAT}
     store.rebuild(Recipe("words-64", 60, 0))
-    assert {row.format for row in store._shelf.backend.generations.rows()} == {INDEX_FORMAT}
+    assert {row.format for row in store._index_writer.backend.generations.rows()} == {INDEX_FORMAT}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
@@ -62,7 +62,7 @@ def test_an_index_whose_generations_tell_no_format_is_of_the_first(folder: Path)
 
     lancedb.connect(folder).open_table("generations").drop_columns(["format"])
     store = PassageStore(folder, WordEmbedder())
-    assert store.generation.format == Generation().format == 1 and len(store.documents()) == 1
+    assert store.generation.format == IndexVersion().format == 1 and len(store.documents()) == 1
     store.ingest([("more.txt", write_prose("gulls"))])
     store.rebuild(Recipe("words-64", 60, 0))
     assert [one.name for one in store.documents()] == ["guide.txt", "more.txt"]

@@ -31,7 +31,7 @@ def whole(folder: Path) -> dict[str, int]:
         passages = store.passages_of(document.id)
         assert [one.ordinal for one in passages] == list(range(document.passages)), document.name
         assert name_content(store.read_original(document.id)) == document.id
-    for held in store._shelf.passages().documents():
+    for held in store._index_writer.passages().documents():
         assert [one.ordinal for one in store.passages_of(held.id)] == list(range(held.passages)), "none twice"
     return {document.name: document.version for document in store.documents()}
 

@@ -14,7 +14,7 @@ from crag_core.base.documents import Document, Recipe, State
 from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
 from crag_core.retrieval.hits import name_content, now
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from tests.retrieval.conftest import REPOSITORY
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_a_process_of_another_machine_is_alive_for_its_lease() -> None:
 
 
 def test_one_word_of_an_owner_keeps_all_that_it_is_at_work_on(tmp_path: Path) -> None:
-    shelf = Shelf(FolderBackend(tmp_path), Recipe("words"))
+    shelf = IndexWriter(FolderBackend(tmp_path), Recipe("words"))
     owner, old = "another-machine/1/1700000000/4f", (datetime.now(UTC) - 2 * LEASE).isoformat()
     waiting = [Document(name_content(text), "a.txt", owner=owner, changed_at=old) for text in (b"one", b"two")]
     shelf.register([(waiting[0], b"one"), (waiting[1], b"two")])

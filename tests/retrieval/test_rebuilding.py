@@ -116,7 +116,7 @@ def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, faul
     before = filled.generation
     with pytest.raises(type(fault)):
         filled.rebuild(OTHER, fail)
-    assert filled.generation == before and filled._shelf.generations.building() is None
+    assert filled.generation == before and filled._index_writer.generations.building() is None
     check_whole(filled)
     assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
 
@@ -135,7 +135,7 @@ def test_the_end_of_the_program_leaves_it_to_the_next_start(
     with monkeypatch.context() as ending, pytest.raises(Stopped):
         ending.setattr("crag_core.retrieval.index.reindex.is_ending", cancel.is_set)
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.generation.embedding == "words-64" and filled._shelf.generations.building() is not None
+    assert filled.generation.embedding == "words-64" and filled._index_writer.generations.building() is not None
     for module in ("reindex", "index_versions"):
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     assert filled.finish_rebuild() is not None and filled.generation.embedding == "words-32"
@@ -158,7 +158,7 @@ def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path
         "floating"
     )
     assert not filled.search_keyword("seals", 5)
-    held = filled._shelf.passages().documents()
+    held = filled._index_writer.passages().documents()
     assert {row.id: row.passages for row in held} == {row.id: row.passages for row in filled.documents()}
 
 
@@ -192,7 +192,7 @@ def test_what_was_replaced_goes_after_a_while(
     monkeypatch.setattr(index_versions, "LEFT_FOR", timedelta(0))
     filled.ingest([("ropes.txt", write_prose("ropes"))])
     assert not (tmp_path / "passages.lance").exists()
-    assert [row.stage for row in filled._shelf.backend.generations.rows()] == [Stage.CURRENT]
+    assert [row.stage for row in filled._index_writer.backend.generations.rows()] == [Stage.CURRENT]
 
 
 def test_of_a_document_without_its_file_the_text_is_taken_from_the_old_passages(

@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from crag_core.base.documents import Generation, IngestOutcome, State
+from crag_core.base.documents import IndexVersion, IngestOutcome, State
 from crag_core.base.errors import Stopped, StoreUnavailable, WriteLost
 from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.backends.lance.write_process import Writer
@@ -29,7 +29,7 @@ from tests.retrieval.failing_writes import DyingAt, Poisoned, Writing
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 from tests.retrieval.test_kills import finish, whole
 
-WORDS = Generation(embedding="words-64")
+WORDS = IndexVersion(embedding="words-64")
 NAMES = {name for name, _ in (*BEFORE, *FILES)}
 
 
@@ -169,7 +169,7 @@ def test_dying_while_a_document_is_set_aside_is_made_good_by_the_next_write(tmp_
         PassageStore(folder, WordEmbedder()).ingest([*BEFORE, *FILES])
         row = next(row for row in PassageStore(folder, WordEmbedder()).documents() if row.name == "gulls.txt")
         writing = DyingAt(step, 3)
-        shelf = store_of(folder, writing)._shelf
+        shelf = store_of(folder, writing)._index_writer
         with suppress(WriteLost):
             shelf.set_aside(row)
             assert step > 1, "there are writes to die at"
@@ -244,7 +244,7 @@ def test_once_closed_nothing_is_written_and_no_process_is_left(tmp_path: Path, w
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     with pytest.raises(Stopped):
-        store._shelf.move([store.documents()[0].id], "harbour")
+        store._index_writer.move([store.documents()[0].id], "harbour")
 
 
 def test_it_ends_with_an_application_that_is_killed(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ def draw_budget(choice: Choice, support: str) -> None:
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: No model call on any route{more}.")
         return
-    told = " · ".join(
+    message = " · ".join(
         f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {cost}" for action, cost in calls.items()
     )
     st.caption(
-        f":material/receipt: Model calls by route: {told}{more}",
+        f":material/receipt: Model calls by route: {message}{more}",
         help="If every reply can be read; one that cannot is asked for once more. Grades from the cache cost nothing.",
     )

@@ -168,12 +168,12 @@ def cost(trace: Trace) -> str:
     """Calls, tokens and time, as if it had been run alone."""
     used = trace.usage
     tokens = used.prompt_tokens + used.completion_tokens
-    told = [
+    message = [
         counted(used.calls, "model call"),
         f"{tokens:,} tokens" if tokens else "",
         f"{trace.seconds * 1000:,.0f} ms",
     ]
-    return ", ".join(filter(None, told))
+    return ", ".join(filter(None, message))
 
 
 def _supported(trace: Trace) -> str:
@@ -226,7 +226,7 @@ def _passage_html(names: Sequence[str], lines: Sequence[Line]) -> str:
     page = f", page {passage.page}" if passage.page else ""
     where = " · from the web" if passage.url else ""
     counts = [sum(line.held[place] for line in lines) for place in range(len(names))]
-    told = " ".join(f"{letter} {count}" for letter, count in zip(_LETTERS, counts, strict=False))
+    message = " ".join(f"{letter} {count}" for letter, count in zip(_LETTERS, counts, strict=False))
     heads = "".join(
         f'<th scope="col" title="{html.escape(clean(name))}">{letter}</th>'
         for letter, name in zip(_LETTERS, names, strict=False)
@@ -234,7 +234,7 @@ def _passage_html(names: Sequence[str], lines: Sequence[Line]) -> str:
     is_open = " open" if any(counts[1:]) else ""
     return (
         f"<details{is_open}><summary>{html.escape(clean(f'{passage.source}{page}{where}'))} "
-        f"<span>{told} of {counted(len(lines), 'sentence')}</span></summary>"
+        f"<span>{message} of {counted(len(lines), 'sentence')}</span></summary>"
         f'<table><thead><tr>{heads}<th scope="col">Sentence</th></tr></thead>'
         f"<tbody>{''.join(map(_line_html, lines))}</tbody></table></details>"
     )
@@ -247,5 +247,5 @@ def _line_html(line: Line) -> str:
 
 
 def _mark_html(held: bool) -> str:
-    kind, told, sign = ("held", "given", "●") if held else ("left", "not given", "○")
-    return f'<td class="mark {kind}"><span role="img" aria-label="{told}">{sign}</span></td>'
+    kind, message, sign = ("held", "given", "●") if held else ("left", "not given", "○")
+    return f'<td class="mark {kind}"><span role="img" aria-label="{message}">{sign}</span></td>'

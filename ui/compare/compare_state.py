@@ -94,16 +94,16 @@ def name_of(choice: Choice) -> str:
     if choice.policy.name == PLAIN:
         return choice.policy.title
     start = app_state.suited(choice.policy.name, choice.evaluator)
-    told = [choice.policy.title]
+    message = [choice.policy.title]
     if choice.policy.thresholds[:2] != start.thresholds[:2]:
-        told.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
+        message.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
     if choice.policy.strips.cutoff != start.strips.cutoff:
-        told.append(f"cut-off {choice.policy.strips.cutoff:.2f}")
+        message.append(f"cut-off {choice.policy.strips.cutoff:.2f}")
     if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):
-        told.append(known_card(choice.evaluator).title)
+        message.append(known_card(choice.evaluator).title)
     if choice.web is WebMode.AUTO:
-        told.append("with the web")
-    return ", ".join(told)
+        message.append("with the web")
+    return ", ".join(message)
 
 
 @st.cache_resource(show_spinner=False)

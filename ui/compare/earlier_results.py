@@ -64,16 +64,16 @@ def draw_beside(found: Compared) -> None:
     if not found.beside:
         return
     letters = dict(zip(found.table.names, found.letters, strict=True))
-    told = [
+    message = [
         f":material/history: **{letters[one.name]} · {plain(one.name)}** is an earlier result. {_unlike(one)}"
         for one in found.beside
     ]
     others = [letters[one.name] for one in found.beside if one.has_other_documents]
     if others:
         named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
-        told.append(f"{named} had other documents than there are now; a difference may come from these.")
-    told.append("Seconds are those of the day of each run.")
-    st.caption("  \n".join(told))
+        message.append(f"{named} had other documents than there are now; a difference may come from these.")
+    message.append("Seconds are those of the day of each run.")
+    st.caption("  \n".join(message))
 
 
 def _unlike(one: Earlier) -> str:

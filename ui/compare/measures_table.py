@@ -24,7 +24,7 @@ from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
 from ui.text import clean, counted, plain
-from ui.tune.grading_progress import left_told
+from ui.tune.grading_progress import format_left
 from ui.tune.question_sets import draw_sources
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
@@ -64,11 +64,11 @@ def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
 
 def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        told = (
+        message = (
             "Every question is asked under every configuration, from retrieval to answer. What two of them do alike is "
         )
-        told += "done once, and what is done is kept."
-        st.markdown(told, width="stretch")
+        message += "done once, and what is done is kept."
+        st.markdown(message, width="stretch")
         if not is_allowed(Right.TUNE):
             return
         st.button(
@@ -97,7 +97,7 @@ def draw_running() -> None:
         else:
             done = scoring.done + scoring.failed
             doing = (
-                "Paused" if job.is_paused else f":shimmer[Running] {done} of {scoring.total}{left_told(scoring.left)}"
+                "Paused" if job.is_paused else f":shimmer[Running] {done} of {scoring.total}{format_left(scoring.left)}"
             )
             st.progress(done / max(scoring.total, 1), doing)
         if not access.may(Right.TUNE):
@@ -144,16 +144,16 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
 
 def _heading(found: Compared) -> str:
     table = found.table
-    told = f"On {counted(len(table.questions), 'question')}, with 95 % intervals."
+    message = f"On {counted(len(table.questions), 'question')}, with 95 % intervals."
     if found.beside and table.left_out:
-        told = f"On the {counted(len(table.questions), 'question')} that all of them have run, with 95 % intervals."
+        message = f"On the {counted(len(table.questions), 'question')} that all of them have run, with 95 % intervals."
     if len(table.names) == len(found.beside):
-        told = f"Earlier results alone: as things are now, no question was run under all configurations. {told}"
+        message = f"Earlier results alone: as things are now, no question was run under all configurations. {message}"
     if len(table.names) == 1:
-        return told
+        return message
     return (
-        f"{told} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the same "
-        "questions, where that is certain."
+        f"{message} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the "
+        "same questions, where that is certain."
     )
 
 
@@ -226,8 +226,8 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
             group = row.measure.group
             rows.append(f'<tr class="source"><th scope="rowgroup" colspan="{len(table.names) + 1}">{group}</th></tr>')
         cells = "".join(_cell_html(row, cell) for cell in row.cells)
-        title, told = html.escape(row.measure.title), html.escape(row.measure.told)
-        rows.append(f'<tr><th scope="row">{title}<small>{told}</small></th>{cells}</tr>')
+        title, message = html.escape(row.measure.title), html.escape(row.measure.told)
+        rows.append(f'<tr><th scope="row">{title}<small>{message}</small></th>{cells}</tr>')
     return (
         '<div class="versus figures" role="region" aria-label="Measures" tabindex="0"><table>'
         f'<thead><tr><th scope="col">Measure</th>{heads}</tr></thead>'

@@ -63,8 +63,8 @@ def page(labelled: LabelledSet, found: Compared) -> str:
         setups = _setups() | {one.name: one.kept.setup for one in found.beside}
         lines = {name: described(setups[name].settings, setups[name].web) for name in found.table.names}
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        told = Comparison(labelled.name, created, lines, remarks=[one.remark for one in found.beside])
-        kept = (found.table, render_comparison(found.table, told))
+        message = Comparison(labelled.name, created, lines, remarks=[one.remark for one in found.beside])
+        kept = (found.table, render_comparison(found.table, message))
         st.session_state["versus_page"] = kept
     made: str = kept[1]
     return made

@@ -22,7 +22,7 @@ def draw_map(collection: str) -> None:
         map_figure(found, asked), key="documents_map_chart", config={"scrollZoom": True},
         alt=_described(found, asked),
     )  # fmt: skip
-    st.caption(_told(found, asked))
+    st.caption(_describe(found, asked))
 
 
 def _asked(collection: str) -> Asked | None:
@@ -38,16 +38,16 @@ def _asked(collection: str) -> Asked | None:
     return Asked(points[0], points[1:], grades) if points else None
 
 
-def _told(found: PassageMap, asked: Asked | None) -> str:
+def _describe(found: PassageMap, asked: Asked | None) -> str:
     shown = f"{len(found.points):,} of " if len(found.points) < found.passages else ""
-    told = (
+    message = (
         f"{shown}{found.passages:,} passages in the two directions in which they differ most, which hold "
         f"{found.share:.0%} of the differences: what lies apart is apart, what lies together may still differ."
     )
     if asked is None:
-        return f"{told} Ask a question, and it is shown here with its passages."
+        return f"{message} Ask a question, and it is shown here with its passages."
     question = plain(shortened(asked.question.text, 120))
-    return f"{told} The star is “{question}”, the numbers its passages by rank, coloured by grade from red to green."
+    return f"{message} The star is “{question}”, the numbers its passages by rank, coloured by grade from red to green."
 
 
 def _described(found: PassageMap, asked: Asked | None) -> str:

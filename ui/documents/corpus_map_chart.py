@@ -93,9 +93,9 @@ def _grade(grade: float | None) -> str:
     return "not graded" if grade is None else f"graded {grade:.2f}"
 
 
-def _hover(point: MapPoint, told: str = "") -> str:
+def _hover(point: MapPoint, message: str = "") -> str:
     """The picture reads some HTML: text of documents is escaped."""
-    head = " · ".join(filter(None, (clean(point.name), clean(point.where), told)))
+    head = " · ".join(filter(None, (clean(point.name), clean(point.where), message)))
     return f"<b>{_wrapped(head)}</b><br>{_wrapped(point.text)}"
 
 

@@ -36,8 +36,8 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
     with st.container(border=True):
         if len(outcomes) > _SHOWN_AT_ONCE:
             counts = Counter(one.outcome for one in outcomes)
-            told = (f"{_ICONS[kind]} **{counts[kind]}** {kind}" for kind in IngestOutcome if counts[kind])
-            st.markdown(" · ".join(told))
+            summary = (f"{_ICONS[kind]} **{counts[kind]}** {kind}" for kind in IngestOutcome if counts[kind])
+            st.markdown(" · ".join(summary))
             _draw_lines(troubles)
             if others:
                 with st.expander(f"The other {counted(len(others), 'file')}"):
@@ -49,8 +49,10 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
 def draw_interrupted(outcomes: Sequence[Ingested]) -> None:
     """What was finished at this start, because the last one was cut short."""
     if outcomes:
-        told = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
-        st.info("  \n".join([told, *(_line(one) for one in outcomes[:_SHOWN_AT_ONCE])]), icon=":material/restart_alt:")
+        summary = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
+        st.info(
+            "  \n".join([summary, *(_line(one) for one in outcomes[:_SHOWN_AT_ONCE])]), icon=":material/restart_alt:"
+        )
 
 
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
@@ -63,10 +65,10 @@ def _draw_lines(outcomes: Sequence[Ingested]) -> None:
 
 def _line(one: Ingested) -> str:
     if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT):
-        told = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
+        summary = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
     else:
-        told = f"{one.outcome}, {counted(one.passages, 'passage')}" if one.passages else str(one.outcome)
-    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {told}"
+        summary = f"{one.outcome}, {counted(one.passages, 'passage')}" if one.passages else str(one.outcome)
+    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}"
 
 
 def draw_documents(store: DocumentStore) -> None:
@@ -125,8 +127,8 @@ def collections_of(rows: Sequence[Document]) -> list[str]:
 
 def _draw_head(rows: Sequence[Document]) -> None:
     whole = [row for row in rows if row.is_whole]
-    told = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'passage')}"
-    st.subheader(told, anchor=False)
+    summary = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'passage')}"
+    st.subheader(summary, anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = collections_of(rows)
         if len(names) > 1:

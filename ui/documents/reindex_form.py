@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.base.documents import TOKENS, Generation, Rebuilt, Recipe, check_lengths
+from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import DocumentStore
 from ui.run.job_progress import draw_rebuilding_live
@@ -27,7 +27,7 @@ def draw_recipe(store: DocumentStore) -> None:
         if job.error:
             st.error(plain(str(job.error)), icon=":material/error:")
         if job.rebuilt:
-            st.success(_told(job.rebuilt), icon=":material/published_with_changes:")
+            st.success(_describe(job.rebuilt), icon=":material/published_with_changes:")
     now = store.generation
     with st.expander(f"How passages are made: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
@@ -41,7 +41,7 @@ def draw_recipe(store: DocumentStore) -> None:
         _draw_form(now, busy)
 
 
-def _draw_form(now: Generation, busy: bool) -> None:
+def _draw_form(now: IndexVersion, busy: bool) -> None:
     with st.form(f"recipe_{now.id}", border=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input(
@@ -61,7 +61,7 @@ def _draw_form(now: Generation, busy: bool) -> None:
         )
 
 
-def _start(now: Generation) -> None:
+def _start(now: IndexVersion) -> None:
     kept = st.session_state
     recipe = Recipe(
         (kept[f"{_MODEL}_{now.id}"] or "").strip() or now.embedding,
@@ -79,21 +79,21 @@ def _line(recipe: Recipe) -> str:
     return f"at most {recipe.tokens} tokens, {recipe.overlap} of them repeated, by {plain(recipe.embedding)}"
 
 
-def _searched(now: Generation, passages: int, indexed: int) -> str:
+def _searched(now: IndexVersion, passages: int, indexed: int) -> str:
     if not now.effort or not indexed:
         return "Searched **exactly**: a question is compared with every passage."
-    told = (
+    message = (
         f"Searched **approximately**: {now.recall:.1%} of the nearest passages are found, measured with 100 passages "
         f"as questions when there were {now.measured:,}."
     )
     newer = passages - indexed
-    return f"{told} {counted(newer, 'passage')} newer than the index: compared one by one." if newer > 0 else told
+    return f"{message} {counted(newer, 'passage')} newer than the index: compared one by one." if newer > 0 else message
 
 
-def _told(done: Rebuilt) -> str:
-    told = (
+def _describe(done: Rebuilt) -> str:
+    message = (
         f"{counted(done.passages, 'passage')} of {counted(done.documents, 'document')} made anew: {_line(done.recipe)}."
     )
     if done.kept_text:
-        told += f" Of {done.kept_text} the text was taken from the old passages, since the file is not kept."
-    return told
+        message += f" Of {done.kept_text} the text was taken from the old passages, since the file is not kept."
+    return message

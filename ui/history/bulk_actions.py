@@ -75,8 +75,8 @@ def draw_imported(done: Imported | None) -> None:
     if done.refused_count:
         more = done.refused_count - len(done.refused)
         rest = [f"and {counted(more, 'other line')}"] if more else []
-        told = [*map(plain, done.refused), *rest]
-        st.error("  \n".join(told), icon=":material/error:", title=f"{counted(done.refused_count, 'line')} refused")
+        message = [*map(plain, done.refused), *rest]
+        st.error("  \n".join(message), icon=":material/error:", title=f"{counted(done.refused_count, 'line')} refused")
 
 
 def _draw_export(chosen: Selection, count: int) -> None:

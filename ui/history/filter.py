@@ -98,12 +98,12 @@ class Filter:
 
 def refused(parameters: Mapping[str, Sequence[str]], policies: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """(names in an address that cannot be used, a sentence on them), () and "" where all can be."""
-    told = {}
+    message = {}
     for name in NAMES:
         wrong = _wrong(name, parameters.get(name, ()), policies)
         if wrong:
-            told[name] = f"its {_CALLED[name]} ({wrong})"
-    return tuple(told), f"This link was opened without {', '.join(told.values())}." if told else ""
+            message[name] = f"its {_CALLED[name]} ({wrong})"
+    return tuple(message), f"This link was opened without {', '.join(message.values())}." if message else ""
 
 
 def _wrong(name: str, values: Sequence[str], policies: Sequence[str]) -> str:

@@ -205,7 +205,7 @@ def zone() -> tzinfo:
         return UTC
 
 
-def told_time(run: KeptRun) -> str:
+def format_time(run: KeptRun) -> str:
     return datetime.fromtimestamp(run.kept_at, zone()).strftime("%Y-%m-%d %H:%M")
 
 

@@ -54,7 +54,7 @@ def settings_line(trace: Trace) -> str:
     """Settings and versions of a run in one line, with their fingerprint."""
     made = trace.settings
     lower, upper, cutoff = made.policy.thresholds
-    told = [
+    message = [
         f"policy {made.policy.title}, {lower:.3f} and {upper:.3f}, sentences above {cutoff:.2f}",
         f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
         f"embedding {made.embedding}",
@@ -62,7 +62,7 @@ def settings_line(trace: Trace) -> str:
         f"{counted(made.top_k, 'passage')}, web {made.web_mode}",
         f"settings {trace.fingerprint}",
     ]
-    return " · ".join(told)
+    return " · ".join(message)
 
 
 def _draw_unreadable(run: KeptRun, error: CragError) -> None:
@@ -81,7 +81,7 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
         whose = f" · asked by {run.asked_by}" if run.asked_by else ""
         edits = len(trace.edits.dropped) + len(trace.edits.pinned)
         changed = f" · {counted(edits, 'passage')} dropped or pinned" if edits else ""
-        st.caption(plain(f"{cost(trace)}{changed}{whose} · kept {history_state.told_time(run)} · run {run.id}"))
+        st.caption(plain(f"{cost(trace)}{changed}{whose} · kept {history_state.format_time(run)} · run {run.id}"))
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             open_link.draw_share_of(trace)
 
@@ -115,7 +115,7 @@ def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
 
 def _draw_side(letter: str, run: KeptRun, trace: Trace, tells_question: bool) -> None:
     made = trace.settings
-    st.markdown(f"**{letter} · {plain(made.policy.title)}** :gray[:small[{plain(history_state.told_time(run))}]]")
+    st.markdown(f"**{letter} · {plain(made.policy.title)}** :gray[:small[{plain(history_state.format_time(run))}]]")
     if tells_question:
         st.markdown(f"**{plain(shortened(trace.question, _LONGEST_QUESTION))}**")
     _draw_verdict(trace)

@@ -153,5 +153,5 @@ def _title(name: str, known: Mapping[str, Policy]) -> str:
 def said_of(run: KeptRun) -> str:
     """ "✓ route, ✕ answer, 3 passages"."""
     judged = (("route", run.route), ("answer", run.answer))
-    told = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
-    return ", ".join([*told, *([counted(run.labelled, "passage")] if run.labelled else [])])
+    message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
+    return ", ".join([*message, *([counted(run.labelled, "passage")] if run.labelled else [])])

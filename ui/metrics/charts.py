@@ -41,13 +41,13 @@ def decisions(found: Sequence[Figures], steps: Steps) -> go.Figure:
 def rates(found: Sequence[Figures], steps: Steps) -> go.Figure:
     """The three rates that have a target, each with its line."""
     figure = _figure(steps)
-    told: tuple[tuple[str, Callable[[Figures], Share], float, str, str], ...] = (
+    message: tuple[tuple[str, Callable[[Figures], Share], float, str, str], ...] = (
         ("correct", lambda one: one.of(Action.CORRECT), trends.CORRECT_TARGET, GREEN, "circle"),
         ("corrected", lambda one: one.corrected, trends.CORRECTED_TARGET, ORANGE, "diamond"),
         ("web", lambda one: one.searched, trends.SEARCHED_TARGET, BLUE, "square"),
         ("correction helped", lambda one: one.improved, trends.IMPROVED_TARGET, _VIOLET, "x"),
     )
-    for name, share_of, target, colour, symbol in told:
+    for name, share_of, target, colour, symbol in message:
         shares = [share_of(one) for one in found]
         _add_line(figure, steps, [share.value for share in shares], name, colour, symbol)
         figure.data[-1].update(
@@ -138,12 +138,12 @@ def _add_line(
     )  # fmt: skip
 
 
-def _add_target(figure: go.Figure, at: float, told: str, colour: str, told_at: float | None = None) -> None:
+def _add_target(figure: go.Figure, at: float, message: str, colour: str, told_at: float | None = None) -> None:
     """`told_at`: on a scale of powers of ten a label is placed by the power, the line is not."""
     figure.add_hline(y=at, line={"color": colour, "width": 1.5, "dash": "dash"}, opacity=0.7)
     figure.add_annotation(
         x=1, xref="paper", xanchor="right", y=at if told_at is None else told_at, yanchor="bottom", showarrow=False,
-        text=f"target for {told}", font={"color": colour, "size": 11},
+        text=f"target for {message}", font={"color": colour, "size": 11},
     )  # fmt: skip
 
 

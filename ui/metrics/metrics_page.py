@@ -81,12 +81,12 @@ def draw_cards(found: Figures) -> None:
 
 def draw_rest(found: Figures) -> None:
     """What has no target, in one line."""
-    told = (
+    message = (
         f"{_percent(found.failed)} broke off, {_percent(found.stopped)} were stopped",
         f"{counted(found.calls, 'model call')}",
         f"{found.prompt_tokens:,} tokens read and {found.completion_tokens:,} written by models",
     )
-    st.markdown(f"{counted(found.runs, 'run')}: {', '.join(told)}.")
+    st.markdown(f"{counted(found.runs, 'run')}: {', '.join(message)}.")
 
 
 def draw_over_time(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
@@ -142,10 +142,10 @@ def _share_card(name: str, share: Share, word: str, target: float, is_met: Calla
 
 
 def _times_card(name: str, times: Times, target: float) -> Card:
-    told = f"p95 {_ms(times.p95)} ms of {times.count:,}" if times.count >= MANY else counted(times.count, "run")
+    message = f"p95 {_ms(times.p95)} ms of {times.count:,}" if times.count >= MANY else counted(times.count, "run")
     met = None if times.p50 is None else times.p50 < target
     value = "–" if times.p50 is None else f"{_ms(times.p50)} ms"
-    return Card(name, value, told, f"target p50 below {target:.0f} ms", met)
+    return Card(name, value, message, f"target p50 below {target:.0f} ms", met)
 
 
 def _sign(is_met: bool | None) -> str:

@@ -85,7 +85,7 @@ def _draw(verdict: Verdict) -> None:
     st.markdown(_numbers(policy, decision))
     one = f"  \n:small[:gray[{ONE_FOR_BOTH}]]" if is_one_for_both(policy, decision) else ""
     st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}.") + one)
-    st.markdown("  \n".join(f":small[{line}]" for line in _told(decision.plan)))
+    st.markdown("  \n".join(f":small[{line}]" for line in _describe(decision.plan)))
     st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
 
 
@@ -99,7 +99,7 @@ def _numbers(policy: Policy, decision: Decision) -> str:
     return f"{answering}  \n{topical}  \n:gray[{sure}]"
 
 
-def _told(plan: tuple[Correction, ...]) -> list[str]:
+def _describe(plan: tuple[Correction, ...]) -> list[str]:
     """One line a kind; single passages discarded are counted."""
     lines = []
     single = [one for one in plan if one.kind is CorrectionKind.DISCARD and one.passage_id is not None]

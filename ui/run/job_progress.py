@@ -108,8 +108,8 @@ def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    told = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
-    st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){told}")
+    message = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){message}")
 
 
 def waiting_for(job: Job | Comparing) -> str:

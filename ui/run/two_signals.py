@@ -51,7 +51,7 @@ def draw_two_signals(grade: Grade, answering: float, topical: float) -> None:
         st.caption(plain(more))
 
 
-def told_deciding(passage: Passage, grade: Grade | None, decision: Decision) -> str:
+def describe_deciding(passage: Passage, grade: Grade | None, decision: Decision) -> str:
     """What a deciding passage is the best in, of two signals: ": best answering"."""
     if decision.topical is None or grade is None:
         return ""

@@ -71,8 +71,8 @@ def _flips(trace: Trace, policy: Policy, decision: Decision) -> str:
     stable = stability(policy, seen.passages or (), seen.grades, seen.signals, seen.rounds)
     near = flips(stable, policy)
     if near:
-        told = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
-        return " · ".join(f":material/swap_horiz: {line}" for line in told)
+        message = (plain(f"Flips to {flip.sentence} ({flip.distance:.2f} away)") for flip in near)
+        return " · ".join(f":material/swap_horiz: {line}" for line in message)
     bound = ", since they cannot pass each other" if decision.topical is not None else ""
     return f":material/lock: No single threshold can change this decision{bound}."
 
@@ -80,15 +80,15 @@ def _flips(trace: Trace, policy: Policy, decision: Decision) -> str:
 def _remarks(trace: Trace, policy: Policy, routed: Reroute) -> str:
     """What the run has cost, the difference to it, and what was noted about decision and evidence."""
     calls = counted(trace.usage.calls, "model call") if trace.usage.calls else "no model call"
-    told = [f":material/receipt: {calls}, {trace.seconds:.1f} s in this run"]
-    told += [f":material/replay: {line}" for line in _difference(trace, policy, routed.decision)]
+    message = [f":material/receipt: {calls}, {trace.seconds:.1f} s in this run"]
+    message += [f":material/replay: {line}" for line in _difference(trace, policy, routed.decision)]
     if worth := presets.probability(routed.decision.score):
-        told.append(f":material/bookmark: {worth}")
+        message.append(f":material/bookmark: {worth}")
     notes = [ONE_FOR_BOTH] if is_one_for_both(policy, routed.decision) else []
     if suspicious := remark(trace):
-        told.append(f":material/warning: {suspicious}")
-    told += [f":material/info: {plain(note)}" for note in (*notes, *routed.knowledge.notes)]
-    return " · ".join(told)
+        message.append(f":material/warning: {suspicious}")
+    message += [f":material/info: {plain(note)}" for note in (*notes, *routed.knowledge.notes)]
+    return " · ".join(message)
 
 
 def _difference(trace: Trace, policy: Policy, decision: Decision) -> list[str]:

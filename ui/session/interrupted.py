@@ -18,10 +18,10 @@ def program_ended(trace: Trace, step: str = "") -> Trace:
     answer = trace.answer
     if answer is not None and answer.state is AnswerState.STOPPED:
         answer = replace(answer, message=_not_by_you(answer.message))
-    return replace(trace, steps=tuple(map(_told, trace.steps)), answer=answer)
+    return replace(trace, steps=tuple(map(_describe, trace.steps)), answer=answer)
 
 
-def _told(step: Step) -> Step:
+def _describe(step: Step) -> Step:
     return replace(step, summary=_not_by_you(step.summary)) if step.state is StepState.STOPPED else step
 
 

@@ -131,13 +131,13 @@ def _start(
 
 def in_line() -> Ticket:
     """A place in the line of all runs of this process, for one of this session; raises `Busy` where it is full."""
-    return app_state.shared_workbench().turnstile.join(_asker())
+    return app_state.shared_workbench().run_queue.join(_asker())
 
 
 def turns() -> TakeTurn:
     """For work of this session on many questions: each waits in line with those of others, and nobody for them all."""
-    turnstile, who = app_state.shared_workbench().turnstile, _asker()
-    return lambda cancel: turnstile.join(who, is_patient=True).turn(cancel)
+    run_queue, who = app_state.shared_workbench().run_queue, _asker()
+    return lambda cancel: run_queue.join(who, is_patient=True).turn(cancel)
 
 
 def _asker() -> str:

@@ -35,8 +35,8 @@ def read_record(content: bytes) -> Trace:
         raise BadRecord(error.message, hint=error.hint or _HINT) from None
     _check_passages(trace)
     if len(trace.question) > LONGEST_QUESTION:
-        told = f"The question has {len(trace.question):,} characters, expected at most {LONGEST_QUESTION:,}."
-        raise BadRecord(told, hint=_HINT)
+        text = f"The question has {len(trace.question):,} characters, expected at most {LONGEST_QUESTION:,}."
+        raise BadRecord(text, hint=_HINT)
     return trace
 
 

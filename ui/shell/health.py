@@ -85,9 +85,9 @@ def servers_now(models: Models) -> tuple[tuple[ServerState, Standing], ...]:
     kinds = ((models.ollama, "ollama"), (models.openai, "openai"))
     return tuple(
         pair
-        for told, kind in kinds
-        if told and told.servers
-        for pair in zip(told.servers, workbench.standings(kind), strict=True)
+        for summary, kind in kinds
+        if summary and summary.servers
+        for pair in zip(summary.servers, workbench.standings(kind), strict=True)
     )
 
 
@@ -118,9 +118,11 @@ def _model(models: Models) -> Health:
     chosen = st.session_state.get("model", EXTRACTIVE)
     if why := app_state.why_away(chosen, models):
         kind = models.ollama if chosen.startswith("ollama/") else models.openai
-        told, hint = (kind.message, kind.hint) if kind else ("OPENAI_BASE_URL is not set.", "")
+        summary, hint = (kind.message, kind.hint) if kind else ("OPENAI_BASE_URL is not set.", "")
         there = f", {writers} others available" if writers else ""
-        return Health("Model", False, f"{app_state.called(chosen)} ({why}) stays chosen{there}. {told}".strip(), hint)
+        return Health(
+            "Model", False, f"{app_state.called(chosen)} ({why}) stays chosen{there}. {summary}".strip(), hint
+        )
     kinds = [kind for kind in (models.ollama, models.openai) if kind]
     away = next((kind for kind in kinds if kind.servers and kind.message), None)
     if writers and away:

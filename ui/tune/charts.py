@@ -142,7 +142,7 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
     figure.add_scatter(
         x=[lower for lower, _ in cells], y=[upper for _, upper in cells], mode="markers", showlegend=False,
         marker={"symbol": "square", "size": 9, "opacity": 0.0}, customdata=cells, name="cells",
-        text=[_told(float(costs[places[lower], places[upper]])) for lower, upper in cells],
+        text=[_describe(float(costs[places[lower], places[upper]])) for lower, upper in cells],
         hovertemplate=f"lower %{{x:.3f}}, upper %{{y:.3f}}<br>{what} %{{text}}<extra></extra>",
         selected={"marker": {"opacity": 0.0}}, unselected={"marker": {"opacity": 0.0}},
     )  # fmt: skip
@@ -159,7 +159,7 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
     return figure
 
 
-def _told(value: float) -> str:
+def _describe(value: float) -> str:
     return "–, the limit is not kept" if np.isnan(value) else f"{value:.3f}"
 
 

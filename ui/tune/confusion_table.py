@@ -16,8 +16,8 @@ from ui.text import counted, plain, shortened
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
-    told = macro_f1(table)
-    f1 = "" if told is None else f" Macro-F1 over the three routes: **{told:.3f}**."
+    message = macro_f1(table)
+    f1 = "" if message is None else f" Macro-F1 over the three routes: **{message:.3f}**."
     st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
     _draw_head()
     for place, expected in enumerate(Expected):

@@ -163,10 +163,10 @@ def _draw_trust(board: Board) -> None:
         st.info("No question has a score.", icon=":material/info:")
         return
     values, yes = scores[seen], board.answerable[seen]
-    told, off = brier(values, yes), ece(values, yes)
+    message, off = brier(values, yes), ece(values, yes)
     st.markdown(
         f"If a score is a probability, half of the questions scored 0.5 are answerable. Expected calibration error "
-        f"**{off:.3f}**, Brier score **{told:.3f}** (0 is best; knowing nothing but the share gives "
+        f"**{off:.3f}**, Brier score **{message:.3f}** (0 is best; knowing nothing but the share gives "
         f"{float(yes.mean() * (1 - yes.mean())):.3f})."
     )
     _chart(charts.reliability(reliability(values, yes), "score that upper is compared with"), "tune_reliability")

@@ -25,13 +25,13 @@ def draw_grading(seen: Seen) -> None:
         return
     card = known_card(seen.conditions.evaluator)
     rest = f", {counted(len(seen.graded), 'question')} are graded already" if seen.graded else ""
-    told = f"Each question is searched for once, and its passages are graded by {plain(card.title.lower())}{rest}. "
-    told += "After that every threshold and policy below is worked out at once, from what was recorded."
+    message = f"Each question is searched for once, and its passages are graded by {plain(card.title.lower())}{rest}. "
+    message += "After that every threshold and policy below is worked out at once, from what was recorded."
     if card.calls_model:
         calls = seen.missing * -(-seen.conditions.top_k // card.batch)
-        told += f" That takes about {counted(calls, 'model call')}."
+        message += f" That takes about {counted(calls, 'model call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(told, width="stretch")
+        st.markdown(message, width="stretch")
         if not access.may(Right.TUNE):  # said at the top of the page
             return
         st.button(
@@ -52,12 +52,12 @@ def draw_ended(job: Grading, again: str = "grade", done: str = "graded", title: 
     if job.bug:
         raise job.bug
     if job.error:
-        told = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
-        st.error(told, icon=":material/error:", title=title)
+        message = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
+        st.error(message, icon=":material/error:", title=title)
     elif job.scoring and job.scoring.failed:
         failed = counted(job.scoring.failed, "question")
-        told = f"{failed} could not be {done}. {again.capitalize()} again to try once more."
-        st.warning(told, icon=":material/warning:")
+        message = f"{failed} could not be {done}. {again.capitalize()} again to try once more."
+        st.warning(message, icon=":material/warning:")
 
 
 @st.fragment(run_every=_LOOK_EVERY)
@@ -73,7 +73,7 @@ def _draw_running() -> None:
         else:
             done = scoring.done + scoring.failed
             doing = (
-                "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{left_told(scoring.left)}"
+                "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{format_left(scoring.left)}"
             )
             failed = f", {scoring.failed} failed" if scoring.failed else ""
             st.progress(done / max(scoring.total, 1), f"{doing}{failed}")
@@ -91,7 +91,7 @@ def _draw_running() -> None:
             st.caption("Whatever is graded is kept, also when this page is closed or the machine is switched off.")
 
 
-def left_told(seconds: float | None) -> str:
+def format_left(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds < 90:

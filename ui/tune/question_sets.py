@@ -185,8 +185,8 @@ def draw_read(read: Read) -> None:
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
     """What is in the set, and behind a fold the table to edit it in."""
     counts = labelled.counts
-    told = " ".join(f"{_badge(expected)} **{count}** {_MEANING[expected]}  " for expected, count in counts.items())
-    st.markdown(told)
+    message = " ".join(f"{_badge(expected)} **{count}** {_MEANING[expected]}  " for expected, count in counts.items())
+    st.markdown(message)
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
         st.caption(

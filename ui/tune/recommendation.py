@@ -141,7 +141,7 @@ def _use(lower: float, upper: float) -> None:
 def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     board, now, axis = tune_state.board(seen), app_state.policy(), grid(STEPS)
     board = board.part(halves(board))
-    values, what, told = _values(board, objective)
+    values, what, message = _values(board, objective)
     points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
     points.append(charts.Point("start", board.policy.lower, board.policy.upper, "square", "#5c6773"))
     if not found.why_not:
@@ -153,8 +153,8 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
         figure, key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False}
     )
     st.caption(
-        f"{told} for every pair of thresholds, over the questions chosen on; the white line holds the plateau. Click a "
-        "place to put the thresholds there."
+        f"{message} for every pair of thresholds, over the questions chosen on; the white line holds the plateau. "
+        "Click a place to put the thresholds there."
     )
 
 

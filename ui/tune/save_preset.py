@@ -27,8 +27,8 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
         f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
         f"cut-off **{policy.strips.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
     )
-    made, told = tune_state.calibration(seen)
-    st.caption(f":material/straighten: {plain(told)}")
+    made, message = tune_state.calibration(seen)
+    st.caption(f":material/straighten: {plain(message)}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
             "Name", f"{policy.name} {seen.labelled.name}"[:60], max_chars=60, key="tune_preset_name", width=320
@@ -44,7 +44,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             labels=seen.labelled.fingerprint,
             questions=len(seen.graded),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason=objective.told(confidence) if is_recommended else "set by hand",
+            reason=objective.describe(confidence) if is_recommended else "set by hand",
             calibration=made,
         )
         if access.may(Right.TUNE) and st.button(
@@ -83,7 +83,7 @@ def draw_kept() -> None:
     with st.expander("Kept presets", icon=":material/bookmarks:"):
         for name in names:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(_told(name), width="stretch")
+                st.markdown(_describe(name), width="stretch")
                 if not access.may(Right.TUNE):
                     continue
                 st.button(
@@ -92,7 +92,7 @@ def draw_kept() -> None:
                 )  # fmt: skip
 
 
-def _told(name: str) -> str:
+def _describe(name: str) -> str:
     try:
         preset = app_state.workbench().laboratory.load_preset(name)
     except CragError as error:
@@ -104,9 +104,9 @@ def _told(name: str) -> str:
         if preset.conditions.evaluator == tune_state.conditions().evaluator
         else ""
     )
-    told = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
-    told += f": {plain(preset.reason)}"
-    return f"{told}  \n:orange[:material/warning: {plain(warning)}]" if warning else told
+    message = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
+    message += f": {plain(preset.reason)}"
+    return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 
 
 def _delete(name: str) -> None:

@@ -87,5 +87,5 @@ def _provider(name: str, section: Mapping[str, object]) -> Provider:
     return Provider(name, url, str(scope))
 
 
-def _refused(told: str) -> BadRecord:
-    return BadRecord(f"CRAG_SIGN_IN is on: {told}.", hint=_HINT)
+def _refused(message: str) -> BadRecord:
+    return BadRecord(f"CRAG_SIGN_IN is on: {message}.", hint=_HINT)

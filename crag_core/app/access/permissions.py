@@ -64,7 +64,7 @@ class Grants:
 
     def who(self, right: Right) -> str:
         """For a sentence: "ann@example.org and everybody of example.net"; of many, the first few."""
-        names = [_told(entry) for entry in self.entries[right]] or [NOBODY]
+        names = [_describe(entry) for entry in self.entries[right]] or [NOBODY]
         if len(names) > _SHOWN:
             names = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
         return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
@@ -104,7 +104,7 @@ def _read(variable: str, text: str) -> tuple[str, ...]:
     return () if entries == (NOBODY,) else entries
 
 
-def _told(entry: str) -> str:
+def _describe(entry: str) -> str:
     if entry == EVERYBODY:
         return "everybody"
     return f"everybody of {entry[1:]}" if entry.startswith("@") else entry

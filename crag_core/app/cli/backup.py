@@ -93,8 +93,8 @@ def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
     except (CragError, OSError):
         raise
     except Exception as error:  # of libraries, whose files these are said to be: LanceDB panics at some
-        told = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
-        raise BackupFailed(told, hint="It was changed before it was made. Take another one.") from error
+        message = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
+        raise BackupFailed(message, hint="It was changed before it was made. Take another one.") from error
     if found != made.counts:
         raise BackupFailed(
             f"The backup holds {found}; expected {made.counts}.", hint="Restore it with the version that made it."
@@ -106,20 +106,22 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    told = ["grades kept for the next time, which are made anew; .env and .streamlit/secrets.toml: keep them elsewhere"]
+    message = [
+        "grades kept for the next time, which are made anew; .env and .streamlit/secrets.toml: keep them elsewhere"
+    ]
     if settings.store.startswith("s3://"):
-        told.append(
+        message.append(
             "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
         )
     elif not _is_here(settings.store):
-        told.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
+        message.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
     if settings.history.startswith("postgres"):
-        told.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
+        message.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
-        told.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+        message.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
     if unknown := left_out(settings.home):
-        told.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
-    return told
+        message.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
+    return message
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def compare(options: argparse.Namespace) -> int:
     table = Table(questions, results | {one.name: laboratory.outcomes(one.kept).load() for one in beside})
     if beside and not table.questions:
         raise CragError("No question was run under all of them.", hint="Put fewer earlier results beside each other.")
-    _write(options, table, _told(options, opened, wanted, beside), beside)
+    _write(options, table, _describe(options, opened, wanted, beside), beside)
     print(heading(opened, table))
     for one in beside:
         print(one.remark)
@@ -136,7 +136,7 @@ def command_of(options: argparse.Namespace) -> str:
     return " ".join(("python -m crag_core compare", *(f"{key} {shlex.quote(value)}" for key, value in pairs)))
 
 
-def _told(
+def _describe(
     options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration], beside: Sequence[Earlier]
 ) -> Comparison:
     here = opened.workbench
@@ -163,12 +163,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _write(options: argparse.Namespace, table: Table, told: Comparison, beside: Sequence[Earlier]) -> None:
+def _write(options: argparse.Namespace, table: Table, message: Comparison, beside: Sequence[Earlier]) -> None:
     data = to_data(table) | ({"earlier": listed(beside)} if beside else {})
     wanted: tuple[tuple[Path | None, Callable[[], str]], ...] = (
         (options.csv, lambda: to_csv(table)),
         (options.json, lambda: json.dumps(data, indent=1) + "\n"),
-        (options.html, lambda: render_comparison(table, told)),
+        (options.html, lambda: render_comparison(table, message)),
     )
     for path, text in wanted:
         if path is None:

@@ -59,9 +59,11 @@ def _checked(name: str, read: Read) -> LabelledSet:
     for remark in read.remarks:
         print(f"note: {remark}", file=sys.stderr)
     if read.problems:
-        told = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
+        message = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
         more = f"\n  and {len(read.problems) - 20} more" if len(read.problems) > 20 else ""
-        raise BadRecord(f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{told}{more}")
+        raise BadRecord(
+            f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{message}{more}"
+        )
     if not read.questions:
         raise BadRecord(f"The labelled set {name!r} has no question.")
     return LabelledSet(name, read.questions)

@@ -133,7 +133,9 @@ def page() -> str:
         "| variable | meaning |",
         "|---|---|",
     ]
-    lines += [f"| {', '.join(f'`{one}`' for one in names.split(', '))} | {told} |" for names, told in OTHERS.items()]
+    lines += [
+        f"| {', '.join(f'`{one}`' for one in names.split(', '))} | {message} |" for names, message in OTHERS.items()
+    ]
     return "\n".join(lines)
 
 

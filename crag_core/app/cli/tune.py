@@ -14,7 +14,7 @@ from typing import Any
 
 from crag_core.app.cli.set_files import Opened, check_collection, open_set
 from crag_core.app.cli.tune_options import LEAST, MOST, NOT_KEPT, add_evaluate, add_tune
-from crag_core.app.cli.tune_output import Progress, advice, plain, told
+from crag_core.app.cli.tune_output import Progress, advice, describe, plain
 from crag_core.app.policy_files import DEFAULT, find_policy
 from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
 from crag_core.base.errors import BadRecord, CragError, WrongUse, as_typed
@@ -60,7 +60,7 @@ def evaluate(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(plain(name, board, graded.conditions, rates, table, parting), indent=1))
     else:
-        print(told(name, board, rates, table, parting))
+        print(describe(name, board, rates, table, parting))
     broken = list(_broken(options, rates))
     for limit in broken:
         print(f"limit not kept: {limit}", file=sys.stderr)
@@ -81,7 +81,7 @@ def tune(options: argparse.Namespace) -> int:
         return NOT_KEPT
     print(advice(found))
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
-    preset = _preset(name, graded, found, options.objective.told(options.confidence))
+    preset = _preset(name, graded, found, options.objective.describe(options.confidence))
     if options.out:
         _write(options.out, preset)
     if options.save:
@@ -135,8 +135,8 @@ def _choice(options: argparse.Namespace, workbench: Workbench) -> Choice:
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
     policy, created = graded.board.policy, datetime.now(UTC).isoformat(timespec="seconds")
-    curve, told = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
-    print(told)
+    curve, message = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
+    print(message)
     return TunedPreset(
         name=name,
         policy=policy.name,

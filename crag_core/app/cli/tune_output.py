@@ -23,7 +23,7 @@ SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungra
 Table = Sequence[Sequence[int]]
 
 
-def told(name: str, board: Board, rates: Rates, table: Table, parting: Estimate | None) -> str:
+def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estimate | None) -> str:
     """A labelled set under one policy; `parting` is how well the deciding score tells answerable questions."""
     policy = board.policy
     lines = [
@@ -37,7 +37,7 @@ def told(name: str, board: Board, rates: Rates, table: Table, parting: Estimate 
         for expected, counts in zip(Expected, table, strict=True)
         if any(counts)
     ]
-    lines += ["", *(f"{share.replace('_', ' '):<20}{share_told(getattr(rates, share))}" for share in SHARES)]
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(getattr(rates, share))}" for share in SHARES)]
     lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
     lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
     return "\n".join(lines)
@@ -83,7 +83,7 @@ def advice(found: Recommendation) -> str:
     ]
     for one in found.compared:
         saved = f"  {one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else ""
-        wrong = share_told(one.rates.confidently_wrong)
+        wrong = describe_share(one.rates.confidently_wrong)
         lines.append(f"{one.name:<24}{one.lower:>7.3f}{one.upper:>7.3f}{one.cost:>8.3f}  {wrong}{saved}")
     return "\n".join(lines)
 
@@ -108,5 +108,5 @@ class Progress:
         print(f"{self._done} {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
 
 
-def share_told(found: Estimate | None) -> str:
+def describe_share(found: Estimate | None) -> str:
     return "–" if found is None else f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%})"

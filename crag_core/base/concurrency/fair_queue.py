@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
-Party = TypeVar("Party", bound=Hashable)
+Client = TypeVar("Client", bound=Hashable)
 Item = TypeVar("Item")
 
 
-class Rota(Generic[Party, Item]):
+class FairQueue(Generic[Client, Item]):
     """Not safe to share between threads: whoever owns it takes care of that.
 
     Between two turns of one party every other one that could have had one meanwhile gets one. Who comes goes to the
@@ -20,7 +20,7 @@ class Rota(Generic[Party, Item]):
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Party, list[Item]] = {}  # in the order of their next turns; no list is empty
+        self._waiting: dict[Client, list[Item]] = {}  # in the order of their next turns; no list is empty
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -29,43 +29,43 @@ class Rota(Generic[Party, Item]):
         """All that wait, in no order that means anything."""
         return (item for items in self._waiting.values() for item in items)
 
-    def join(self, party: Party, item: Item) -> None:
-        self._waiting.setdefault(party, []).append(item)
+    def join(self, client: Client, item: Item) -> None:
+        self._waiting.setdefault(client, []).append(item)
 
-    def leave(self, party: Party, item: Item) -> bool:
+    def leave(self, client: Client, item: Item) -> bool:
         """Whether it waited at all."""
-        items = self._waiting.get(party, [])
+        items = self._waiting.get(client, [])
         if item not in items:
             return False
         items.remove(item)
         if not items:
-            del self._waiting[party]
+            del self._waiting[client]
         return True
 
     def next(self, is_possible: Callable[[Item], bool] = lambda item: True) -> Item | None:
         """Takes out the next one that can have its turn now; who cannot keeps its place. None: nobody can."""
-        for party, items in self._waiting.items():
+        for client, items in self._waiting.items():
             item = next(filter(is_possible, items), None)
             if item is not None:
                 items.remove(item)
-                del self._waiting[party]
+                del self._waiting[client]
                 if items:
-                    self._waiting[party] = items
+                    self._waiting[client] = items
                 return item
         return None
 
-    def ahead(self, party: Party, item: Item | None = None) -> int | None:
+    def ahead(self, client: Client, item: Item | None = None) -> int | None:
         """How many get their turn before `item`, or before the party's first; None: it does not wait.
 
         As things stand: if nobody comes or leaves, and each can have its turn when it is next.
         """
-        own = self._waiting.get(party, [])
+        own = self._waiting.get(client, [])
         if not own or (item is not None and item not in own):
             return None
         rounds = 0 if item is None else own.index(item)
         count, is_before = rounds, True
         for other, items in self._waiting.items():
-            if other == party:
+            if other == client:
                 is_before = False
                 continue
             count += min(len(items), rounds + is_before)

@@ -63,15 +63,15 @@ class ModelSupport:
     def _judge(self, asked: Mapping[int, _Asked], held: Held, cancel: Cancel) -> dict[int, Backing]:
         found = {place: Backing(0.0) for place, one in asked.items() if not one.places}
         replies = self._ask({place: one.chat for place, one in asked.items() if one.places}, cancel)
-        told = {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in replies.items()}
+        message = {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in replies.items()}
         unread = {
             place: prompts.again(asked[place].chat, replies[place].text, one.cause)
-            for place, one in told.items()
+            for place, one in message.items()
             if one.verdict is None
         }
         second = self._ask(unread, cancel)
-        told |= {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in second.items()}
-        for place, one in told.items():
+        message |= {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in second.items()}
+        for place, one in message.items():
             usage = replies[place].usage + (second[place].usage if place in second else Usage())
             found[place] = _backing(one, [held.pieces[at] for at in asked[place].places], usage)
         return found
@@ -79,20 +79,20 @@ class ModelSupport:
     def _ask(self, chats: Mapping[int, Messages], cancel: Cancel) -> dict[int, Reply]:
         """The reply to each chat; raises what kept any of them from coming."""
         found = {}
-        told = self._model.complete_all(list(chats.values()), cancel, prompts.CHECK_SCHEMA) if chats else []
-        for place, reply in zip(chats, told, strict=True):
+        message = self._model.complete_all(list(chats.values()), cancel, prompts.CHECK_SCHEMA) if chats else []
+        for place, reply in zip(chats, message, strict=True):
             if isinstance(reply, Exception):
                 raise reply
             found[place] = reply
         return found
 
 
-def _backing(told: VerdictReply, shown: Sequence[Piece], usage: Usage) -> Backing:
+def _backing(message: VerdictReply, shown: Sequence[Piece], usage: Usage) -> Backing:
     """A number that no piece was shown under says nothing."""
-    if told.verdict is None:
+    if message.verdict is None:
         return Backing(None, usage=usage)
-    named = dict.fromkeys(shown[number - 1].id for number in told.numbers if number <= len(shown))
-    score = SCORES[told.verdict]
+    named = dict.fromkeys(shown[number - 1].id for number in message.numbers if number <= len(shown))
+    score = SCORES[message.verdict]
     return Backing(score, tuple(named)[:TOGETHER] if score else (), usage)
 
 

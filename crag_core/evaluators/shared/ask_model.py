@@ -44,12 +44,12 @@ class Inquiry:
         chats = [self.chat(question, [passage.text for passage in group]) for group in groups]
         grades = self._ask(model, groups, dict(enumerate(chats)), cancel)
         second = {
-            place: prompts.again(chats[place], told[0].raw or "", _failure(told))
-            for place, told in grades.items()
-            if any(grade.score is None and not grade.retryable for grade in told)
+            place: prompts.again(chats[place], message[0].raw or "", _failure(message))
+            for place, message in grades.items()
+            if any(grade.score is None and not grade.retryable for grade in message)
         }
-        for place, told in self._ask(model, groups, second, cancel).items():
-            grades[place] = _joined(grades[place], told)
+        for place, message in self._ask(model, groups, second, cancel).items():
+            grades[place] = _joined(grades[place], message)
         return tuple(grade for place in range(len(groups)) for grade in grades[place])
 
     def _ask(
@@ -75,16 +75,16 @@ class Inquiry:
             raise reply
         if isinstance(reply, CragError):
             cause, error = str(reply), type(reply).__name__
-            told = [
+            message = [
                 Grade(passage.id, None, cause=cause, retryable=True, seconds=seconds, error=error) for passage in group
             ]
-            return (replace(told[0], usage=Usage(calls=1)), *told[1:])
+            return (replace(message[0], usage=Usage(calls=1)), *message[1:])
         scores = self.read(reply.text, len(group))
-        told = [
+        message = [
             Grade(passage.id, one.score, one.reason, raw=reply.text, cause=one.cause, seconds=seconds)
             for passage, one in zip(group, scores, strict=True)
         ]
-        return (replace(told[0], usage=reply.usage), *told[1:])
+        return (replace(message[0], usage=reply.usage), *message[1:])
 
 
 def _split(passages: Sequence[Passage], most: int) -> list[Group]:
@@ -100,11 +100,11 @@ def _split(passages: Sequence[Passage], most: int) -> list[Group]:
     return groups
 
 
-def _failure(told: tuple[Grade, ...]) -> str:
+def _failure(message: tuple[Grade, ...]) -> str:
     """What was wrong with a reply; for which document, unless it is the same for all."""
-    if len({grade.cause for grade in told}) == 1:
-        return told[0].cause
-    return "; ".join(f"document {n}: {grade.cause}" for n, grade in enumerate(told, start=1) if grade.cause)
+    if len({grade.cause for grade in message}) == 1:
+        return message[0].cause
+    return "; ".join(f"document {n}: {grade.cause}" for n, grade in enumerate(message, start=1) if grade.cause)
 
 
 def _joined(first: tuple[Grade, ...], second: tuple[Grade, ...]) -> tuple[Grade, ...]:

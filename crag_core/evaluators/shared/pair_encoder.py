@@ -68,8 +68,8 @@ class PairReader:
         """The cosine of the question's and each passage's vector, in -1..1, in order; raises as `read` does."""
         if not passages:
             return []
-        asked, *told = self._threads.map(partial(self._embed_one, cancel), (question, *passages))
-        return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in told]
+        asked, *message = self._threads.map(partial(self._embed_one, cancel), (question, *passages))
+        return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in message]
 
     def frame(self, passage: Ids, question: Ids) -> tuple[list[int], list[int], list[int]]:
         """(ids, attention, segments) of [CLS] passage [SEP] question [SEP]; the question is segment 1."""

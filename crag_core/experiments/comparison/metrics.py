@@ -106,10 +106,10 @@ _RETRIEVAL = (
             Group.RETRIEVAL,
             Unit.SHARE if name == "hit" else Unit.SCORE,
             1,
-            f"{told}; answerable questions",
+            f"{message}; answerable questions",
             of(when),
         )
-        for name, title, of, told in _RANKED
+        for name, title, of, message in _RANKED
         for when, where in _WHEN
     ),
     *(

@@ -60,8 +60,8 @@ def draft(
 
 def sentence_of(question: LabelledQuestion) -> str:
     """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
-    told = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
-    return question.without or (told.group(1) if told else "")
+    message = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
+    return question.without or (message.group(1) if message else "")
 
 
 @dataclass(frozen=True)
@@ -250,5 +250,5 @@ def _document_of(passage: Passage) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
-    told = (word for word in words(text) if word not in FUNCTION_WORDS and word not in TIME_UNITS)
-    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in told)
+    message = (word for word in words(text) if word not in FUNCTION_WORDS and word not in TIME_UNITS)
+    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in message)

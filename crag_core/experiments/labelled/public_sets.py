@@ -61,7 +61,7 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
         merged |= {name: max(grade, merged.get(name, 0)) for name, grade in files.items()}
         turns += bool(row.get("history"))
     settled = settle(found)
-    remarks = (*_told(settled), *(f"{count:,} left out: {why}." for why, count in unlabelled.items()), *left)
+    remarks = (*_describe(settled), *(f"{count:,} left out: {why}." for why, count in unlabelled.items()), *left)
     if turns:
         remarks += (f"{turns:,} are a later turn of a conversation and are asked without what was said before.",)
     return EvaluationSet(settled.questions, documents, remarks, {one.key: graded[one.key] for one in settled.questions})
@@ -93,7 +93,7 @@ def _why_left(row: Mapping[str, Any]) -> str:
     return next((f"{kind} {str(row[kind])[:60]}" for kind in kinds if row.get(kind)), "not said whether answerable")
 
 
-def _told(settled: Settled) -> tuple[str, ...]:
+def _describe(settled: Settled) -> tuple[str, ...]:
     remarks = []
     if settled.repeated:
         remarks.append(f"{len(settled.repeated):,} repeat a question with the same label; each is kept once.")

@@ -94,7 +94,7 @@ class _Reading:
             self._problems.append(Problem(self._table.header, missing))
             rows = []
         settled = settle(self._questions(rows))
-        self._problems += map(_told, settled.contradictions)
+        self._problems += map(_describe, settled.contradictions)
         if not settled.questions and not self._problems:
             self._problems.append(Problem(self._table.header, "This file has no questions. Write one a row."))
         repeated = _repeated(settled.repeated)
@@ -200,7 +200,7 @@ def _repeated(rows: Sequence[int]) -> tuple[str, ...]:
     return (f"{len(rows):,} repeated with the same label: {numbered(rows)}. Each question is kept once.",)
 
 
-def _told(found: Contradiction) -> Problem:
+def _describe(found: Contradiction) -> Problem:
     firsts: dict[Expected, int] = {}
     for row, expected in found.labels:
         firsts.setdefault(expected, row)

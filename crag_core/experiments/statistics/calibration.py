@@ -117,9 +117,9 @@ def choose(scores: Values, outcomes: Labels, seed: int = 0) -> Choice:
         return Choice(Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}")
     platt, isotonic = (brier(cross_validated(scores, outcomes, kind, seed=seed), outcomes) or 0.0 for kind in Kind)
     steps, curve = readable(isotonic, platt)
-    kind, told = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
+    kind, message = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
     return Choice(
-        kind, f"cross-validated Brier score {steps} of isotonic regression is {told} {curve} of Platt's curve"
+        kind, f"cross-validated Brier score {steps} of isotonic regression is {message} {curve} of Platt's curve"
     )
 
 
@@ -141,9 +141,9 @@ def cross_validated(scores: Values, outcomes: Labels, kind: Kind, folds: int = 5
         held = fold == number
         follow = _fitted(kind, found.scores[~held], found.labels[~held])
         probabilities[held] = [follow(float(score)) for score in found.scores[held]]
-    told = np.full(len(found.kept), np.nan)
-    told[found.kept] = probabilities
-    return told
+    message = np.full(len(found.kept), np.nan)
+    message[found.kept] = probabilities
+    return message
 
 
 def _fitted(kind: Kind, scores: Array, labels: Array) -> Callable[[float], float]:

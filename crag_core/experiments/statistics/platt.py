@@ -46,9 +46,9 @@ def _newton(places: Array, targets: Array, level: float) -> Coefficients:
 
     at = np.array([0.0, level])
     for _ in range(100):
-        told = 0.5 * (1.0 + np.tanh(design @ at / 2))
-        curvature = design.T @ (design * (told * (1 - told))[:, None]) + 1e-12 * np.eye(2)
-        step = np.linalg.solve(curvature, design.T @ (told - targets))
+        message = 0.5 * (1.0 + np.tanh(design @ at / 2))
+        curvature = design.T @ (design * (message * (1 - message))[:, None]) + 1e-12 * np.eye(2)
+        step = np.linalg.solve(curvature, design.T @ (message - targets))
         here, size = loss(at), 1.0
         while loss(at - size * step) > here + 1e-12 * abs(here) and size > 1e-10:
             size /= 2

@@ -16,7 +16,7 @@ from crag_core.experiments.comparison.setup import KeptSetup, Setup
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
-from crag_core.experiments.store.score_log import RunBook, ScoreBook, kept_conditions
+from crag_core.experiments.store.score_log import OutcomeLog, ScoreLog, kept_conditions
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 
 _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
@@ -63,11 +63,11 @@ class Laboratory:
     def delete_preset(self, name: str) -> bool:
         return self._delete(self._path(PRESETS, name, ".toml"))
 
-    def scores(self, conditions: Conditions) -> ScoreBook:
-        return ScoreBook(self._folder / SCORES, conditions)
+    def scores(self, conditions: Conditions) -> ScoreLog:
+        return ScoreLog(self._folder / SCORES, conditions)
 
-    def outcomes(self, setup: Setup | KeptSetup) -> RunBook[Outcome]:
-        return RunBook(self._folder / OUTCOMES, setup, Outcome)
+    def outcomes(self, setup: Setup | KeptSetup) -> OutcomeLog[Outcome]:
+        return OutcomeLog(self._folder / OUTCOMES, setup, Outcome)
 
     def setups(self) -> tuple[KeptSetup, ...]:
         """Those that outcomes are kept under, the newest first, of one second by title of the policy.
@@ -75,9 +75,9 @@ class Laboratory:
         One that this version cannot read is left out.
         """
         found = []
-        for fingerprint, (told, keys) in kept_conditions(self._folder / OUTCOMES).items():
+        for fingerprint, (message, keys) in kept_conditions(self._folder / OUTCOMES).items():
             try:
-                found.append(KeptSetup(from_plain(Setup, json.loads(told), "setup"), fingerprint, keys))
+                found.append(KeptSetup(from_plain(Setup, json.loads(message), "setup"), fingerprint, keys))
             except (BadRecord, ValueError, RecursionError):
                 continue
         titled = sorted(found, key=lambda one: one.setup.settings.policy.title)

@@ -50,7 +50,9 @@ def to_text(table: Table) -> str:
         if row.measure.group != group:
             group = row.measure.group
             lines += ["", group]
-        lines.append(f"{row.measure.title[:43]:<44}" + "".join(f"{_told(row, cell):>{width}}" for cell in row.cells))
+        lines.append(
+            f"{row.measure.title[:43]:<44}" + "".join(f"{_describe(row, cell):>{width}}" for cell in row.cells)
+        )
         if any(cell.is_certain for cell in row.cells):
             lines.append(f"{'':<44}" + "".join(f"{_gained(row, cell):>{width}}" for cell in row.cells))
     lines += ["", "Seconds from question to answer, half of them and 95 in 100 at most"]
@@ -67,7 +69,7 @@ def figure(value: float, unit: Unit, signed: bool = False) -> str:
     return f"{value:{kind}.0f}" if abs(value) >= 100 else f"{value:{kind}.2f}"
 
 
-def _told(row: Row, cell: Cell) -> str:
+def _describe(row: Row, cell: Cell) -> str:
     if cell.found is None:
         return "–"
     unit = row.measure.unit

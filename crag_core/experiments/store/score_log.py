@@ -48,7 +48,7 @@ class Keyed(Protocol):
 Facts = TypeVar("Facts", bound=Keyed)
 
 
-class RunBook(Generic[Facts]):
+class OutcomeLog(Generic[Facts]):
     """The questions that were run under `conditions`, with facts of type `kind` and the whole record of each.
 
     Safe to use from several threads and processes; constructing it touches no disk, and only writing makes a file.
@@ -88,8 +88,8 @@ class RunBook(Generic[Facts]):
         written = json.dumps(to_plain(facts))
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
         with _open(self._path, writes=True) as database, database:
-            told = json.dumps(to_plain(self.conditions))
-            database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", (self._fingerprint, told))
+            message = json.dumps(to_plain(self.conditions))
+            database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", (self._fingerprint, message))
             row = (self._fingerprint, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO scored VALUES (?, ?, ?, ?)", row)
 
@@ -115,7 +115,7 @@ class RunBook(Generic[Facts]):
             return database.execute(question, values).fetchall()
 
 
-class ScoreBook(RunBook[ScoredQuestion]):
+class ScoreLog(OutcomeLog[ScoredQuestion]):
     """The questions graded under `conditions`."""
 
     def __init__(self, path: Path, conditions: Conditions) -> None:
@@ -130,12 +130,12 @@ def kept_conditions(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
     if not sqlite_file.is_there(path):
         return {}
     with _open(path) as database:
-        told = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
+        message = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
         rows = database.execute("SELECT conditions, key FROM scored").fetchall()
     keys: dict[str, set[str]] = {}
     for fingerprint, key in rows:
         keys.setdefault(fingerprint, set()).add(key)
-    return {one: (told[one], frozenset(own)) for one, own in keys.items() if one in told}
+    return {one: (message[one], frozenset(own)) for one, own in keys.items() if one in message}
 
 
 @contextmanager

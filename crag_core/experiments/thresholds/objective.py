@@ -50,7 +50,7 @@ class Objective:
         if self.most_wrong is not None and not 0.0 < self.most_wrong < 1.0:
             raise ValueError(f"expected a limit between 0 and 1, found {self.most_wrong}")
 
-    def told(self, confidence: float | None = None) -> str:
+    def describe(self, confidence: float | None = None) -> str:
         """In words, for a preset; `confidence`: that the limit was to be kept with."""
         if self.most_wrong is not None:
             sure = f" with {confidence:.0%} confidence" if confidence else ""

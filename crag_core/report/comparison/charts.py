@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Cell, Row, Table
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.report.comparison.results import UNCLEAR, VERDICTS, Told, gain_told, is_none, title_of, tone_of
+from crag_core.report.comparison.results import UNCLEAR, VERDICTS, Told, describe_gain, is_none, title_of, tone_of
 
 _SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _TICKS = (-1.0, -0.5, 0.0, 0.5, 1.0)
@@ -73,7 +73,7 @@ def _gain(row: Row, cell: Cell, scale: float) -> Gain:
         return Gain(title, UNCLEAR, "not measured", Told("–"), measure.better)
     tone = tone_of(measure, cell)
     low, at, high = (_place(end / scale) for end in _ends(gain))
-    return Gain(title, tone, VERDICTS[tone], gain_told(gain, measure.unit), measure.better, low, at, high)
+    return Gain(title, tone, VERDICTS[tone], describe_gain(gain, measure.unit), measure.better, low, at, high)
 
 
 def _ends(gain: Estimate) -> tuple[float, float, float]:

@@ -12,11 +12,11 @@ from crag_core.report.comparison.results import (
     UNCLEAR,
     VERDICTS,
     WORSE,
-    found_told,
-    gain_told,
+    describe_found,
+    describe_gain,
+    describe_value,
     is_none,
     tone_of,
-    value_told,
 )
 from crag_core.report.text import counted
 
@@ -65,8 +65,8 @@ def _against_first(table: Table, place: int) -> Findings:
 
 def _summary(verdicts: list[str]) -> str:
     counts = {verdict: verdicts.count(verdict) for verdict in (*VERDICTS.values(), _MISSING)}
-    told = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
-    return f"Of {counted(len(verdicts), 'point')}: {told}."
+    message = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
+    return f"Of {counted(len(verdicts), 'point')}: {message}."
 
 
 def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) -> Finding:
@@ -77,21 +77,23 @@ def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) ->
         lacking = names[0] if first.found is None else names[place]
         return Finding(UNCLEAR, _MISSING, point, f"Under {lacking} no question counts for it.")
     tone = tone_of(row.measure, cell)
-    told = _told(value_told(cell.found.value, unit), value_told(first.found.value, unit), cell.gain, unit, tone)
+    message = _describe(
+        describe_value(cell.found.value, unit), describe_value(first.found.value, unit), cell.gain, unit, tone
+    )
     among = counted(cell.counted, "question")
     if cell.counted != first.counted:
         among += f" under {names[place]} and {first.counted} under {names[0]}, not the same ones"
-    return Finding(tone, VERDICTS[tone], point, f"{told} Of {among}.")
+    return Finding(tone, VERDICTS[tone], point, f"{message} Of {among}.")
 
 
-def _told(value: str, first: str, gain: Estimate, unit: Unit, tone: str) -> str:
+def _describe(value: str, first: str, gain: Estimate, unit: Unit, tone: str) -> str:
     points = " points" if unit is Unit.SHARE else ""
     if is_none(gain):
         return f"{value} under both, whatever questions are drawn (0 to 0)."
     if tone == UNCLEAR:
-        return f"{value} here, {first} there; the difference may be {gain_told(gain, unit).interval}{points}."
+        return f"{value} here, {first} there; the difference may be {describe_gain(gain, unit).interval}{points}."
     is_more = gain.low > 0
-    size = gain_told(gain if is_more else Estimate(-gain.value, -gain.high, -gain.low), unit, signed=False)
+    size = describe_gain(gain if is_more else Estimate(-gain.value, -gain.high, -gain.low), unit, signed=False)
     return (
         f"{value} instead of {first}, which is {size.value}{points} {'more' if is_more else 'less'} ({size.interval})."
     )
@@ -103,12 +105,13 @@ def _seconds(found: Estimate | None, first: Estimate | None) -> Finding:
         return Finding(UNCLEAR, _MISSING, _SECONDS, "No question counts for it.")
     tone = BETTER if found.high < first.low else WORSE if found.low > first.high else UNCLEAR
     one, other = (
-        f"{told.value} ({told.interval})" for told in (found_told(each, Unit.SECONDS) for each in (found, first))
+        f"{message.value} ({message.interval})"
+        for message in (describe_found(each, Unit.SECONDS) for each in (found, first))
     )
-    told = f"{one} here, {other} there: the intervals touch."
+    message = f"{one} here, {other} there: the intervals touch."
     if tone != UNCLEAR:
-        told = f"{one} instead of {other}: the intervals do not touch."
-    return Finding(tone, VERDICTS[tone], _SECONDS, told)
+        message = f"{one} instead of {other}: the intervals do not touch."
+    return Finding(tone, VERDICTS[tone], _SECONDS, message)
 
 
 def _half(table: Table, name: str) -> Estimate | None:

@@ -35,7 +35,7 @@ class Comparison:
     remarks: Sequence[str] = ()
 
 
-def render_comparison(table: Table, told: Comparison) -> str:
+def render_comparison(table: Table, message: Comparison) -> str:
     """The page as HTML: every figure is one of `table`, and every gain is over its first configuration.
 
     It needs no network and no script, and holds neither questions nor passages. Whatever comes from outside, such as a
@@ -49,9 +49,9 @@ def render_comparison(table: Table, told: Comparison) -> str:
             style=style,
             style_key=key,
             table=table,
-            told=told,
-            created=text.moment(told.created),
-            configurations=tuple((name, told.configurations.get(name, "")) for name in table.names),
+            told=message,
+            created=text.moment(message.created),
+            configurations=tuple((name, message.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),
             findings=comparison_findings.findings_of(table),
@@ -93,4 +93,4 @@ def _kinds(table: Table) -> tuple[tuple[int, str], ...]:
     """Questions by label, of the labels that occur."""
     labels = [asked.expected for asked in table.questions]
     counts = ((labels.count(expected), LABELS[expected]) for expected in Expected)
-    return tuple((count, told) for count, told in counts if count)
+    return tuple((count, message) for count, message in counts if count)

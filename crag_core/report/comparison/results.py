@@ -39,16 +39,16 @@ def title_of(measure: Measure) -> str:
     return f"{earlier[-1]} {measure.title.removeprefix(_PART)}"
 
 
-def found_told(found: Estimate | None, unit: Unit) -> Told:
-    return Told(value_told(found.value, unit), range_told(found, unit)) if found else Told("–")
+def describe_found(found: Estimate | None, unit: Unit) -> Told:
+    return Told(describe_value(found.value, unit), describe_range(found, unit)) if found else Told("–")
 
 
-def gain_told(gain: Estimate, unit: Unit, signed: bool = True) -> Told:
+def describe_gain(gain: Estimate, unit: Unit, signed: bool = True) -> Told:
     """Of shares in percentage points, without the word."""
     if is_none(gain):
         return Told("no difference")
-    ends = (_end_told(end, unit, signed) for end in (gain.low, gain.high))
-    return Told(_size_told(gain.value, unit, signed), " to ".join(ends))
+    ends = (_describe_end(end, unit, signed) for end in (gain.low, gain.high))
+    return Told(_describe_size(gain.value, unit, signed), " to ".join(ends))
 
 
 def is_none(gain: Estimate) -> bool:
@@ -56,26 +56,26 @@ def is_none(gain: Estimate) -> bool:
     return gain.value == gain.low == gain.high == 0
 
 
-def value_told(value: float, unit: Unit) -> str:
+def describe_value(value: float, unit: Unit) -> str:
     """What rounds to 0 has no sign."""
     return _zero_unsigned(figure(value, unit))
 
 
-def range_told(found: Estimate, unit: Unit) -> str:
-    return f"{value_told(found.low, unit)} to {value_told(found.high, unit)}"
+def describe_range(found: Estimate, unit: Unit) -> str:
+    return f"{describe_value(found.low, unit)} to {describe_value(found.high, unit)}"
 
 
-def _size_told(size: float, unit: Unit, signed: bool) -> str:
+def _describe_size(size: float, unit: Unit, signed: bool) -> str:
     return _zero_unsigned(figure(size, unit, signed)).removesuffix("%")
 
 
-def _end_told(end: float, unit: Unit, signed: bool) -> str:
+def _describe_end(end: float, unit: Unit, signed: bool) -> str:
     """An end that would show as 0 and is not is told as such: it makes a gain certain or not."""
-    told = _size_told(end, unit, signed)
-    if end == 0 or float(told):
-        return told
+    message = _describe_size(end, unit, signed)
+    if end == 0 or float(message):
+        return message
     return "just above 0" if end > 0 else "just below 0"
 
 
-def _zero_unsigned(told: str) -> str:
-    return told if float(told.removesuffix("%")) else told.lstrip("+-")
+def _zero_unsigned(message: str) -> str:
+    return message if float(message.removesuffix("%")) else message.lstrip("+-")

@@ -13,11 +13,11 @@ from crag_core.report.comparison.results import (
     UNCLEAR,
     VERDICTS,
     Told,
-    found_told,
-    gain_told,
+    describe_found,
+    describe_gain,
+    describe_value,
     title_of,
     tone_of,
-    value_told,
 )
 from crag_core.report.text import counted
 from crag_core.report.thresholds.rates import LABELS
@@ -91,16 +91,16 @@ def routes_of(table: Table) -> tuple[Routes, ...]:
 def _line(row: Row) -> Line:
     counts = {cell.counted for cell in row.cells}
     among = counted(counts.pop(), "question") if len(counts) == 1 else ""
-    told = f"{row.measure.told}; {_DIRECTIONS[row.measure.better]}"
-    return Line(title_of(row.measure), told, among, tuple(_shown(row, cell, not among) for cell in row.cells))
+    message = f"{row.measure.told}; {_DIRECTIONS[row.measure.better]}"
+    return Line(title_of(row.measure), message, among, tuple(_shown(row, cell, not among) for cell in row.cells))
 
 
 def _shown(row: Row, cell: Cell, counts_differ: bool) -> Shown:
     unit, tone = row.measure.unit, tone_of(row.measure, cell)
     return Shown(
-        found=found_told(cell.found, unit),
+        found=describe_found(cell.found, unit),
         among=counted(cell.counted, "question") if counts_differ else "",
-        gain=gain_told(cell.gain, unit) if cell.gain else None,
+        gain=describe_gain(cell.gain, unit) if cell.gain else None,
         tone=tone,
         verdict="" if tone == UNCLEAR else VERDICTS[tone],
     )
@@ -112,5 +112,5 @@ def _way(expected: Expected, done: dict[Action, int]) -> Way:
 
 
 def _timed(path: Path) -> Timed:
-    half, most = (found_told(one, Unit.SECONDS) for one in (path.p50, path.p95))
-    return Timed(path.label, path.count, half, most, value_told(path.calls, Unit.COUNT))
+    half, most = (describe_found(one, Unit.SECONDS) for one in (path.p50, path.p95))
+    return Timed(path.label, path.count, half, most, describe_value(path.calls, Unit.COUNT))

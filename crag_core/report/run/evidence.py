@@ -90,7 +90,7 @@ def _card(shown: Shown, passage: Passage, number: str) -> Card:
     )
 
 
-def told(grade: Grade | None, part: str | None = None) -> str:
+def describe(grade: Grade | None, part: str | None = None) -> str:
     value = value_of(grade, part)
     return "not graded" if value is None else f"{value:.2f}"
 
@@ -100,7 +100,7 @@ def _score(shown: Shown, grade: Grade | None) -> str:
     both = grade.two_signals if grade else None
     if both and shown.routed.decision.topical is not None:
         return "answering {:.2f}, topical {:.2f}".format(*both)
-    return told(grade)
+    return describe(grade)
 
 
 def _other_parts(grade: Grade | None) -> Iterator[tuple[str, str]]:
@@ -159,16 +159,16 @@ def _notes(shown: Shown, passage: Passage) -> Iterator[str]:
     yield from warnings(shown.trace, passage)
     if passage.origin is Origin.WEB or passage.id in shown.trace.edits.dropped:
         return
-    trace, course = shown.trace, shown.routed.course
+    trace, decision_path = shown.trace, shown.routed.decision_path
     if passage.id not in {one.id for one in trace.passages or ()}:
         found = next(
             (one for one in trace.rounds for way in one.retrievals if passage.id in {p.id for p in way.passages}), None
         )
         if found:
             yield f"Found by a later retrieval: {' → '.join(found.path)}."
-    if passage.id not in {one.id for one in course.looked_at}:
+    if passage.id not in {one.id for one in decision_path.looked_at}:
         yield "Found by a retrieval that this policy does not ask for."
-    elif passage.id not in {one.id for one in course.evidence}:
+    elif passage.id not in {one.id for one in decision_path.evidence}:
         yield "Looked at in an earlier round only."
 
 

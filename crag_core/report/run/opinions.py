@@ -8,7 +8,7 @@ from crag_core.base.text.numbers import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.report.reported_run import Name, Shown, name_of
-from crag_core.report.run.evidence import told
+from crag_core.report.run.evidence import describe
 from crag_core.report.run.verdict import headline
 from crag_core.report.text import counted, sentence
 from crag_core.trace.opinions import Disagreement, Row, Verdict, disagreement
@@ -62,7 +62,7 @@ def comparisons(shown: Shown) -> tuple[Comparison, ...]:
 
 def _comparison(shown: Shown, found: Disagreement) -> Comparison:
     both = (found.main, found.other)
-    return Comparison(tuple(map(_side, both)), _told(found), tuple(_line(shown, both, row) for row in found.rows))
+    return Comparison(tuple(map(_side, both)), _describe(found), tuple(_line(shown, both, row) for row in found.rows))
 
 
 def _side(verdict: Verdict) -> Side:
@@ -74,7 +74,7 @@ def _side(verdict: Verdict) -> Side:
     return Side(title, f"lower {low}, upper {high}", headline(decision), decision.action.lower(), reason)
 
 
-def _told(found: Disagreement) -> str:
+def _describe(found: Disagreement) -> str:
     apart = f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands."
     if found.correlation is None:
         return apart
@@ -86,7 +86,7 @@ def _line(shown: Shown, both: tuple[Verdict, Verdict], row: Row) -> Line:
     cells = []
     for verdict, grade, band in zip(both, row.grades, row.bands, strict=True):
         label = verdict.policy.route(band).label if band else ""
-        cells.append(Cell(told(grade), _signals(grade), label, _reason(grade)))
+        cells.append(Cell(describe(grade), _signals(grade), label, _reason(grade)))
     passage = row.passage
     gap = "–" if row.gap is None else f"{row.gap:.2f}"
     return Line(shown.numbers[passage.id], shown.anchor(passage.id), name_of(passage), tuple(cells), gap, row.is_apart)

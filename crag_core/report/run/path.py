@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crag_core.report.reported_run import Shown
 from crag_core.report.run.verdict import headline
 from crag_core.report.text import counted, duration, shortened
-from crag_core.view.path import Stage, StageState, story
+from crag_core.view.path import Stage, StageState, run_path
 
 _GROUPS = (
     ("Find and grade", "", ("retrieve", "grade", "route", "again")),
@@ -41,7 +41,7 @@ class Group:
 
 def path_of(shown: Shown) -> tuple[Group, ...]:
     """Every stage, those that were not taken too."""
-    stages = {stage.id: stage for stage in story(shown.trace, shown.routed).stages}
+    stages = {stage.id: stage for stage in run_path(shown.trace, shown.routed).stages}
     return tuple(
         Group(title, lane, tuple(_station(stages[name]) for name in names if name in stages))
         for title, lane, names in _GROUPS
@@ -68,10 +68,10 @@ def _station(stage: Stage) -> Station:
 def looks_of(shown: Shown) -> tuple[str, ...]:
     """Each look at the evidence: how it was found, and what was decided by it; () for a single look."""
     found = {one.path: one for one in shown.changed.rounds}
-    told = []
-    for iteration in shown.routed.course.iterations:
+    message = []
+    for iteration in shown.routed.decision_path.iterations:
         later = found.get(iteration.path)
         how = f"{iteration.path[-1]}, “{later.retrievals[-1].query}”" if later else "first retrieval"
         count = counted(len(iteration.passages), "passage")
-        told.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
-    return tuple(told) if len(told) > 1 else ()
+        message.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
+    return tuple(message) if len(message) > 1 else ()

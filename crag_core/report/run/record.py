@@ -34,7 +34,7 @@ def _row(step: Step) -> StepRow:
     return StepRow(step.name, step.state, step.summary, step.hint, duration(step.seconds), calls)
 
 
-def web_told(shown: Shown) -> str:
+def describe_web(shown: Shown) -> str:
     """What came of the web search, or why there was none."""
     web = shown.trace.web
     if web is None:

@@ -92,7 +92,7 @@ def lines_of(shown: Shown) -> tuple[tuple[Line, ...], ...]:
 def graded_passages(shown: Shown) -> list[tuple[Passage, Grade | None]]:
     """What the decision looked at, and the web results that were graded."""
     web = shown.changed.web.passages if shown.changed.web else ()
-    rows = [(passage, shown.changed.grade_of(passage.id)) for passage in shown.routed.course.looked_at]
+    rows = [(passage, shown.changed.grade_of(passage.id)) for passage in shown.routed.decision_path.looked_at]
     graded = ((passage, shown.changed.grade_of(passage.id)) for passage in web)
     return rows + [(passage, grade) for passage, grade in graded if grade is not None]
 
@@ -139,8 +139,8 @@ def _draw(shown: Shown, scale: _Scale, layout: str) -> Line:
     marks = tuple(_marks(scale, axis + _TICKS))
     height = axis + _TICKS + _ROW * len(marks)
     bands = tuple(_bands(shown, scale, width))
-    told = _described(scale, points)
-    return Line(layout, scale.title, told, bands, tuple(points), marks, axis, height, scale.is_asked)
+    message = _described(scale, points)
+    return Line(layout, scale.title, message, bands, tuple(points), marks, axis, height, scale.is_asked)
 
 
 def _made_it(scale: _Scale, value: float) -> bool:
@@ -174,9 +174,9 @@ def _marks(scale: _Scale, top: int) -> Iterator[Mark]:
         rows.append(("compared", *scale.compared, None))
     others = [value for _, _, value, _ in rows]
     for row, (kind, name, value, interval) in enumerate(rows):
-        told = readable(value, *others)[0]
+        message = readable(value, *others)[0]
         room = (round(100 * interval.low, 2), round(100 * interval.high, 2)) if interval else None
-        yield Mark(kind, f"{name} {told}", round(100 * value, 2), top + _ROW * row, room)
+        yield Mark(kind, f"{name} {message}", round(100 * value, 2), top + _ROW * row, room)
 
 
 def _described(scale: _Scale, points: Sequence[Point]) -> str:

@@ -11,7 +11,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import RERANK
 from crag_core.report.reported_run import Name, Shown, name_of
-from crag_core.report.run.evidence import told
+from crag_core.report.run.evidence import describe
 from crag_core.report.run.score_line import graded_passages
 
 _NAMES = {RERANK: "mean of the three best grades"}
@@ -52,7 +52,7 @@ def table_of(shown: Shown) -> Table:
     alone = _alone(shown.policy)
     rows = []
     for passage, grade in found:
-        scores = (told(grade), *(_part(grade, part) for part in (ANSWERING, TOPICAL) if has_two))
+        scores = (describe(grade), *(_part(grade, part) for part in (ANSWERING, TOPICAL) if has_two))
         band = decide(alone, (passage,), (grade,)).action if alone and grade and grade.score is not None else None
         label = shown.policy.route(band).label if band else ""
         decides = passage.id in shown.routed.decision.deciding
@@ -65,7 +65,7 @@ def table_of(shown: Shown) -> Table:
 
 
 def _part(grade: Grade | None, part: str) -> str:
-    return told(grade, part) if grade and grade.two_signals else "–"
+    return describe(grade, part) if grade and grade.two_signals else "–"
 
 
 def _alone(policy: Policy) -> Policy | None:
@@ -79,10 +79,10 @@ def _alone(policy: Policy) -> Policy | None:
 
 def signals_of(shown: Shown) -> tuple[Signal, ...]:
     """What the overall score is the weighted sum of, with what could not be measured; () for other policies."""
-    policy, course = shown.policy, shown.routed.course
+    policy, decision_path = shown.policy, shown.routed.decision_path
     if policy.aggregation is not Aggregation.SIGNALS:
         return ()
-    looked_at = course.iterations[-1].passages
+    looked_at = decision_path.iterations[-1].passages
     values = dict(shown.changed.signals + _rerank(policy, looked_at, shown.changed.grades))
     return tuple(
         Signal(

@@ -61,7 +61,7 @@ def verdict_of(shown: Shown) -> Verdict:
         reason=sentence(decision.reason),
         figures=(*_scores(shown), _kept(shown), *_costs(shown.trace)),
         flips=tuple(f"{flip.sentence} ({flip.distance:.2f} away)" for flip in near) or (_FIXED,),
-        notes=(*shown.routed.knowledge.notes, *([f"{told}."] if (told := remark(shown.trace)) else [])),
+        notes=(*shown.routed.knowledge.notes, *([f"{message}."] if (message := remark(shown.trace)) else [])),
     )
 
 
@@ -160,9 +160,9 @@ def _edits(shown: Shown) -> Iterator[str]:
         (edits.dropped, "dropped by hand, as if never found"),
         (edits.pinned, "pinned by hand, as if graded 1.00"),
     ):
-        told = ", ".join(f"{shown.numbers[id_]} ({names[id_]})" for id_ in ids if id_ in names)
-        if told:
-            yield f"{counted(len(ids), 'passage')} {done}: {told}."
+        message = ", ".join(f"{shown.numbers[id_]} ({names[id_]})" for id_ in ids if id_ in names)
+        if message:
+            yield f"{counted(len(ids), 'passage')} {done}: {message}."
 
 
 def _outcome(shown: Shown) -> Iterator[str]:

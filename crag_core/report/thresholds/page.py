@@ -16,7 +16,7 @@ from crag_core.report.thresholds import limits as threshold_limits
 from crag_core.report.thresholds import rates as threshold_rates
 from crag_core.report.thresholds import trust as threshold_trust
 from crag_core.report.thresholds.result import Outcome, Tuned
-from crag_core.report.thresholds.trust import pair_told
+from crag_core.report.thresholds.trust import describe_pair
 
 _SCORES = {
     Aggregation.BEST: "the grade of the best of the passages found for it",
@@ -49,21 +49,21 @@ def render_thresholds(
             evaluator=_evaluator(tuned),
             created=text.moment(preset.created),
             figures=_headline(tuned),
-            scores_told=_scores_told(tuned),
+            scores_text=_describe_scores(tuned),
             rules=_rules(tuned),
             notes=_notes(tuned),
             by_hand="" if tuned.is_recommended else _by_hand(tuned),
             waffles=charts.waffles(tuned),
             routes=threshold_rates.routes_of(tuned),
-            web_told=threshold_rates.web_told(tuned),
+            web_text=threshold_rates.describe_web(tuned),
             rates=threshold_rates.rates_of(tuned),
-            rates_told=threshold_rates.rates_told(tuned),
-            effort=threshold_rates.effort_told(tuned),
+            rates_text=threshold_rates.describe_rates(tuned),
+            effort=threshold_rates.describe_effort(tuned),
             histograms=charts.histograms(tuned),
             trust=threshold_trust.lines_of(tuned),
             promise=threshold_trust.promise_of(tuned),
             compared=threshold_trust.rows_of(tuned),
-            costs=threshold_trust.costs_told(tuned),
+            costs=threshold_trust.describe_costs(tuned),
             limits=threshold_limits.limits_of(tuned),
             conditions=threshold_limits.conditions_of(tuned),
         )
@@ -87,18 +87,18 @@ def _headline(tuned: Tuned) -> tuple[Figure, ...]:
     )
 
 
-def _scores_told(tuned: Tuned) -> str:
-    told = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
+def _describe_scores(tuned: Tuned) -> str:
+    message = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
     if tuned.has_two_scores:
-        told = (
+        message = (
             "A question gets two scores from 0 to 1: how well the best passage found for it answers it, and how near "
             "the best passage is to its subject."
         )
     if tuned.policy.fast_path != FastPath():
-        told += " Some questions are settled by a rule before any score."
+        message += " Some questions are settled by a rule before any score."
     if tuned.policy.low_variance_promotes:
-        told += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
-    return told
+        message += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
+    return message
 
 
 def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
@@ -119,12 +119,12 @@ def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
 
 def _by_hand(tuned: Tuned) -> str:
     found = tuned.found
-    own = f"The thresholds of this preset, {pair_told(*tuned.own)}, were set by hand or chosen in another way"
+    own = f"The thresholds of this preset, {describe_pair(*tuned.own)}, were set by hand or chosen in another way"
     if found.why_not:
         return f"For these questions no thresholds can be recommended. {found.why_not} {own}."
     return (
-        f"For these questions {pair_told(found.lower, found.upper)} are recommended. {own}. Nothing on this page says "
-        "that they are the best; what is told of choosing holds for the recommended ones."
+        f"For these questions {describe_pair(found.lower, found.upper)} are recommended. {own}. Nothing on this page "
+        "says that they are the best; what is told of choosing holds for the recommended ones."
     )
 
 

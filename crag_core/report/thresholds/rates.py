@@ -10,7 +10,7 @@ from crag_core.experiments.thresholds.rates import confusion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS
 from crag_core.report.text import counted
 from crag_core.report.thresholds.result import Tuned
-from crag_core.report.thresholds.trust import interval_told
+from crag_core.report.thresholds.trust import describe_interval
 
 LABELS = {
     Expected.CORRECT: "The documents answer it",
@@ -88,7 +88,7 @@ def _part(count: int, total: int) -> str:
     return f"{count / total:.0%}"
 
 
-def web_told(tuned: Tuned) -> str:
+def describe_web(tuned: Tuned) -> str:
     if not tuned.board.web.any():
         return "This policy searches the web for none of them."
     return "The web is searched only where that is allowed."
@@ -103,27 +103,27 @@ def _rate(tuned: Tuned, field: str, name: str, meaning: str, share: Estimate | N
         return RateFigure("", name, "No such question.", meaning)
     among = {"needless_web": tuned.answerable, "ungraded": len(tuned.board)}.get(field, tuned.unanswerable)
     hits = round(share.value * among)
-    return RateFigure(f"{share.value:.1%}", name, f"{hits} of {among}; 95%: {interval_told(share)}", meaning)
+    return RateFigure(f"{share.value:.1%}", name, f"{hits} of {among}; 95%: {describe_interval(share)}", meaning)
 
 
-def rates_told(tuned: Tuned) -> str:
+def describe_rates(tuned: Tuned) -> str:
     if not tuned.rates.questions:
         return "There is no question to count."
-    told = (
+    message = (
         f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
         "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
     )
     if tuned.is_recommended and tuned.found.guaranteed:
-        told += " The same questions had a part in choosing the thresholds, which flatters the shares."
+        message += " The same questions had a part in choosing the thresholds, which flatters the shares."
     elif tuned.is_recommended:
-        told += (
+        message += (
             f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
             "shares; the table further down is of the others alone."
         )
-    return told
+    return message
 
 
-def effort_told(tuned: Tuned) -> str:
+def describe_effort(tuned: Tuned) -> str:
     rates, prices = tuned.rates, tuned.prices
     return (
         f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "

@@ -48,8 +48,8 @@ def lines_of(tuned: Tuned) -> tuple[str, ...]:
 
 def _lines(tuned: Tuned) -> Iterator[str]:
     found = tuned.found
-    told = pair_told(found.lower, found.upper)
-    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {told},"
+    message = describe_pair(found.lower, found.upper)
+    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {message},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
@@ -60,7 +60,7 @@ def _lines(tuned: Tuned) -> Iterator[str]:
     else:
         yield f"{who} were chosen on {chosen} and judged on {others}, which had no part in choosing."
     if found.plateau:
-        yield _plateau_told(tuned, found.plateau)
+        yield _describe_plateau(tuned, found.plateau)
     if found.drawn:
         (low, high), (first, last) = found.drawn
         aside = ", the promise left aside," if found.guaranteed else ""
@@ -70,7 +70,7 @@ def _lines(tuned: Tuned) -> Iterator[str]:
         )
 
 
-def _plateau_told(tuned: Tuned, plateau: Plateau) -> str:
+def _describe_plateau(tuned: Tuned, plateau: Plateau) -> str:
     found, count = tuned.found, int(plateau.cells.sum())
     (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
     if count == len(found.grid) * (len(found.grid) + 1) // 2:
@@ -103,12 +103,12 @@ def promise_of(tuned: Tuned) -> tuple[str, ...]:
         return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
     if promised.upper is None:
         return (promised.reason,)
-    told = [promised.reason, _plainly(promised)]
+    message = [promised.reason, _plainly(promised)]
     if not _covers(tuned, promised):
-        told.append("This does not hold for the thresholds of this preset.")
+        message.append("This does not hold for the thresholds of this preset.")
     elif not tuned.is_recommended:
-        told.append("This holds for the thresholds of this preset, too.")
-    return tuple(told)
+        message.append("This holds for the thresholds of this preset, too.")
+    return tuple(message)
 
 
 def _plainly(promised: Guarantee) -> str:
@@ -146,10 +146,10 @@ def _row(tuned: Tuned, one: Compared) -> Row:
 
 
 def _cell(share: Estimate | None) -> Cell:
-    return Cell("not measured") if share is None else Cell(f"{share.value:.1%}", interval_told(share))
+    return Cell("not measured") if share is None else Cell(f"{share.value:.1%}", describe_interval(share))
 
 
-def costs_told(tuned: Tuned) -> str:
+def describe_costs(tuned: Tuned) -> str:
     """What the costs of the comparison are made of."""
     costs = tuned.objective.costs
     charged = {field.name: getattr(costs, field.name) for field in fields(costs)}
@@ -164,9 +164,9 @@ def costs_told(tuned: Tuned) -> str:
     return f"The cost is the mean of all questions, which are charged {', '.join(parts)}. {aim}"
 
 
-def interval_told(share: Estimate) -> str:
+def describe_interval(share: Estimate) -> str:
     return f"{100 * share.low:.1f}–{share.high:.1%}"
 
 
-def pair_told(lower: float, upper: float) -> str:
+def describe_pair(lower: float, upper: float) -> str:
     return f"lower {lower:.3f} and upper {upper:.3f}"

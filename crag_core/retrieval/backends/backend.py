@@ -1,7 +1,7 @@
 """What an index stands on: tables of passages, lists of rows, kept files, and one writer at a time.
 
 Every method raises `StoreUnavailable` when the engine underneath fails, with what to do about it. What belongs together
-is kept together by `Shelf`, by the order of its steps; no backend has to commit to two of these at once.
+is kept together by `IndexWriter`, by the order of its steps; no backend has to commit to two of these at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.types import Passage
 from crag_core.retrieval.hits import Hit
 
@@ -53,7 +53,7 @@ class Passages(Protocol):
 
     @property
     def efforts(self) -> Sequence[int]:
-        """What `Generation.effort` may be, from the least to the most; what it means is the engine's."""
+        """What `IndexVersion.effort` may be, from the least to the most; what it means is the engine's."""
         ...
 
     def coverage(self) -> tuple[int, int]:
@@ -149,12 +149,12 @@ class Backend(Protocol):
     def documents(self) -> Rows[Document]: ...
 
     @property
-    def generations(self) -> Rows[Generation]: ...
+    def generations(self) -> Rows[IndexVersion]: ...
 
     @property
     def originals(self) -> Originals: ...
 
-    def passages(self, generation: Generation) -> Passages: ...
+    def passages(self, generation: IndexVersion) -> Passages: ...
 
     def lock(self) -> AbstractContextManager[None]:
         """One writer at a time, over threads, processes and machines; freed when its holder dies."""

@@ -21,12 +21,12 @@ def _machine() -> str:
 
     The same after the machine was started anew.
     """
-    told = []
+    message = []
     with suppress(OSError):
-        told.append(Path("/etc/machine-id").read_text("utf-8").strip())
+        message.append(Path("/etc/machine-id").read_text("utf-8").strip())
     with suppress(OSError):
-        told.append(os.readlink("/proc/self/ns/pid"))
-    sign = hashlib.sha256("|".join(told).encode()).hexdigest()[:8]
+        message.append(os.readlink("/proc/self/ns/pid"))
+    sign = hashlib.sha256("|".join(message).encode()).hexdigest()[:8]
     return f"{platform.node()}-{sign}".replace("/", "-")
 
 
@@ -67,5 +67,5 @@ def _started(number: int) -> str:
     if not _BOOT.exists():
         return f"{psutil.Process(number).create_time():.0f}"
     # The name of the program stands in brackets and may hold brackets itself.
-    told = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    return f"{told[19]}-{_BOOT.read_text('utf-8')[:8]}"
+    message = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    return f"{message[19]}-{_BOOT.read_text('utf-8')[:8]}"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from crag_core.base.documents import Generation
+from crag_core.base.documents import IndexVersion
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.hits import Hit
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 
 WARRANTED = 50_000
 """Passages from which on looking at every one takes too long; below, the search is exact."""
@@ -27,19 +27,19 @@ _log = logging.getLogger(__name__)
 class Approximation:
     """Keeps the approximate index of a store as it should be; none of it is done inside the lock but noting a row."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, index_writer: IndexWriter) -> None:
+        self._index_writer = index_writer
 
     def try_refresh(self) -> None:
         """For the current generation; a failure costs time at the next question, and nothing else."""
         try:
-            self.refresh(self._shelf.generations.current())
+            self.refresh(self._index_writer.generations.current())
         except StoreUnavailable as fault:
             _log.warning("the index for approximate search could not be made: %s", fault)
 
-    def refresh(self, generation: Generation) -> Generation:
+    def refresh(self, generation: IndexVersion) -> IndexVersion:
         """Make the index and measure it if that is due; the generation with its effort and recall."""
-        passages = self._shelf.passages(generation)
+        passages = self._index_writer.passages(generation)
         rows, indexed = passages.coverage()
         if rows < WARRANTED:
             return self._note(generation, 0, 1.0, 0) if generation.measured else generation
@@ -53,13 +53,13 @@ class Approximation:
         effort, recall = self._choose(generation, passages)
         return self._note(generation, effort, recall, rows)
 
-    def _choose(self, generation: Generation, passages: Passages) -> tuple[int, float]:
+    def _choose(self, generation: IndexVersion, passages: Passages) -> tuple[int, float]:
         """The least effort that finds enough, else the most; and the share that it finds."""
         asked = passages.sample(ASKED)
         exact = [_nearest(passages, hit, exact=True) for hit in asked]
         effort, recall = 0, 1.0
         for effort in passages.efforts:
-            quick = self._shelf.passages(replace(generation, effort=effort))
+            quick = self._index_writer.passages(replace(generation, effort=effort))
             shares = sorted(measure_recalls([_nearest(quick, hit) for hit in asked], exact))
             recall = fmean(shares) if shares else 1.0
             worst = shares[len(shares) // 10] if shares else 1.0
@@ -67,9 +67,9 @@ class Approximation:
                 break
         return effort, recall
 
-    def _note(self, generation: Generation, effort: int, recall: float, rows: int) -> Generation:
+    def _note(self, generation: IndexVersion, effort: int, recall: float, rows: int) -> IndexVersion:
         noted = replace(generation, effort=effort, recall=recall, measured=rows)
-        self._shelf.note_search(noted)
+        self._index_writer.note_search(noted)
         return noted
 
 

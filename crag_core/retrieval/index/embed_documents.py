@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.retrieval.chunking.limits import cut_here
@@ -30,7 +30,7 @@ _EMBEDDED_AT_ONCE = 16
 class Preparer:
     """Makes passages for one generation. Raises `Stopped` once `cancel` is set, and `EmbeddingUnavailable`."""
 
-    def __init__(self, generation: Generation, embedder: Embedder, read: Read, cancel: Cancel) -> None:
+    def __init__(self, generation: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
         self.generation = generation
         self._embedder = embedder
         self.cut = cut_of(generation, embedder)
@@ -69,7 +69,7 @@ class Preparer:
             raise Stopped("Stopped by you.")
 
 
-def cut_of(generation: Generation, embedder: Embedder) -> Cut:
+def cut_of(generation: IndexVersion, embedder: Embedder) -> Cut:
     """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
     tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
     return Cut(generation.tokens, generation.overlap, tokenize)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from crag_core.base.documents import INDEX_FORMAT, Document, Generation, Recipe, Stage
+from crag_core.base.documents import INDEX_FORMAT, Document, IndexVersion, Recipe, Stage
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.backends.worker_lease import is_alive
@@ -16,7 +16,7 @@ from crag_core.retrieval.hits import now
 LEFT_FOR = timedelta(minutes=10)
 
 
-class Generations:
+class IndexVersions:
     """All methods but `current` and `passages` are called inside the backend's lock."""
 
     def __init__(self, backend: Backend, recipe: Recipe) -> None:
@@ -25,15 +25,15 @@ class Generations:
         self._list = backend.generations
         self._recipe = recipe
 
-    def current(self) -> Generation:
+    def current(self) -> IndexVersion:
         """The one that is searched; raises `StoreUnavailable` for an index that a later program made."""
         rows = self._rows()
         return next((row for row in rows if row.stage == Stage.CURRENT), None) or self._first()
 
-    def building(self) -> Generation | None:
+    def building(self) -> IndexVersion | None:
         return next((row for row in self._rows() if row.stage == Stage.BUILDING), None)
 
-    def passages(self, generation: Generation) -> Passages:
+    def passages(self, generation: IndexVersion) -> Passages:
         return self._backend.passages(generation)
 
     def start_empty(self) -> None:
@@ -45,7 +45,7 @@ class Generations:
             left = replace(now_current, stage=Stage.LEFT, changed_at=now())
             self._list.put([left, self._new(self._recipe, Stage.CURRENT)])
 
-    def begin(self, recipe: Recipe, owner: str) -> Generation:
+    def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
         """A generation to be built by `owner`: that which a killed process left, where it has the same recipe.
 
         Raises `StoreUnavailable` while a living process builds one.
@@ -64,7 +64,7 @@ class Generations:
         self._list.put([self.current(), begun])
         return begun
 
-    def check(self, generation: Generation) -> None:
+    def check(self, generation: IndexVersion) -> None:
         """Raises `StoreUnavailable` unless it is still being built by its owner; says that the owner lives."""
         rows = {row.id: row for row in self._rows()}
         known = rows.get(generation.id)
@@ -74,7 +74,7 @@ class Generations:
             )
         self._list.put([replace(known, changed_at=now())])
 
-    def note_search(self, generation: Generation) -> None:
+    def note_search(self, generation: IndexVersion) -> None:
         """Put down effort and recall of a generation that is there still."""
         known = next((row for row in self._rows() if row.id == generation.id), None)
         if known is None and self.current().id == generation.id:
@@ -83,12 +83,12 @@ class Generations:
             noted = replace(known, effort=generation.effort, recall=generation.recall, measured=generation.measured)
             self._list.put([noted])
 
-    def flip(self, generation: Generation) -> None:
+    def flip(self, generation: IndexVersion) -> None:
         """From now on it is searched; what it lacks is the caller's business."""
         built = replace(generation, stage=Stage.CURRENT, owner="", changed_at=now())
         self._list.put([built, replace(self.current(), stage=Stage.LEAVING, changed_at=now())])
 
-    def abandon(self, generation: Generation) -> None:
+    def abandon(self, generation: IndexVersion) -> None:
         row = self.building()
         if row is not None and (row.id, row.owner) == (generation.id, generation.owner):
             self._drop(row)
@@ -112,7 +112,7 @@ class Generations:
             if row.stage == Stage.LEFT and datetime.now(UTC) - row.time > LEFT_FOR:
                 self._drop(row)
 
-    def _rows(self) -> list[Generation]:
+    def _rows(self) -> list[IndexVersion]:
         rows = self._list.rows()
         latest = max((row.format for row in rows), default=0)
         if latest > INDEX_FORMAT:
@@ -123,19 +123,19 @@ class Generations:
             )
         return rows
 
-    def _drop(self, row: Generation) -> None:
+    def _drop(self, row: IndexVersion) -> None:
         self.passages(row).drop()
         self._list.drop([row.id])
 
-    def _new(self, recipe: Recipe, stage: Stage) -> Generation:
+    def _new(self, recipe: Recipe, stage: Stage) -> IndexVersion:
         last = max((int(row.id) for row in [*self._rows(), self._first()]), default=0)
-        return Generation(
+        return IndexVersion(
             str(last + 1), recipe.embedding, recipe.tokens, recipe.overlap, stage, changed_at=now(), format=INDEX_FORMAT
         )
 
-    def _first(self) -> Generation:
+    def _first(self) -> IndexVersion:
         """Of an index that nobody listed generations of: of earlier days, or empty."""
-        first = Generation(embedding=self._recipe.embedding, changed_at=now(), format=INDEX_FORMAT)
+        first = IndexVersion(embedding=self._recipe.embedding, changed_at=now(), format=INDEX_FORMAT)
         built_with = self.passages(first).built_with()
         if built_with is None:
             return replace(first, tokens=self._recipe.tokens, overlap=self._recipe.overlap)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from crag_core.base.documents import Document, Generation, Recipe, State
+from crag_core.base.documents import Document, IndexVersion, Recipe, State
 from crag_core.base.errors import StoreUnavailable, WriteLost
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.backends.worker_lease import is_alive
 from crag_core.retrieval.hits import now
-from crag_core.retrieval.index.index_versions import Generations
+from crag_core.retrieval.index.index_versions import IndexVersions
 from crag_core.retrieval.index.repair import find_culprits
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _TOO_MUCH = "the process that writes to the index ended over it, more than once"
 _OTHER_FORM = "Save it in another format, or split it into smaller files, and add that."
 
 
-class GenerationChanged(Exception):
+class IndexVersionChanged(Exception):
     """Passages were made for a generation that is not the current one any more."""
 
 
@@ -47,19 +47,19 @@ class Written:
     has_replaced: bool
 
 
-class Shelf:
+class IndexWriter:
     """The order of steps is the promise: a row says what is meant before it is done, and what is done is told last."""
 
     def __init__(self, backend: Backend, recipe: Recipe) -> None:
         """`recipe` is that of an index which holds nothing yet."""
         self.backend = backend
         self.originals = backend.originals
-        self.generations = Generations(backend, recipe)
+        self.generations = IndexVersions(backend, recipe)
         self._catalogue = backend.documents
         self.remark = ""
         """What people should know of the last tidying; "": all is well."""
 
-    def passages(self, generation: Generation | None = None) -> Passages:
+    def passages(self, generation: IndexVersion | None = None) -> Passages:
         """Of the current generation, or of another."""
         return self.backend.passages(generation or self.generations.current())
 
@@ -96,7 +96,7 @@ class Shelf:
                 if row.state == State.REFUSED:
                     self.originals.drop([row.id])
 
-    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]], made_for: Generation) -> list[Written]:
+    def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]], made_for: IndexVersion) -> list[Written]:
         """Put documents in, with one commit for all their passages, and take out what they replace by name.
 
         Without nodes, a document is expected to be there. A new version goes in before the old one goes out. Raises
@@ -104,7 +104,7 @@ class Shelf:
         """
         with self._writing() as there:
             if self.generations.current().id != made_for.id:
-                raise GenerationChanged
+                raise IndexVersionChanged
             done: list[Written] = []
             nodes: list[TextNode] = []
             changed: dict[str, Document] = {}
@@ -170,19 +170,19 @@ class Shelf:
             self._finish(_older_versions([*there.values(), *held.values()]))
             return again
 
-    def begin(self, recipe: Recipe, owner: str) -> Generation:
+    def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
         """A generation of passages to be built beside the current one; see `Generations.begin`."""
         with self._writing():
             return self.generations.begin(recipe, owner)
 
-    def add_to(self, building: Generation, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
+    def add_to(self, building: IndexVersion, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
         """Passages for a generation that is being built, with one commit."""
         with self._writing():
             self.generations.check(building)
             nodes = [node for _, own in documents for node in own]
             self.passages(building).add(nodes, {row.id: row.collection for row, _ in documents})
 
-    def flip(self, built: Generation) -> list[Document]:
+    def flip(self, built: IndexVersion) -> list[Document]:
         """From now on search in a generation that was built, unless it lacks documents: these, to be added first.
 
         What was removed or moved meanwhile is made good here.
@@ -202,12 +202,12 @@ class Shelf:
             self._settle()
             return []
 
-    def note_search(self, generation: Generation) -> None:
+    def note_search(self, generation: IndexVersion) -> None:
         """Put down how a generation is searched, unless it is gone."""
         with self._writing():
             self.generations.note_search(generation)
 
-    def abandon(self, building: Generation) -> None:
+    def abandon(self, building: IndexVersion) -> None:
         """Take out what was built of a generation; the current one stays as it is."""
         with self._writing():
             self.generations.abandon(building)
@@ -250,8 +250,8 @@ class Shelf:
             self.remark = f"{_NOT_MENDED} {fault}" if is_urgent else self.remark
             return []
         named = ", ".join(row.name for row in gone)
-        told = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
-        self.remark = told if is_done else ""
+        text = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        self.remark = text if is_done else ""
         return gone
 
     def _mend(self) -> tuple[bool, list[Document]]:

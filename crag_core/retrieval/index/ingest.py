@@ -19,7 +19,7 @@ from crag_core.retrieval.backends.worker_lease import LEASE, name_self
 from crag_core.retrieval.hits import name_content, now
 from crag_core.retrieval.index.ann_index import Approximation
 from crag_core.retrieval.index.embed_documents import Preparer
-from crag_core.retrieval.index.index_writer import GenerationChanged, Shelf, Written
+from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
 from crag_core.retrieval.readers import load_content
 from crag_core.retrieval.upload.files import Given, each_file
 
@@ -50,9 +50,11 @@ class _Ready:
 class Indexer:
     """Brings one set of files in; see `PassageStore.ingest` for what it promises."""
 
-    def __init__(self, shelf: Shelf, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel) -> None:
+    def __init__(
+        self, index_writer: IndexWriter, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel
+    ) -> None:
         """`preparer` gives one for the generation that is current now."""
-        self._shelf = shelf
+        self._index_writer = index_writer
         self._new_preparer = preparer
         self._on_progress = on_progress
         self._cancel = cancel
@@ -77,16 +79,16 @@ class Indexer:
         except Exception:  # the model or the disk is away: what is whole goes in all the same
             self._end_early(rows)
             raise
-        return self._told()
+        return self._describe()
 
     def finish(self) -> tuple[Ingested, ...]:
         """Bring in what processes that are gone had begun."""
-        rows = dict(enumerate(self._shelf.claim(self._owner), 1))
+        rows = dict(enumerate(self._index_writer.claim(self._owner), 1))
         try:
             self._bring_in(rows)
         except Stopped:
             self._end_early(rows)
-        return self._told()
+        return self._describe()
 
     def _register(self, files: Iterable[Given], collection: str, rows: dict[int, Document]) -> None:
         """Keep every file and note that it waits, so that a kill forgets none of them; `rows` by position, from 1."""
@@ -106,9 +108,9 @@ class Indexer:
             rows[position] = row
             kept.append((row, content))
             if sum(len(content) for _, content in kept) > _KEPT_AT_ONCE:
-                self._shelf.register(kept)
+                self._index_writer.register(kept)
                 kept = []
-        self._shelf.register(kept)
+        self._index_writer.register(kept)
 
     def _bring_in(self, rows: dict[int, Document]) -> None:
         self._total = max(rows, default=0)
@@ -118,7 +120,7 @@ class Indexer:
         self._write()
         if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
             self._tidy()
-            Approximation(self._shelf).try_refresh()
+            Approximation(self._index_writer).try_refresh()
 
     def _prepare(self, position: int, given: Document) -> None:
         """Read, split and embed one document, unless it is there; asked without the lock, since that takes long."""
@@ -127,7 +129,7 @@ class Indexer:
         row = given
         nodes: list[TextNode] = []
         if self._whole is None:
-            self._whole = {*self._shelf.whole()}
+            self._whole = {*self._index_writer.whole()}
         if row.id not in self._whole and all(one.row.id != row.id for one in self._ready):
             self._say(row)
 
@@ -137,12 +139,12 @@ class Indexer:
 
             self._preparer = self._preparer or self._new_preparer()
             try:
-                row, nodes = self._preparer.prepare(row, self._shelf.originals.read(row.id), tell)
+                row, nodes = self._preparer.prepare(row, self._index_writer.originals.read(row.id), tell)
             except DocumentMissing:
                 pass  # somebody removed it
             except DocumentRefused as refusal:
                 self._refuse(position, row.name, refusal)
-                self._shelf.note(
+                self._index_writer.note(
                     replace(row, state=State.REFUSED, owner="", message=refusal.message, hint=refusal.hint)
                 )
                 return
@@ -153,7 +155,7 @@ class Indexer:
     def _say(self, row: Document) -> None:
         """Now and then, since it costs a commit: that this process is alive, and which document it is at."""
         if time.monotonic() - self._said_at > SAID_EVERY:
-            self._shelf.note(replace(row, state=State.INDEXING))
+            self._index_writer.note(replace(row, state=State.INDEXING))
             self._said_at = time.monotonic()
 
     def _write_if_due(self) -> None:
@@ -165,14 +167,14 @@ class Indexer:
                 self._tidy()
 
     def _tidy(self) -> None:
-        for gone in self._shelf.try_tidy():
+        for gone in self._index_writer.try_tidy():
             self._set_aside(gone)
 
     def _write(self) -> None:
         while ready := self._ready:
             try:
                 self._put()
-            except GenerationChanged:  # made for passages that were replaced meanwhile: once more, for the new ones
+            except IndexVersionChanged:  # made for passages that were replaced meanwhile: once more, for the new ones
                 self._preparer = None
                 for one in ready:
                     self._prepare(one.position, one.given)
@@ -184,7 +186,7 @@ class Indexer:
         self._whole = None
         self._preparer = self._preparer or self._new_preparer()
         try:
-            written = self._shelf.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
+            written = self._index_writer.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
         except WriteLost:
             self._put_each(ready)
             return
@@ -198,7 +200,7 @@ class Indexer:
                 self._ready = [one]
                 self._put()
         else:
-            self._outcomes[ready[0].position] = _refused(self._shelf.set_aside(ready[0].row))
+            self._outcomes[ready[0].position] = _refused(self._index_writer.set_aside(ready[0].row))
 
     def _set_aside(self, gone: Document) -> None:
         """One of those that were given, or another, which is told after them."""
@@ -213,7 +215,7 @@ class Indexer:
         if self._cancel.is_set():
             raise Stopped("Stopped by you.")
 
-    def _told(self) -> tuple[Ingested, ...]:
+    def _describe(self) -> tuple[Ingested, ...]:
         return tuple(self._outcomes[position] for position in sorted(self._outcomes))
 
     def _end_early(self, rows: dict[int, Document]) -> None:
@@ -221,12 +223,12 @@ class Indexer:
         if is_ending():
             return
         try:
-            with suppress(GenerationChanged):
+            with suppress(IndexVersionChanged):
                 self._put()
             for position in rows.keys() - self._outcomes.keys():
                 name = rows[position].name
                 self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
-            self._shelf.withdraw(rows.values())
+            self._index_writer.withdraw(rows.values())
         except StoreUnavailable as fault:  # the next start finds what waits, and finishes it
             _log.warning("what was not indexed could not be withdrawn: %s", fault)
 

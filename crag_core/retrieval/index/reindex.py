@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from crag_core.base.concurrency.shutdown import is_ending
-from crag_core.base.documents import Document, Generation, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.base.documents import Document, IndexVersion, OnProgress, Progress, Rebuilt, Recipe
 from crag_core.base.errors import DocumentMissing, DocumentRefused, StoreUnavailable
 from crag_core.retrieval.backends.worker_lease import is_alive, name_self
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.index.ann_index import Approximation
 from crag_core.retrieval.index.embed_documents import OnEmbedded, Preparer
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.retrieval.index.ingest import SAID_EVERY, WRITTEN_AT_ONCE
 from crag_core.retrieval.readers import Page
 
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 class Rebuilder:
     """Builds one generation; see `PassageStore.rebuild` for what it promises."""
 
-    def __init__(self, shelf: Shelf, preparer: Callable[[Generation], Preparer], on_progress: OnProgress) -> None:
-        self._shelf = shelf
+    def __init__(
+        self, index_writer: IndexWriter, preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
+    ) -> None:
+        self._index_writer = index_writer
         self._new_preparer = preparer
         self._on_progress = on_progress
-        self._approximation = Approximation(shelf)
+        self._approximation = Approximation(index_writer)
         self._owner = f"{name_self()}/{uuid4().hex[:8]}"
         self._kept_text = 0
         self._said_at = time.monotonic()
 
     def rebuild(self, recipe: Recipe) -> Rebuilt:
-        building = self._shelf.begin(recipe, self._owner)
+        building = self._index_writer.begin(recipe, self._owner)
         try:
             return self._build(building)
         except Exception:  # stopped, or the model or the disk is away
@@ -46,13 +48,13 @@ class Rebuilder:
 
     def go_on(self) -> Rebuilt | None:
         """With what a killed process had begun; None where there is nothing of that kind."""
-        row = self._shelf.generations.building()
+        row = self._index_writer.generations.building()
         return None if row is None or is_alive(row.owner, row.time) else self.rebuild(row.recipe)
 
-    def _build(self, building: Generation) -> Rebuilt:
+    def _build(self, building: IndexVersion) -> Rebuilt:
         preparer = self._new_preparer(building)
-        made = {row.id for row in self._shelf.passages(building).documents()}
-        missing = [row for row in self._shelf.whole().values() if row.id not in made]
+        made = {row.id for row in self._index_writer.passages(building).documents()}
+        missing = [row for row in self._index_writer.whole().values() if row.id not in made]
         while True:
             self._make(building, preparer, missing)
             before, missing = missing, self._flip(building)
@@ -61,14 +63,14 @@ class Rebuilder:
             if {row.id for row in missing} & {row.id for row in before}:
                 names = ", ".join(row.name for row in missing[:3])
                 raise StoreUnavailable(f"No passages could be made of: {names}.", hint="Remove these, and try again.")
-        whole = self._shelf.whole().values()
+        whole = self._index_writer.whole().values()
         return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
 
-    def _flip(self, building: Generation) -> list[Document]:
-        self._shelf.passages(building).tidy()
-        return self._shelf.flip(self._approximation.refresh(building))
+    def _flip(self, building: IndexVersion) -> list[Document]:
+        self._index_writer.passages(building).tidy()
+        return self._index_writer.flip(self._approximation.refresh(building))
 
-    def _make(self, building: Generation, preparer: Preparer, rows: Sequence[Document]) -> None:
+    def _make(self, building: IndexVersion, preparer: Preparer, rows: Sequence[Document]) -> None:
         ready: list[tuple[Document, list[TextNode]]] = []
         for position, row in enumerate(rows, 1):
             preparer.look()
@@ -88,20 +90,20 @@ class Rebuilder:
                 ready = []
         self._add(building, ready)
 
-    def _add(self, building: Generation, ready: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
-        self._shelf.add_to(building, ready)
+    def _add(self, building: IndexVersion, ready: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
+        self._index_writer.add_to(building, ready)
         self._said_at = time.monotonic()
 
     def _prepare(self, preparer: Preparer, row: Document, tell: OnEmbedded) -> tuple[Document, list[TextNode]] | None:
         """From the file that was kept, else from the text of the passages that are there; None: it was removed."""
         try:
-            made = preparer.prepare(row, self._shelf.originals.read(row.id), tell)
+            made = preparer.prepare(row, self._index_writer.originals.read(row.id), tell)
             if made[1]:
                 return made
         except (DocumentMissing, DocumentRefused):
             pass
-        current = self._shelf.generations.current()
-        passages = self._shelf.passages(current).of(row.id)
+        current = self._index_writer.generations.current()
+        passages = self._index_writer.passages(current).of(row.id)
         if not passages:
             return None
         self._kept_text += 1
@@ -109,8 +111,8 @@ class Rebuilder:
         _, nodes = preparer.prepare_pages(row, pages, tell)
         return row, nodes
 
-    def _abandon(self, building: Generation) -> None:
+    def _abandon(self, building: IndexVersion) -> None:
         if is_ending():  # the next start goes on with it
             return
         with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
-            self._shelf.abandon(building)
+            self._index_writer.abandon(building)

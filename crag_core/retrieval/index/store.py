@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from pathlib import Path
 
-from crag_core.base.documents import MAIN, Document, Generation, Ingested, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnProgress, Progress, Rebuilt, Recipe
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import Passage
@@ -20,7 +20,7 @@ from crag_core.retrieval.chunking.split import Chunks, Cut
 from crag_core.retrieval.hits import DOCUMENT_ID, PASSAGE_ID, Hit
 from crag_core.retrieval.index.context_text import Surroundings, surround
 from crag_core.retrieval.index.embed_documents import Preparer, Read, cut_of
-from crag_core.retrieval.index.index_writer import Shelf
+from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.retrieval.index.ingest import Indexer
 from crag_core.retrieval.index.reindex import Rebuilder
 from crag_core.retrieval.readers import read_document
@@ -62,23 +62,23 @@ class PassageStore:
         self._find_embedder = find_embedder
         self._read = read
         backend = FolderBackend(Path(place)) if isinstance(place, Path | str) else place
-        self._shelf = Shelf(backend, recipe or Recipe(embedder.name))
-        self._pinned: Generation | None = None
+        self._index_writer = IndexWriter(backend, recipe or Recipe(embedder.name))
+        self._pinned: IndexVersion | None = None
 
     @property
     def place(self) -> str:
         """For people, without secrets."""
-        return self._shelf.backend.place
+        return self._index_writer.backend.place
 
     @property
     def remark(self) -> str:
         """What people should know of how the index is; "": all is well."""
-        return self._shelf.remark
+        return self._index_writer.remark
 
     @property
-    def generation(self) -> Generation:
+    def generation(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
-        return self._pinned or self._shelf.generations.current()
+        return self._pinned or self._index_writer.generations.current()
 
     @property
     def embedder(self) -> Embedder:
@@ -117,7 +117,7 @@ class PassageStore:
 
         Safe while others index: what a living process is at work on is left to it.
         """
-        return self._indexer(on_progress, cancel).finish() if self._shelf.rows() else ()
+        return self._indexer(on_progress, cancel).finish() if self._index_writer.rows() else ()
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt:
         """Make all passages anew by another recipe, beside the present ones, which are searched until all are there.
@@ -133,11 +133,11 @@ class PassageStore:
 
     def at_rest(self) -> AbstractContextManager[None]:
         """Nobody writes to the index inside, of this process or another; they wait."""
-        return self._shelf.backend.lock()
+        return self._index_writer.backend.lock()
 
     def is_untouched(self) -> bool:
         """Whether nothing was ever put in, not even something that was removed since."""
-        return self._shelf.is_untouched()
+        return self._index_writer.is_untouched()
 
     def documents(self) -> tuple[Document, ...]:
         """The indexed ones, by name."""
@@ -145,7 +145,7 @@ class PassageStore:
 
     def listing(self) -> tuple[Document, ...]:
         """Every document, also those that wait, are being indexed, or were refused, by name."""
-        return tuple(sorted(self._shelf.rows(), key=lambda row: (row.name.casefold(), row.changed_at)))
+        return tuple(sorted(self._index_writer.rows(), key=lambda row: (row.name.casefold(), row.changed_at)))
 
     def delete(self, document_id: str) -> bool:
         """True when it was there. The file kept of it goes at once, its passages leave the disk with a later write."""
@@ -154,15 +154,15 @@ class PassageStore:
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
         """Those that were there, waiting and refused ones too."""
         ids = [one for one in document_ids if DOCUMENT_ID.fullmatch(one)]
-        if not {row.id for row in self._shelf.rows()} & {*ids}:
+        if not {row.id for row in self._index_writer.rows()} & {*ids}:
             return set()
-        gone = self._shelf.remove(ids)
-        self._shelf.try_tidy()
+        gone = self._index_writer.remove(ids)
+        self._index_writer.try_tidy()
         return gone
 
     def move(self, document_ids: Iterable[str], collection: str) -> None:
         """Put indexed documents into another collection."""
-        self._shelf.move([one for one in document_ids if DOCUMENT_ID.fullmatch(one)], collection)
+        self._index_writer.move([one for one in document_ids if DOCUMENT_ID.fullmatch(one)], collection)
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
@@ -181,16 +181,16 @@ class PassageStore:
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
-        if document_id not in self._shelf.whole():
+        if document_id not in self._index_writer.whole():
             raise DocumentMissing(
                 "This document is not in the index, or not any more in this version.",
                 hint="Add it on the Documents page.",
             )
-        return self._shelf.originals.read(document_id)
+        return self._index_writer.originals.read(document_id)
 
     def count(self, collection: str = "") -> int:
         """Passages of all documents, or of those of a collection."""
-        return sum(row.passages for row in self._shelf.whole().values() if collection in ("", row.collection))
+        return sum(row.passages for row in self._index_writer.whole().values() if collection in ("", row.collection))
 
     def fingerprint(self, collection: str = "") -> str:
         """Changes whenever a document comes to a collection, or to any, or goes, and with how passages are made.
@@ -199,7 +199,7 @@ class PassageStore:
         """
         made = self.generation.recipe
         lengths = [] if made == Recipe(made.embedding) else [f"{made.tokens} tokens, {made.overlap} repeated"]
-        ids = sorted(row.id for row in self._shelf.whole().values() if collection in ("", row.collection))
+        ids = sorted(row.id for row in self._index_writer.whole().values() if collection in ("", row.collection))
         return hashlib.sha256("\n".join([made.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
 
     def coverage(self) -> tuple[int, int]:
@@ -228,9 +228,9 @@ class PassageStore:
         return [found[one] for one in sound if one in found]
 
     def _passages(self) -> Passages:
-        return self._shelf.passages(self._pinned)
+        return self._index_writer.passages(self._pinned)
 
-    def _embedder_of(self, generation: Generation) -> Embedder:
+    def _embedder_of(self, generation: IndexVersion) -> Embedder:
         if generation.embedding == self._embedder.name:
             return self._embedder
         if self._find_embedder is None:
@@ -241,14 +241,14 @@ class PassageStore:
             )
         return self._find_embedder(generation.embedding)
 
-    def _preparer(self, generation: Generation, cancel: Cancel) -> Preparer:
+    def _preparer(self, generation: IndexVersion, cancel: Cancel) -> Preparer:
         return Preparer(generation, self._embedder_of(generation), self._read, cancel)
 
     def _indexer(self, on_progress: OnProgress, cancel: Cancel | None) -> Indexer:
         cancel = cancel or Cancel()
-        now_current = self._shelf.generations.current
-        return Indexer(self._shelf, lambda: self._preparer(now_current(), cancel), on_progress, cancel)
+        now_current = self._index_writer.generations.current
+        return Indexer(self._index_writer, lambda: self._preparer(now_current(), cancel), on_progress, cancel)
 
     def _rebuilder(self, on_progress: OnProgress, cancel: Cancel | None) -> Rebuilder:
         cancel = cancel or Cancel()
-        return Rebuilder(self._shelf, lambda generation: self._preparer(generation, cancel), on_progress)
+        return Rebuilder(self._index_writer, lambda generation: self._preparer(generation, cancel), on_progress)

@@ -18,8 +18,8 @@ _SIZE = struct.Struct(">II")
 
 
 def pack_picture(request_id: int, picture: PagePicture) -> tuple[Reply, bytes]:
-    told = Drawn(picture.width, picture.height, picture.page, picture.pages, picture.boxes, picture.found_share)
-    return Reply(request_id, drawn=told), picture.png
+    message = Drawn(picture.width, picture.height, picture.page, picture.pages, picture.boxes, picture.found_share)
+    return Reply(request_id, drawn=message), picture.png
 
 
 def unpack_picture(reply: Reply, body: bytes, asked: Drawing) -> PagePicture:

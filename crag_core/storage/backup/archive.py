@@ -46,9 +46,9 @@ def write_archive(folder: Path, counts: Counts, program: str, made_at: str, sink
             name = path.relative_to(folder).as_posix()
             check_path(name)
             with path.open("rb") as file:
-                told = os.fstat(file.fileno())
+                message = os.fstat(file.fileno())
                 member = tarfile.TarInfo(name)
-                member.size, member.mtime, member.mode = told.st_size, int(told.st_mtime), told.st_mode & 0o777
+                member.size, member.mtime, member.mode = message.st_size, int(message.st_mtime), message.st_mode & 0o777
                 summed = _Summed(file)
                 archive.addfile(member, summed)
             entries.append(Entry(name, member.size, summed.sum.hexdigest()))

@@ -40,7 +40,7 @@ _NO_FIGURES: dict[str, Any] = {
 }
 
 
-def told_of(trace: Trace) -> dict[str, Any]:
+def columns_of(trace: Trace) -> dict[str, Any]:
     """All columns of a run but those that tell of its keeping, and its record."""
     settings = trace.settings
     answer = trace.answer.text if trace.answer else ""
@@ -65,7 +65,7 @@ def told_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def told_without_record(question: str) -> dict[str, Any]:
+def columns_without_record(question: str) -> dict[str, Any]:
     """Of a run whose record cannot be read: neutral, but for what its question tells."""
     empty = ("created", "action", "policy", "evaluator", "evaluator_version", "writer", "writer_version", "embedding")
     neutral = {"fingerprint": "", "ending": Ending.DONE.value, "readable": False}

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import from_plain
-from crag_core.storage.history.run_columns import told_of, told_without_record
+from crag_core.storage.history.run_columns import columns_of, columns_without_record
 from crag_core.storage.history.schema_v1 import FIRST_LABELS, FIRST_RUNS
 from crag_core.trace.feedback import Label
 from crag_core.trace.trace import Trace
@@ -109,10 +109,10 @@ def select_and_count(connection: Connection) -> None:
 
 def _moved(row: dict[str, Any]) -> dict[str, Any]:
     try:
-        told = told_of(Trace.from_json(row["record"]))
+        message = columns_of(Trace.from_json(row["record"]))
     except CragError:
-        told = told_without_record(row["question"])
-    return told | row | {"asked_by": ""}
+        message = columns_without_record(row["question"])
+    return message | row | {"asked_by": ""}
 
 
 def _fill_labels(connection: Connection) -> None:

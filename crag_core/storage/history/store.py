@@ -16,7 +16,7 @@ from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.storage.history.database import Database
-from crag_core.storage.history.run_columns import kept_run, measured_of, storable, told_of
+from crag_core.storage.history.run_columns import columns_of, kept_run, measured_of, storable
 from crag_core.storage.history.run_filter import EVERYTHING, Selection
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import About, Label, Mark
@@ -189,7 +189,7 @@ class HistoryStore:
 
     def _put_into(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
         at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
-        rows.put_run(key, told_of(trace) | {"record": _dump(trace)}, at_first)
+        rows.put_run(key, columns_of(trace) | {"record": _dump(trace)}, at_first)
 
     def _reading(self) -> AbstractContextManager[Rows | None]:
         self._prune_when_due(every=math.inf)

@@ -195,8 +195,8 @@ def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> 
 
 def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
     """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it."; and who judged so, if a model did."""
-    told = _counted(support)
-    return told if by == WORDS else f"Judged by {by}: {told[:1].lower()}{told[1:]}"
+    message = _counted(support)
+    return message if by == WORDS else f"Judged by {by}: {message[:1].lower()}{message[1:]}"
 
 
 def _counted(support: Sequence[Support]) -> str:
@@ -208,10 +208,10 @@ def _counted(support: Sequence[Support]) -> str:
     if supported == len(found):
         whole = {1: "The sentence is", 2: "Both sentences are"}.get(checked, f"All {checked} sentences are")
         return f"{whole} supported by the evidence."
-    told = f"{supported} of {checked} {'sentence is' if checked == 1 else 'sentences are'} supported by the evidence"
-    told += f", {weak} weakly" if weak else ""
-    told += f", {none} by nothing in it" if none else ""
-    return f"{told}; {unchecked} could not be checked." if unchecked else f"{told}."
+    message = f"{supported} of {checked} {'sentence is' if checked == 1 else 'sentences are'} supported by the evidence"
+    message += f", {weak} weakly" if weak else ""
+    message += f", {none} by nothing in it" if none else ""
+    return f"{message}; {unchecked} could not be checked." if unchecked else f"{message}."
 
 
 def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...]:

@@ -131,8 +131,8 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 def left_out(usage: Usage) -> str:
     """That evidence was cut for the model, in a sentence; "" where none was."""
-    told = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
-    return told if usage.cut else ""
+    message = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
+    return message if usage.cut else ""
 
 
 def quotable(text: str) -> str:

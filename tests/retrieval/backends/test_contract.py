@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from llama_index.core.schema import TextNode
 
-from crag_core.base.documents import Document, Generation, Recipe, State
+from crag_core.base.documents import Document, IndexVersion, Recipe, State
 from crag_core.base.errors import DocumentMissing
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.chunking.split import Source, split_pages
@@ -22,7 +22,7 @@ from crag_core.retrieval.readers import Page
 from tests.retrieval.backends.conftest import Open
 from tests.retrieval.fakes import DIMENSION, WordEmbedder, embed_words, write_prose
 
-WORDS = Generation(embedding="words-64")
+WORDS = IndexVersion(embedding="words-64")
 ODD = 'it\'s "50 %" \\ über; DROP TABLE -- 東京'
 
 
@@ -36,7 +36,7 @@ def nodes_of(text: str, name: str = "a.txt", page: int | None = None) -> list[Te
     return nodes
 
 
-def add(backend: Backend, *texts: str, generation: Generation = WORDS, collection: str = "main") -> list[str]:
+def add(backend: Backend, *texts: str, generation: IndexVersion = WORDS, collection: str = "main") -> list[str]:
     """Index texts, each as a document; their ids."""
     nodes = [nodes_of(text, f"{text.split()[-1][:9]}.txt") for text in texts]
     ids = [own[0].ref_doc_id or "" for own in nodes]
@@ -186,7 +186,7 @@ def test_a_sample_is_even(backend: Backend) -> None:
 
 
 def test_generations_lie_beside_each_other(backend: Backend) -> None:
-    other = Generation("1", "words-3")
+    other = IndexVersion("1", "words-3")
     add(backend, "The ferry sails at nine.")
     (node,) = nodes_of("The ferry sails at nine.")
     node.embedding = [1.0, 0.0, 0.0]
@@ -257,7 +257,7 @@ def test_rows_come_and_go_and_take_each_other_s_place(open_backend: Open) -> Non
         other.documents.drop([first.id, "not there"])
         other.documents.tidy()
     assert one.documents.rows() == [replace(second, name="c.txt")]
-    kept = Generation("3", "m", 60, 10, effort=7, recall=0.975, measured=5)
+    kept = IndexVersion("3", "m", 60, 10, effort=7, recall=0.975, measured=5)
     with one.lock():
         one.generations.put([kept])
     assert other.generations.rows() == [kept]

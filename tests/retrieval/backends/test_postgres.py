@@ -17,7 +17,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from crag_core.base.documents import Document, Generation, Recipe
+from crag_core.base.documents import Document, IndexVersion, Recipe
 from crag_core.base.errors import BadRecord, StoreUnavailable
 from crag_core.retrieval.backends.postgres import server as postgres_server
 from crag_core.retrieval.backends.postgres import vector_search
@@ -355,9 +355,9 @@ def test_a_list_of_earlier_days_gets_the_fields_that_came_since(postgres: Postgr
     postgres.execute("INSERT INTO crag_generations (id, embedding) VALUES ('4', 'm')", url=postgres_url)
     postgres.execute("INSERT INTO crag_versions VALUES ('generations', gen_random_uuid())", url=postgres_url)
     backend = PostgresBackend(postgres_url)
-    assert backend.generations.rows() == [Generation("4", "m")]
+    assert backend.generations.rows() == [IndexVersion("4", "m")]
     with backend.lock():
-        backend.generations.put([Generation("5", "m", recall=0.5)])
+        backend.generations.put([IndexVersion("5", "m", recall=0.5)])
     assert {row.id: row.recall for row in backend.generations.rows()} == {"4": 1.0, "5": 0.5}
 
 
@@ -389,7 +389,7 @@ def test_the_index_is_used_with_an_effort_and_only_then(postgres: PostgresServer
     backend.passages(WORDS).tidy()
     quick = replace(WORDS, effort=100)
 
-    def ask(generation: Generation, exact: bool = False) -> int:
+    def ask(generation: IndexVersion, exact: bool = False) -> int:
         one = PostgresBackend(postgres_url)  # what a connection counted is told at its end
         found = one.passages(generation).search_dense(vectors[0].tolist(), 10, exact=exact)
         assert len(found) == 10 and found[0].score > 0.999

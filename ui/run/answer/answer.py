@@ -67,10 +67,10 @@ def draw_answer(
             if _can_quote(answer, routed):
                 _draw_offer(answer, trace.id, key)
             return
-        told = (
+        summary = (
             f"{answer.writer} found no answer here; these sentences of the evidence come nearest. No model was called."
         )
-        st.caption(plain(told))
+        st.caption(plain(summary))
         trace, answer = replace(trace, support=None), _quoted(trace, routed, answer)
     with st.container(border=True, gap="small"):
         st.subheader(title, anchor=False)
@@ -111,7 +111,7 @@ def _draw_text(lines: Lines, key: str) -> None:
             "blocks": lines.blocks(),
             "sum": summed_up(lines.support, lines.judge or WORDS) if is_said else "",
             "about": _ABOUT_OPINIONS if lines.judge else _ABOUT,
-            "marks": [(SIGNS[kind], told) for kind, told in (_OPINIONS if lines.judge else _MARKS).items()],
+            "marks": [(SIGNS[kind], summary) for kind, summary in (_OPINIONS if lines.judge else _MARKS).items()],
         },
         key=key,
     )
@@ -138,8 +138,8 @@ def _draw_state(answer: Answer, action: Action) -> None:
 
 def _draw_unmeasured(trace: Trace, answer: Answer) -> None:
     if trace.support is None and answer.state is AnswerState.COMPLETE:
-        told = (f"{step.summary} {step.hint}" for step in trace.steps if step.name == CHECK)
-        why = next(told, "not measured in this run")
+        summary = (f"{step.summary} {step.hint}" for step in trace.steps if step.name == CHECK)
+        why = next(summary, "not measured in this run")
         st.caption(f":material/help: What supports each sentence was {plain(why)}")
 
 

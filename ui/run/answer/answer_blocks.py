@@ -83,12 +83,12 @@ class Lines:
     def note(self, one: Support) -> str:
         """What is odd about the citations of a sentence."""
         absent = [f"[{number}]" for number in one.cited if not 1 <= number <= len(self.excerpts)]
-        told = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
+        message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
         elsewhere = supported_elsewhere(one, self.pieces)
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(f"[{number}]" for number in one.cited if f"[{number}]" not in absent)
-            told.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
-        return "; ".join(told)
+            message.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
+        return "; ".join(message)
 
     def blocks(self) -> list[dict[str, Any]]:
         """Paragraphs, list items and lines of code, each with its sentences."""
@@ -110,7 +110,7 @@ class Lines:
         stands = standing(one.score)
         if self.is_plain:
             return {"parts": parts, "standing": "plain", "note": ""}
-        told, quotes = self._told(one), list(self._quotes(one))
+        message, quotes = self._describe(one), list(self._quotes(one))
         return {
             "number": number,
             "parts": parts,
@@ -118,14 +118,14 @@ class Lines:
             "sign": SIGNS[stands],
             "word": "" if stands is Standing.SUPPORTED else str(stands),
             "spoken": f"Sentence {number}: ",
-            "after": f"{stands if stands is Standing.SUPPORTED else ''}{told}; details",
-            "hint": " ".join([f"{_capital(stands)}{told}.", *map(_hint, quotes[:1])]),
+            "after": f"{stands if stands is Standing.SUPPORTED else ''}{message}; details",
+            "hint": " ".join([f"{_capital(stands)}{message}.", *map(_hint, quotes[:1])]),
             "note": self.note(one),
             "head": self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
             "quotes": quotes,
         }
 
-    def _told(self, one: Support) -> str:
+    def _describe(self, one: Support) -> str:
         """What is said behind the standing: the score, or who judged so."""
         if one.score is None:
             return ""

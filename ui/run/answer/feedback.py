@@ -89,14 +89,14 @@ def _draw_words(words: str) -> None:
 
 
 def _draw_mark(
-    mark: Mark, current: Mark | None, key: str, on_label: Callable[..., None], told: tuple[object, ...]
+    mark: Mark, current: Mark | None, key: str, on_label: Callable[..., None], message: tuple[object, ...]
 ) -> None:
     words, icon = _FACES[mark]
-    _draw_button(words, icon, f"{key}_{mark}", mark is current, on_label, told)
+    _draw_button(words, icon, f"{key}_{mark}", mark is current, on_label, message)
 
 
 def _draw_button(
-    words: str, icon: str, key: str, is_set: bool, on_label: Callable[..., None], told: tuple[object, ...]
+    words: str, icon: str, key: str, is_set: bool, on_label: Callable[..., None], message: tuple[object, ...]
 ) -> None:
     """A sign of its own tells the one that holds, in its name too: neither colour nor weight alone would."""
     st.button(
@@ -104,7 +104,7 @@ def _draw_button(
         key,
         _TAKE_BACK if is_set else _KEPT,
         on_label,
-        told,
+        message,
         icon=f":material/{icon}:",
         type="tertiary",
     )

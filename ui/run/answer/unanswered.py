@@ -31,9 +31,9 @@ def draw_unanswered(trace: Trace, policy: Policy, routed: Reroute, answer: Answe
 
 
 def _draw_row(title: str, lines: list[str]) -> None:
-    name, told = st.columns([1, 5], gap="small")
+    name, summary = st.columns([1, 5], gap="small")
     name.markdown(f":gray[{title}]")
-    told.markdown(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines))
+    summary.markdown(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines))
 
 
 def _nearest(nearest: Nearest) -> str:

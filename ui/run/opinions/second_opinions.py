@@ -12,7 +12,7 @@ from crag_core.app.workbench import OWN_JUDGE, known_card
 from crag_core.base.types import Action, EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, disagreement
-from crag_core.trace.reroute import course_of
+from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from ui.run.opinions.disagreement_chart import figure, judge_name
 from ui.run.passages.sentence_table import card_name
@@ -94,7 +94,7 @@ def calls_for(trace: Trace, card: EvaluatorCard) -> int:
     """Model calls for an opinion on every passage of the run, if no reply must be asked for twice."""
     if not card.calls_model:
         return 0
-    corpus = len(course_of(trace, trace.settings.policy).looked_at)
+    corpus = len(decision_path_of(trace, trace.settings.policy).looked_at)
     web = len(trace.web.passages) if trace.web else 0
     return sum(math.ceil(count / card.batch) for count in (corpus, web))
 
@@ -113,7 +113,7 @@ def _names(trace: Trace) -> dict[str, str]:
 
 def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Callable[[str], None]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(_told(found), width="stretch")
+        st.markdown(_describe(found), width="stretch")
         st.button(
             "Decide by this one",
             f"adopt_{found.other.evaluator.name}_{found.other.writer}",
@@ -136,7 +136,7 @@ def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Cal
     )
 
 
-def _told(found: Disagreement) -> str:
+def _describe(found: Disagreement) -> str:
     main, other = found.main, found.other
     lines = [
         f"**{plain(judge_name(main))}** → {headline(main.decision)}: {plain(main.decision.reason)}",
@@ -151,13 +151,13 @@ def _summary(found: Disagreement) -> str:
     same = found.main.decision.action is found.other.decision.action
     route = "the route would be the same" if same else "the route would be another"
     marked = " (marked ≠)" if found.apart else ""
-    told = [f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands{marked}; {route}."]
+    message = [f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands{marked}; {route}."]
     if found.correlation is not None:
-        told.append(f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed).")
+        message.append(f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed).")
     for verdict in (found.main, found.other):
         if verdict.ungraded:
-            told.append(f"{judge_name(verdict)} has not graded {counted(verdict.ungraded, 'passage')}.")
-    return " ".join(told)
+            message.append(f"{judge_name(verdict)} has not graded {counted(verdict.ungraded, 'passage')}.")
+    return " ".join(message)
 
 
 def _cells(row: Row, found: Disagreement, names: dict[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.base.types import Origin, Passage, StripVerdict
 from ui import PARTS
-from ui.run.passages.page_view_lines import lines_of, told
+from ui.run.passages.page_view_lines import describe, lines_of
 from ui.text import counted, link, plain
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
                     "top": 100 * box.top / picture.height,
                     "width": 100 * box.width / picture.width,
                     "height": 100 * box.height / picture.height,
-                    "told": "" if box.span is None else told(verdicts[box.span]),
+                    "told": "" if box.span is None else describe(verdicts[box.span]),
                 }
                 for box in picture.boxes
             ],

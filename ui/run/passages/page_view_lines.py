@@ -37,7 +37,7 @@ def lines_of(before: str, passage: str, verdicts: Sequence[StripVerdict], after:
     return lines
 
 
-def told(verdict: StripVerdict) -> str:
+def describe(verdict: StripVerdict) -> str:
     """For people with a mouse; what they need to know stands beside the sentence as well."""
     score = "not graded" if verdict.strip.score is None else f"score {verdict.strip.score:.2f}"
     reason = "" if verdict.reason in ("", "kept") else f": {clean(verdict.reason)}"
@@ -72,7 +72,7 @@ def _pieces(whole: str, start: int, end: int, cuts: Sequence[Cut], first: int) -
         if verdict is not None:
             ends = high <= end
             score = "" if verdict.strip.score is None else f"{verdict.strip.score:.2f}"
-            piece |= {"told": told(verdict), "score": score if ends else ""}
+            piece |= {"told": describe(verdict), "score": score if ends else ""}
         yield piece
 
 

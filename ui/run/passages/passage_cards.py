@@ -12,7 +12,7 @@ from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.passages.card_heads import Head
 from ui.run.passages.sentences import deciding_cutoff
-from ui.run.two_signals import QUESTIONS, told_deciding
+from ui.run.two_signals import QUESTIONS, describe_deciding
 from ui.text import clean, counted, link, plain
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
@@ -101,7 +101,7 @@ def _use(verdicts: list[StripVerdict]) -> str:
     return "used whole" if kept == len(verdicts) else f"used {kept} of {counted(len(verdicts), 'sentence')}"
 
 
-def told(cards: Cards, passage: Passage) -> str:
+def describe(cards: Cards, passage: Passage) -> str:
     """What the line above has no room for: the reason, what the scores mean, citations, where it was found."""
     decision, grade = cards.routed.decision, cards.trace.grade_of(passage.id)
     lines = [_told_grade(grade, is_compared=decision.topical is None)]
@@ -111,7 +111,7 @@ def told(cards: Cards, passage: Passage) -> str:
         lines.insert(0, ":violet[:material/push_pin: **Pinned by you:** it counts as 1.00, whatever its grade.]")
     badges = []
     if passage.id in decision.deciding:
-        badges.append(f":blue-badge[decides{told_deciding(passage, cards.counted.grade_of(passage.id), decision)}]")
+        badges.append(f":blue-badge[decides{describe_deciding(passage, cards.counted.grade_of(passage.id), decision)}]")
     if numbers := cards.cited.get(passage.id):
         badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in numbers))}]")
     found = f"found by {plain(', '.join(passage.found_by))}" if passage.found_by else ""
@@ -130,11 +130,11 @@ def _told_grade(grade: Grade | None, is_compared: bool) -> str:
     both = grade.two_signals
     if not both:
         return f"**{grade.score:.2f}** score{f' · {plain(grade.reason)}' if grade.reason else ''}"
-    told = [f"**{grade.score:.2f}** score"] * is_compared
-    told += [f"**{value:.2f}** {name}: {QUESTIONS[name]}" for name, value in zip(QUESTIONS, both, strict=True)]
+    message = [f"**{grade.score:.2f}** score"] * is_compared
+    message += [f"**{value:.2f}** {name}: {QUESTIONS[name]}" for name, value in zip(QUESTIONS, both, strict=True)]
     # The trained evaluator says both numbers first.
     more = grade.reason.removeprefix("answering {:.2f}, topical {:.2f}".format(*both)).lstrip(", ")
-    return " · ".join([*told, plain(more)] if more else told)
+    return " · ".join([*message, plain(more)] if more else message)
 
 
 def _retrieval(scores: Scores) -> str:

@@ -13,7 +13,7 @@ from crag_core.trace.injection_scan import warnings
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.passages.card_heads import draw_head
-from ui.run.passages.passage_cards import Cards, head_of, title, told
+from ui.run.passages.passage_cards import Cards, describe, head_of, title
 from ui.run.passages.sentences import draw_sentences
 from ui.text import plain
 
@@ -46,8 +46,8 @@ def draw_passages(
     """
     edits = edits or trace.edits
     cards = Cards(trace, routed, policy, was, edits)
-    shown = {passage.id for passage in routed.course.looked_at} | set(edits.dropped)
-    last = {passage.id for passage in routed.course.evidence} | set(edits.dropped)
+    shown = {passage.id for passage in routed.decision_path.looked_at} | set(edits.dropped)
+    last = {passage.id for passage in routed.decision_path.evidence} | set(edits.dropped)
     later = {id_: found for found in reversed(trace.rounds) for id_ in _found_in(found)}
     first = {passage.id for passage in trace.passages or ()}
     ranked = list(enumerate(trace.all_passages, start=1))
@@ -76,7 +76,7 @@ def draw_card(cards: Cards, passage: Passage, rank: int, actions: CardActions | 
         return
     verdicts = cards.verdicts.get(passage.id, [])
     with st.container(border=True, key=f"card_{key}", gap="xsmall"):
-        st.markdown(told(cards, passage))
+        st.markdown(describe(cards, passage))
         for warning in warnings(cards.trace, passage):
             st.warning(plain(warning), icon=":material/warning:")
         if note:

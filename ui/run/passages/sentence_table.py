@@ -43,30 +43,30 @@ def draw_strips(trace: Trace, policy: Policy, routed: Reroute) -> None:
     with drawer:
         cutoffs = [deciding_cutoff(trace, policy, routed, origin) for origin in (Origin.CORPUS, Origin.WEB)]
         cutoff = next((cutoff for cutoff in cutoffs if cutoff is not None), None)
-        st.markdown(plain(told(lines, cutoff)))
+        st.markdown(plain(describe(lines, cutoff)))
         st.plotly_chart(
             _figure(lines, cutoff),
             config={"displayModeBar": False},
-            alt=f"{told(lines, cutoff)} The table below has the same numbers.",
+            alt=f"{describe(lines, cutoff)} The table below has the same numbers.",
             key="strips_picture",
         )
         st.dataframe(_table(lines), hide_index=True, key="strips_table", alt="Every sentence with score and verdict")
 
 
-def told(lines: Sequence[_Line], cutoff: float | None) -> str:
+def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     """How much of the text goes on, and what else than the cut-off strikes out, in words."""
     verdicts = [verdict for line in lines for verdict in line.verdicts]
     kept = [verdict for verdict in verdicts if verdict.kept]
     length, whole = (sum(len(one.strip.text) for one in some) for some in (kept, verdicts))
     share = f", {length / whole:.0%} of the text" if whole else ""
-    told = [f"{len(kept)} of {counted(len(verdicts), 'sentence')} kept{share}."]
+    message = [f"{len(kept)} of {counted(len(verdicts), 'sentence')} kept{share}."]
     if cutoff is None:
-        return f"{told[0]} The cut-off decides nothing here."
+        return f"{message[0]} The cut-off decides nothing here."
     above = [verdict for verdict in verdicts if verdict.strip.score is not None and verdict.strip.score > cutoff]
-    told.append(f"Above the cut-off {cutoff:.2f}: {len(above)}.")
+    message.append(f"Above the cut-off {cutoff:.2f}: {len(above)}.")
     others = Counter(verdict.reason for verdict in above if not verdict.kept)
-    told += [f"{count} of them struck out all the same: {reason}." for reason, count in others.most_common(2)]
-    return " ".join(told)
+    message += [f"{count} of them struck out all the same: {reason}." for reason, count in others.most_common(2)]
+    return " ".join(message)
 
 
 def _lines(trace: Trace, routed: Reroute) -> tuple[_Line, ...]:

@@ -74,10 +74,10 @@ def deciding_cutoff(trace: Trace, policy: Policy, routed: Reroute, origin: Origi
 def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> dict[str, Any]:
     strip = verdict.strip
     score = "–" if strip.score is None else f"{strip.score:.2f}"
-    told = "not graded" if strip.score is None else f"score {score}"
-    reason = "" if verdict.kept or verdict.reason == told else f", {verdict.reason}"
+    message = "not graded" if strip.score is None else f"score {score}"
+    reason = "" if verdict.kept or verdict.reason == message else f", {verdict.reason}"
     since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
-    spoken = f"{'kept' if verdict.kept else 'struck out'}, {told}{reason}{since}"
+    spoken = f"{'kept' if verdict.kept else 'struck out'}, {message}{reason}{since}"
     return {
         "lines": _lines(strip.text),
         "starts": starts,
@@ -119,9 +119,9 @@ def _is_evident(verdict: StripVerdict, cutoff: float | None) -> bool:
 
 
 def _note(signs: dict[str, str], changes: Sequence[str]) -> str:
-    told = [f"{sign} {reason}" if sign else f"All struck out: {reason}" for reason, sign in signs.items()]
-    told += [words for kind, words in (("new", "+ new"), ("gone", "− gone")) if kind in changes]
-    return " · ".join(told)
+    message = [f"{sign} {reason}" if sign else f"All struck out: {reason}" for reason, sign in signs.items()]
+    message += [words for kind, words in (("new", "+ new"), ("gone", "− gone")) if kind in changes]
+    return " · ".join(message)
 
 
 def _lines(text: str) -> list[tuple[str, bool]]:

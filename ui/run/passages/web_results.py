@@ -30,7 +30,7 @@ def draw_web(
     if web is None or web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return
     st.subheader("From the web", anchor="web")
-    st.markdown(f":material/{_ICONS.get(web.outcome, 'warning')}: {_told(web)}")
+    st.markdown(f":material/{_ICONS.get(web.outcome, 'warning')}: {_describe(web)}")
     _draw_attempts(web)
     if web.passages and not wanted:
         st.caption("Recorded, but not used under the present thresholds.")
@@ -40,7 +40,7 @@ def draw_web(
             draw_card(cards, passage, rank, actions)
 
 
-def _told(web: WebSearch) -> str:
+def _describe(web: WebSearch) -> str:
     asked = f" Query: **{plain(web.query)}** ({plain(web.query_by)})." if web.query else ""
     if web.outcome is WebOutcome.USED:
         kept = " from memory" if web.from_cache else ""
@@ -55,5 +55,5 @@ def _told(web: WebSearch) -> str:
 def _draw_attempts(web: WebSearch) -> None:
     """Who was asked before, where there was more than one."""
     if len(web.attempts) > 1:
-        told = (f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
-        st.caption(f"Asked in this order: {', '.join(told)}.")
+        message = (f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
+        st.caption(f"Asked in this order: {', '.join(message)}.")

@@ -12,7 +12,7 @@ from crag_core.base.types import Handling
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path import Stage, StageState, Story, story
+from crag_core.view.path import RunPath, Stage, StageState, run_path
 from ui import PARTS
 from ui.run.verdict import COLOURS
 from ui.text import clean, counted, shortened
@@ -60,27 +60,27 @@ def draw_path(
 
     A click leads to the part of the page with the stage's anchor; `on_open` is told the id of the stage.
     """
-    told = story(trace, routed, running)
+    message = run_path(trace, routed, running)
     if progress:
-        told = replace(told, stages=tuple(_with_progress(stage, *progress) for stage in told.stages))
+        message = replace(message, stages=tuple(_with_progress(stage, *progress) for stage in message.stages))
 
     def opened() -> None:
         stage_id = st.session_state[key].opened
-        if on_open and any(stage.id == stage_id for stage in told.stages):
+        if on_open and any(stage.id == stage_id for stage in message.stages):
             on_open(stage_id)
 
-    _PATH(key=key, data=path_data(told, policy, sends=on_open is not None), on_opened_change=opened)
+    _PATH(key=key, data=path_data(message, policy, sends=on_open is not None), on_opened_change=opened)
 
 
-def path_data(told: Story, policy: Policy, *, sends: bool = False) -> dict[str, Any]:
+def path_data(message: RunPath, policy: Policy, *, sends: bool = False) -> dict[str, Any]:
     """What the component draws: plain text, and names of its own shapes and tones."""
-    action = told.stage("route").action
+    action = message.stage("route").action
     tone = COLOURS[action] if action else "plain"
     return {
         "label": _clean(f"The path of this run under policy {policy.title}"),
-        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in told.stages],
-        "lines": _lines(told, tone),
-        "total": _total(told),
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in message.stages],
+        "lines": _lines(message, tone),
+        "total": _total(message),
         "sends": sends,
     }
 
@@ -97,7 +97,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
     icon = _HANDLING_ICONS.get(stage.handling, stage.id) if stage.handling else stage.id
     called = f"{stage.title}: {stage.action}" if stage.action else stage.title
     state = "" if stage.state is StageState.TAKEN else f"{stage.state}: "
-    told, cost = _clean(f"{called}, {state}{stage.headline}"), _cost(stage.calls, stage.seconds)
+    message, cost = _clean(f"{called}, {state}{stage.headline}"), _cost(stage.calls, stage.seconds)
     more = _clean(stage.detail) if stage.detail != stage.headline else ""
     return {
         "id": stage.id,
@@ -105,16 +105,16 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "state": stage.state.value,
         "headline": _clean(stage.headline),
         "cost": cost,
-        "name": f"{told}, {cost}" if cost else told,
-        "tip": f"{told}. {more}" if more else told,
+        "name": f"{message}, {cost}" if cost else message,
+        "tip": f"{message}. {more}" if more else message,
         "anchor": stage.anchor,
         "tone": _TONES.get(stage.state, tone),
         "icon": _MARKS.get(stage.state, icon),
     }
 
 
-def _lines(told: Story, tone: str) -> list[dict[str, str]]:
-    stages = {stage.id: stage for stage in told.stages}
+def _lines(message: RunPath, tone: str) -> list[dict[str, str]]:
+    stages = {stage.id: stage for stage in message.stages}
     ways = [(stages[start], stages[end]) for start, end in _WAYS if end in stages]
     return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ways]
 
@@ -144,10 +144,10 @@ def _cost(calls: int, seconds: float | None) -> str:
     return f"{counted(calls, 'call')} · {time}" if calls else time
 
 
-def _total(told: Story) -> str:
+def _total(message: RunPath) -> str:
     """Where it takes two lines it breaks at the comma."""
-    parts = (f"In all {_cost(0, told.seconds)}", counted(told.calls, "model call"))
-    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if told.seconds else ""
+    parts = (f"In all {_cost(0, message.seconds)}", counted(message.calls, "model call"))
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if message.seconds else ""
 
 
 def _clean(text: str) -> str:

@@ -14,18 +14,18 @@ from ui.text import counted, plain
 
 def draw_course(trace: Trace, routed: Reroute) -> None:
     """Nothing for a run that looked once and retrieved once."""
-    course = routed.course
+    decision_path = routed.decision_path
     rounds = {found.path: found for found in trace.rounds}
     lines = []
-    for number, iteration in enumerate(course.iterations, start=1):
+    for number, iteration in enumerate(decision_path.iterations, start=1):
         found = _found(rounds[iteration.path]) if iteration.path else "first retrieval, meaning and words together"
         count = counted(len(iteration.passages), "passage")
         why = plain(iteration.decision.reason)
         lines.append(f"**{number}** · {found} · {count} → {headline(iteration.decision)}: {why}")
-    last = course.iterations[-1]
+    last = decision_path.iterations[-1]
     expansion = rounds.get((*last.path, EXPAND))
     if expansion and last.decision.next_round == EXPAND:  # else it is in the record, and this policy does not use it
-        fused = counted(len(course.evidence), "passage")
+        fused = counted(len(decision_path.evidence), "passage")
         lines.append(f"**+** · {_found(expansion)} · both retrievals fused by rank: {fused}")
     if len(lines) > 1:
         with st.container(border=True):

@@ -52,11 +52,11 @@ def draw_record(trace: Trace) -> None:
         draw_corrections(trace.corrections)
         _draw_summary(trace)
     settings = trace.settings
-    told = (
+    message = (
         f"Run {trace.id}, {trace.created} · policy {settings.policy.name} · "
         f"evaluator {versioned(settings.evaluator.name, settings.evaluator.version)} · "
         f"sentences scored by {versioned(settings.strip_evaluator.name, settings.strip_evaluator.version)} · "
         f"embedding {settings.embedding} · answer by {versioned(settings.writer, settings.writer_version)} · "
         f"web {settings.web_mode} · settings {trace.fingerprint}"
     )
-    st.caption(plain(told))
+    st.caption(plain(message))

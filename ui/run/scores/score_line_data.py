@@ -13,7 +13,7 @@ from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.scores import point_tooltips
 from ui.run.scores.point_tooltips import NOT_GRADED, evaluators, name
-from ui.run.scores.score_sentences import Mark, sentences, tell_marks, told
+from ui.run.scores.score_sentences import Mark, describe, sentences, tell_marks
 from ui.text import clean
 
 Anchor = Callable[[Passage, int], str]
@@ -116,8 +116,8 @@ class _Case:
     decision: Decision
     found: tuple[_Found, ...]
 
-    def told(self, value: float | None) -> str:
-        return NOT_GRADED if value is None else told(value, self.policy.lower, self.policy.upper)
+    def describe(self, value: float | None) -> str:
+        return NOT_GRADED if value is None else describe(value, self.policy.lower, self.policy.upper)
 
 
 def picture(trace: Trace, policy: Policy, routed: Reroute, anchor: Anchor) -> Picture | None:
@@ -144,7 +144,7 @@ def picture(trace: Trace, policy: Policy, routed: Reroute, anchor: Anchor) -> Pi
 def _found(trace: Trace, now: Trace, routed: Reroute) -> tuple[_Found, ...]:
     """In the order and with the numbers of the passages' cards. A row of "not graded" for the web would say nothing."""
     edits = dict.fromkeys(trace.edits.dropped, "dropped") | dict.fromkeys(trace.edits.pinned, "pinned")
-    looked_at = {passage.id for passage in routed.course.looked_at} | set(trace.edits.dropped)
+    looked_at = {passage.id for passage in routed.decision_path.looked_at} | set(trace.edits.dropped)
     own, counting = _grades(trace), _grades(now)
     web = enumerate(trace.web.passages if trace.web else (), start=1)
     ranked = [one for one in enumerate(trace.all_passages, start=1) if one[1].id in looked_at]
@@ -173,7 +173,7 @@ def _lines(case: _Case) -> tuple[Line, ...]:
     )
     if decision.score is None or decision.topical is None:
         compared = None if decision.rule else decision.score
-        how = "" if compared is None else f"overall {case.told(compared)}, {_HOW[policy.aggregation]}"
+        how = "" if compared is None else f"overall {case.describe(compared)}, {_HOW[policy.aggregation]}"
         bands = (incorrect, ambiguous, correct)
         return (Line("", ("lower", "upper"), bands, _points(case), compared, how),)
     unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
@@ -189,7 +189,7 @@ def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
 
 
 def _line_of(case: _Case, part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
-    return Line(part, (mark,), bands, _points(case, part, best), best, f"best {case.told(best)}")
+    return Line(part, (mark,), bands, _points(case, part, best), best, f"best {case.describe(best)}")
 
 
 def _points(case: _Case, part: str = "", best: float | None = None) -> tuple[Point, ...]:
@@ -201,10 +201,10 @@ def _points(case: _Case, part: str = "", best: float | None = None) -> tuple[Poi
     for one in case.found:
         value, id_ = _value(one.counts, part), one.passage.id
         given = (grades.get(id_) for grades in opinions)
-        others = tuple((other := _value(grade, part), case.told(other) if grade else "") for grade in given)
+        others = tuple((other := _value(grade, part), case.describe(other) if grade else "") for grade in given)
         decides = id_ in deciding and (best is None or value == best)
-        told = point_tooltips.ungraded(one.counts, case.policy, one.passage) or case.told(value)
-        points.append(Point(value, told, decides, others))
+        message = point_tooltips.ungraded(one.counts, case.policy, one.passage) or case.describe(value)
+        points.append(Point(value, message, decides, others))
     return tuple(points)
 
 

@@ -34,7 +34,7 @@ class Mark:
     told: str
 
 
-def told(value: float, *limits: float) -> str:
+def describe(value: float, *limits: float) -> str:
     """With as many decimals as it takes to see on which side of each limit it lies."""
     return max((readable(value, limit)[0] for limit in limits), key=len)
 
@@ -42,7 +42,7 @@ def told(value: float, *limits: float) -> str:
 def edge(value: float) -> str:
     """With as many decimals as it takes to see on which side of each place of a mark it lies."""
     nearest = round(value / STEP)
-    shown = told(value, *(round((nearest + more) * STEP, 9) for more in (-1, 0, 1)))
+    shown = describe(value, *(round((nearest + more) * STEP, 9) for more in (-1, 0, 1)))
     return shown[:4] + shown[4:].rstrip("0")
 
 
@@ -58,12 +58,12 @@ def tell_marks(policy: Policy, decision: Decision, stable: Stability) -> tuple[M
 
 def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action) -> Mark:
     if stays.below is None and stays.above is None:
-        told = f"stays {action} wherever {name} is put"
+        message = f"stays {action} wherever {name} is put"
     else:
         beyond = [f"{'below that' if stays.low_included else 'from there down'} {stays.below}"] if stays.below else []
         beyond += [f"{'above that' if stays.high_included else 'from there up'} {stays.above}"] if stays.above else []
-        told = f"stays {action} while {name} is {_span(stays)}; {', '.join(beyond)}"
-    return Mark(name, value, meaning, stays.low, stays.high, stays.below, stays.above, told)
+        message = f"stays {action} while {name} is {_span(stays)}; {', '.join(beyond)}"
+    return Mark(name, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
 
 
 def _span(stays: Interval) -> str:

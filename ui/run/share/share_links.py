@@ -124,8 +124,8 @@ def edits_of(view: SharedView, trace: Trace) -> tuple[Edits, str]:
     dropped = tuple(ids[mark] for mark in view.dropped if mark in ids)
     pinned = tuple(ids[mark] for mark in view.pinned if mark in ids and mark not in view.dropped)
     lost = len(view.dropped) + len(view.pinned) - len(dropped) - len(pinned)
-    told = f"{counted(lost, 'passage')} that this link drops or pins cannot be dropped or pinned in this run."
-    return Edits(dropped, pinned), told if lost else ""
+    message = f"{counted(lost, 'passage')} that this link drops or pins cannot be dropped or pinned in this run."
+    return Edits(dropped, pinned), message if lost else ""
 
 
 def _mark(passage_id: str) -> str:

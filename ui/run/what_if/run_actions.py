@@ -92,11 +92,11 @@ def draw_failure(trace: Trace) -> None:
         if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
             _tell_why_not(lambda: run_job.go_on(trace, now))
             st.rerun()
-        told, other = _told(own, trace.settings.evaluator.title), _told(now, known_card(now.evaluator).title)
-        st.caption(f"The run goes on as it was begun: {told}. The sidebar has: {other}.")
+        message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
+        st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
 
 
-def _told(chosen: Choice, judge: str) -> str:
+def _describe(chosen: Choice, judge: str) -> str:
     by = "quotations" if chosen.model == EXTRACTIVE else app_state.called(chosen.model)
     return plain(f"{chosen.policy.title}, graded by {judge.lower()}, answered by {by}")
 

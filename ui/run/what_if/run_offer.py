@@ -35,7 +35,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS, n
     """`support` is who checks the sentences of the answer; `now` what `choice` runs under, None: it cannot run."""
     needs = _needs(trace, routed, choice, now)
     judge = known_card(choice.evaluator)
-    passages = len(routed.course.evidence)
+    passages = len(routed.decision_path.evidence)
     return Offer(
         reasons=tuple(needs.values()),
         calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),

@@ -37,26 +37,31 @@ def draw_what_if(
     on_generate: Callable[[], None],
 ) -> None:
     """Always there, and of much the same height, so that nothing below it jumps when a threshold moves."""
-    told = changes(taken, trace, policy)
+    message = changes(taken, trace, policy)
     with st.container(border=True, key="what_if", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.subheader(":material/alt_route: What if?", anchor="what-if", width="content")
             st.button(
-                "Undo all", "what_if_undo", on_click=on_undo, disabled=not told, icon=":material/undo:", type="tertiary"
+                "Undo all",
+                "what_if_undo",
+                on_click=on_undo,
+                disabled=not message,
+                icon=":material/undo:",
+                type="tertiary",
             )
-        st.markdown(f"**Changed:** {plain('; '.join(told))}." if told else _IDLE)
+        st.markdown(f"**Changed:** {plain('; '.join(message))}." if message else _IDLE)
         _draw_difference(was, routed)
         _draw_offer(offered, routed, on_generate)
 
 
 def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
     """What differs from the run as taken, one entry a change; () for nothing."""
-    then, told = taken.settings.policy, []
+    then, message = taken.settings.policy, []
     if then.name != policy.name:
-        told.append(f"policy {policy.title} instead of {then.title}")
+        message.append(f"policy {policy.title} instead of {then.title}")
     if judge_of(trace.settings) != judge_of(taken.settings):
-        told.append(f"graded by {_judge(trace)} instead of {_judge(taken)}")
-    told += [
+        message.append(f"graded by {_judge(trace)} instead of {_judge(taken)}")
+    message += [
         f"{name} {_instead(before, now)}"
         for name, before, now in (
             ("lower threshold", then.lower, policy.lower),
@@ -70,9 +75,9 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         ("dropped", "put back", edits.dropped, before.dropped),
         ("pinned", "no longer pinned", edits.pinned, before.pinned),
     ):
-        told += [f"{named} {what}" for named in _named(taken, (id_ for id_ in ids if id_ not in known))]
-        told += [f"{named} {back}" for named in _named(taken, (id_ for id_ in known if id_ not in ids))]
-    return tuple(told)
+        message += [f"{named} {what}" for named in _named(taken, (id_ for id_ in ids if id_ not in known))]
+        message += [f"{named} {back}" for named in _named(taken, (id_ for id_ in known if id_ not in ids))]
+    return tuple(message)
 
 
 def _judge(trace: Trace) -> str:
@@ -88,25 +93,25 @@ def _instead(before: float, now: float) -> str:
 
 def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
     """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
-    chosen, told = set(ids), []
+    chosen, message = set(ids), []
     web = trace.web.passages if trace.web else ()
     for noun, passages in (("passage", trace.all_passages), ("web result", web)):
         ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
         if ranks:
             listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]
-            told.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")
-    return told
+            message.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")
+    return message
 
 
 def _draw_difference(was: Reroute, routed: Reroute) -> None:
     found = difference(was, routed)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{_turned(was, routed)}  {_counts(found)}", width="content")
-        shelf = st.popover(
+        index_writer = st.popover(
             "Which sentences", type="tertiary", icon=":material/difference:", key="what_if_pieces", on_change="rerun"
         )
-    if shelf.open:
-        with shelf:
+    if index_writer.open:
+        with index_writer:
             st.markdown(_pieces(found, was, routed))
 
 
@@ -118,7 +123,7 @@ def _turned(was: Reroute, routed: Reroute) -> str:
 
 def _counts(found: Difference) -> str:
     """In words and in the signs that the sentences carry; passages that go in whole count as one piece."""
-    told = [
+    message = [
         f":{colour}-badge[{sign}{len(pieces)} {what}]"
         for colour, sign, pieces, what in (
             ("green", "", found.kept, "kept"),
@@ -126,7 +131,7 @@ def _counts(found: Difference) -> str:
             ("blue", "+ ", found.new, "new"),
         )
     ]
-    return " ".join([*told, ":gray-badge[in another order]"] if found.reordered else told)
+    return " ".join([*message, ":gray-badge[in another order]"] if found.reordered else message)
 
 
 def _pieces(found: Difference, was: Reroute, routed: Reroute) -> str:
@@ -150,13 +155,13 @@ def _pieces(found: Difference, was: Reroute, routed: Reroute) -> str:
 def _draw_offer(offered: Offer, routed: Reroute, on_generate: Callable[[], None]) -> None:
     """What the record lacks for an answer, and the button that supplies it, with its cost."""
     if offered.reasons:
-        told = f"**Not in this record yet:** {plain('; '.join(offered.reasons))}."
+        message = f"**Not in this record yet:** {plain('; '.join(offered.reasons))}."
     elif routed.answer:
-        told = "The recorded answer was written from exactly this evidence."
+        message = "The recorded answer was written from exactly this evidence."
     else:
-        told = "There is no answer in this record."
+        message = "There is no answer in this record."
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(told, width="content")
+        st.markdown(message, width="content")
         st.button(
             f"Generate this answer ({cost(offered)})" if offered.reasons else "Generate this answer",
             "ask_carry_out",
@@ -174,8 +179,8 @@ def cost(offered: Offer) -> str:
 
 def draw_two_answers(first: tuple[Trace, Reroute], second: tuple[Trace, Reroute]) -> None:
     """The run as taken beside the one that was generated from it; one below the other where there is little room."""
-    told = changes(first[0], second[0], second[0].settings.policy)
-    changed = f"With {'; '.join(told)}." if told else "With the same settings."
+    message = changes(first[0], second[0], second[0].settings.policy)
+    changed = f"With {'; '.join(message)}." if message else "With the same settings."
     with st.grid(2, min_column_width=420, gap="medium", key="two_answers") as grid:
         for (trace, routed), title, note in (
             (first, "First answer", "As the run was taken."),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.disk.originals import FolderOriginals
 from crag_core.retrieval.backends.lance.passages import LancePassages
@@ -27,10 +27,10 @@ class FolderBackend:
         tables = LanceTables(str(folder), self.place)
         self._lance = LanceParts(tables, send, partial(Write, "", str(folder.absolute())))
         self.documents = self._lance.rows("documents", Document)
-        self.generations = self._lance.rows("generations", Generation)
+        self.generations = self._lance.rows("generations", IndexVersion)
         self.originals = FolderOriginals(folder / "originals")
 
-    def passages(self, generation: Generation) -> LancePassages:
+    def passages(self, generation: IndexVersion) -> LancePassages:
         return self._lance.passages(generation)
 
     @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.documents import MAIN, Document, Generation, State
+from crag_core.base.documents import MAIN, Document, IndexVersion, State
 from crag_core.base.types import Passage
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
 from crag_core.retrieval.hits import DOCUMENT_ID, Hit
@@ -58,7 +58,7 @@ class LancePassages:
 
     efforts = (10, 20, 40, 80, 160, 320)
 
-    def __init__(self, tables: LanceTables, name: str, generation: Generation) -> None:
+    def __init__(self, tables: LanceTables, name: str, generation: IndexVersion) -> None:
         self._tables = tables
         self._name = name
         self._embedding = generation.embedding
@@ -115,11 +115,11 @@ class LancePassages:
         found = self._scan(_DOCUMENT, ids or ())
         if found is None:
             return []
-        told = [name for name in found.column_names if name != "id"]
+        message = [name for name in found.column_names if name != "id"]
         grouped = found.group_by("id", use_threads=False).aggregate(
-            [*((name, "first") for name in told), ("id", "count")]
+            [*((name, "first") for name in message), ("id", "count")]
         )
-        rows = grouped.rename_columns(["id", *told, "passages"]).to_pylist()
+        rows = grouped.rename_columns(["id", *message, "passages"]).to_pylist()
         return [Document(**{"collection": MAIN, **row}, state=State.INDEXED) for row in rows]
 
     def of(self, document_id: str) -> list[Passage]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.base.documents import Generation
+from crag_core.base.documents import IndexVersion
 from crag_core.base.errors import WriteLost
 from crag_core.retrieval.backends.lance.passages import LancePassages
 from crag_core.retrieval.backends.lance.rows import LanceRows
@@ -38,9 +38,9 @@ class LanceParts:
             return LanceRows(self._tables, name, kind)
         return RowsApart(self._tables, name, kind, self._send, self._address)
 
-    def passages(self, generation: Generation) -> LancePassages:
+    def passages(self, generation: IndexVersion) -> LancePassages:
         # The first is named as before there were generations.
-        name = "passages" if generation.id == Generation().id else f"passages-{generation.id}"
+        name = "passages" if generation.id == IndexVersion().id else f"passages-{generation.id}"
         if self._send is None:
             return LancePassages(self._tables, name, generation)
         return PassagesApart(self._tables, name, generation, self._send, self._address)
@@ -48,7 +48,7 @@ class LanceParts:
 
 class PassagesApart(LancePassages):
     def __init__(
-        self, tables: LanceTables, name: str, generation: Generation, send: Send, address: Callable[..., Write]
+        self, tables: LanceTables, name: str, generation: IndexVersion, send: Send, address: Callable[..., Write]
     ) -> None:
         super().__init__(tables, name, generation)
         self._generation = generation

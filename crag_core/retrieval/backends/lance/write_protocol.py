@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.retrieval.backends.backend import Backend
 
 
@@ -21,12 +21,12 @@ class Write:
     setting: str
     folder: str
     call: str
-    generation: Generation | None = None
+    generation: IndexVersion | None = None
     part: str = ""
     ids: tuple[str, ...] = ()
     collection: str = ""
     documents: tuple[Document, ...] = ()
-    generations: tuple[Generation, ...] = ()
+    generations: tuple[IndexVersion, ...] = ()
     id: int = 0
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import BadRecord, StoreUnavailable
 from crag_core.retrieval.backends.lance.passages import LancePassages
 from crag_core.retrieval.backends.lance.remote_tables import LanceParts
@@ -57,11 +57,11 @@ class ObjectBackend:
         self._tables = ObjectTables(self.place, partial(self._make, _LOOK_TIMEOUT))
         self._lance = LanceParts(self._tables, send, partial(Write, url, ""))
         self.documents = self._lance.rows("documents", Document)
-        self.generations = self._lance.rows("generations", Generation)
+        self.generations = self._lance.rows("generations", IndexVersion)
         self.originals = ObjectOriginals(self._open, self._tables)
         self._lock = ObjectLock(self._open)
 
-    def passages(self, generation: Generation) -> LancePassages:
+    def passages(self, generation: IndexVersion) -> LancePassages:
         return self._lance.passages(generation)
 
     @contextmanager
@@ -104,8 +104,8 @@ class ObjectTables(LanceTables):
         except BaseException as error:
             if not is_of_engine(error) and not isinstance(error, _obstore_error()):
                 raise
-            told = f"The index at {self.place} cannot be used ({_told(error)})."
-            raise StoreUnavailable(told, hint=_ADVICE) from error
+            message = f"The index at {self.place} cannot be used ({_describe(error)})."
+            raise StoreUnavailable(message, hint=_ADVICE) from error
 
     def _connect(self) -> Any:
         if self._connection is None:
@@ -138,7 +138,7 @@ def _obstore_error() -> type[Exception]:
     return BaseError
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """What went wrong, without the request that it went wrong in."""
     text = " ".join(str(error).split()).partition(", /")[0]
     for sign in ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "NoSuchBucket", "Forbidden"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.retrieval.backends.postgres import tables
 from crag_core.retrieval.backends.postgres.originals import PostgresOriginals
 from crag_core.retrieval.backends.postgres.passages import PostgresPassages
@@ -23,10 +23,10 @@ class PostgresBackend:
         self._server = Server(url, tables.prepare)
         self.place = self._server.place
         self.documents = PostgresRows(self._server, "documents", Document)
-        self.generations = PostgresRows(self._server, "generations", Generation)
+        self.generations = PostgresRows(self._server, "generations", IndexVersion)
         self.originals = PostgresOriginals(self._server)
 
-    def passages(self, generation: Generation) -> PostgresPassages:
+    def passages(self, generation: IndexVersion) -> PostgresPassages:
         return PostgresPassages(self._server, generation)
 
     def lock(self) -> AbstractContextManager[None]:

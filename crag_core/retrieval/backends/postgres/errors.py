@@ -67,7 +67,7 @@ def explain_faults(place: str, address: Address) -> Iterator[None]:
         code = getattr(error, "sqlstate", None) or ""
         is_lost = code.startswith(_LOST) or (not code and isinstance(error, psycopg.OperationalError | OSError))
         detail = hide_password(" ".join(str(error).split()), address)[:300]
-        advice = _REACHED if is_lost else next(told for known, told in _ADVICE.items() if code.startswith(known))
+        advice = _REACHED if is_lost else next(message for known, message in _ADVICE.items() if code.startswith(known))
         what = "reached" if is_lost else "used"
         raise StoreUnavailable(f"The index in {place} cannot be {what} ({detail}).", hint=advice) from error
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
-from crag_core.base.documents import Document, Generation, State
+from crag_core.base.documents import Document, IndexVersion, State
 from crag_core.base.types import Passage
 from crag_core.retrieval.backends.postgres.keyword_search import Statistics, pick, weigh
 from crag_core.retrieval.backends.postgres.server import Server
@@ -107,7 +107,7 @@ class PostgresPassages:
 
     efforts = (100, 200, 400, 800)
 
-    def __init__(self, server: Server, generation: Generation) -> None:
+    def __init__(self, server: Server, generation: IndexVersion) -> None:
         if not re.fullmatch(r"\d{1,9}", generation.id):
             raise ValueError(f"expected the number of a generation, found {generation.id!r}")
         self._server = server
@@ -281,9 +281,11 @@ def _write(vector: Sequence[float]) -> str:
 
 
 def _row(node: TextNode, collection: str) -> dict[str, Any]:
-    told = node.metadata
-    texts = {name: storable(str(told.get(name, ""))) for name in ("file_name", "page_label", "section", "indexed_at")}
-    numbers = {name: told[name] for name in ("ordinal", "pages", "characters")}
+    message = node.metadata
+    texts = {
+        name: storable(str(message.get(name, ""))) for name in ("file_name", "page_label", "section", "indexed_at")
+    }
+    numbers = {name: message[name] for name in ("ordinal", "pages", "characters")}
     text = storable(node.text)
     return {
         "id": node.node_id,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
-from crag_core.base.documents import Document, Generation
+from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.postgres.errors import Connection
 
-LISTS: Mapping[str, type[Any]] = {"documents": Document, "generations": Generation}
+LISTS: Mapping[str, type[Any]] = {"documents": Document, "generations": IndexVersion}
 TYPES = {"int": "bigint", "float": "double precision", "str": "text"}
 _OTHERS = {
     "versions": "CREATE TABLE crag_versions (name text PRIMARY KEY, version uuid NOT NULL)",
@@ -88,7 +88,7 @@ def _add_vectors(connection: Connection, place: str) -> None:
 
 
 def _lacks_vectors(place: str, detail: str, advice: str) -> StoreUnavailable:
-    told = " ".join(detail.split())[:300]
+    message = " ".join(detail.split())[:300]
     return StoreUnavailable(
-        f"The database {place} lacks the extension vector, and it cannot be added ({told}).", hint=advice
+        f"The database {place} lacks the extension vector, and it cannot be added ({message}).", hint=advice
     )
