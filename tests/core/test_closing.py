@@ -92,7 +92,10 @@ closing.run(command)
 
 
 def start(program: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
-    listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # see test_parsing
+    listens = (  # whoever starts the tests in the background, or with nohup, has them ignored
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", listens + program], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=stderr
     )
