@@ -46,14 +46,8 @@ class Config:
     chunk_overlap: int = _setting(
         "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a passage repeats of the one before; for an index that is empty"
     )
-    ollama_host: str = _setting(
-        "OLLAMA_HOST", "", "where Ollama answers; several with commas, used in turn; empty: http://127.0.0.1:11434"
-    )
-    openai_url: str = _setting(
-        "OPENAI_BASE_URL",
-        "",
-        "an OpenAI-compatible server, usually ending in /v1; several with commas, used in turn",
-    )
+    ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
+    openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
     model: str = _setting(
         "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
@@ -68,7 +62,7 @@ class Config:
         180.0,
         "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",
     )
-    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, on each server")
+    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, at each server")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
     web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")
     web_providers: str = _setting(
@@ -157,7 +151,8 @@ class Config:
             raise BadRecord(f"CRAG_SIGN_IN: expected on or off, found {self.sign_in!r}.")
         if self.log not in ("text", "json", "off"):
             raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
-        _ = self.ollama_urls, self.openai_urls, self.grants  # a list of no use is refused here
+        servers.check_openai_url(self.openai_url)
+        _ = self.ollama_url, self.grants  # what is of no use is refused here
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
         server, _, model = self.support.partition("/")
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
@@ -180,13 +175,9 @@ class Config:
                 raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")
 
     @property
-    def ollama_urls(self) -> tuple[str, ...]:
-        """Where Ollama answers, at least the usual address."""
-        return servers.ollama_urls(self.ollama_host)
-
-    @property
-    def openai_urls(self) -> tuple[str, ...]:
-        return servers.openai_urls(self.openai_url)
+    def ollama_url(self) -> str:
+        """Where Ollama answers, in full."""
+        return servers.ollama_url(self.ollama_host)
 
     @property
     def grants(self) -> Grants:

@@ -27,6 +27,7 @@ from crag_core.evaluators import (
     LLMListEvaluator,
 )
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.pipeline.run import WebMode
@@ -200,7 +201,7 @@ def test_ugly_replies_over_the_wire_end_as_honestly(server: OllamaServer, policy
     server.engine = ScriptedModel(lambda messages: reply)
     before = server.chat_calls
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[Action.AMBIGUOUS])
-    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
     trace = pipeline.run(QUESTION)
     assert trace.failure is None and trace.answer is not None
     assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
@@ -231,7 +232,7 @@ def test_outage_of_the_judge_is_a_failure_of_its_type_and_no_verdict(policy: str
 @pytest.mark.parametrize("policy", POLICIES)
 def test_server_that_dies_is_a_failure_of_its_type_and_the_run_goes_on_when_it_is_back(policy: str) -> None:
     with OllamaServer(ScriptedModel(lambda messages: "0.9")) as server:
-        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
         server.stop()
         broken = pipeline.run(QUESTION)
         with pytest.raises(ModelUnavailable, match="does not answer or went away"):

@@ -113,15 +113,11 @@ def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
 
 
 def waiting_for(job: Job | Comparing) -> str:
-    """What a run waits for in line, with those that are before it; "": it is under way."""
+    """What a run waits for in line, or at the model server; "": it is under way."""
     runs = job.ticket.before if job.ticket else None
     if runs is not None:
         return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
-    calls = app_state.workbench().calls_before(job.cancel)
-    if calls is not None:
-        others = f"{counted(calls, 'call')} of others first" if calls else "your call is next"
-        return f"Waiting for the model: {others}"
-    return ""
+    return "Waiting for the model: it serves others" if app_state.workbench().is_model_busy(job.cancel) else ""
 
 
 def _doing(job: Job) -> str:

@@ -130,8 +130,7 @@ def why_away(choice: str, models: Models) -> str:
     if choice == EXTRACTIVE or choice in models.choices:
         return ""
     server = models.ollama if choice.startswith("ollama/") else models.openai
-    is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
-    return "not offered by its server" if is_there else "not reachable"
+    return "not offered by its server" if server and server.reachable else "not reachable"
 
 
 def judges() -> list[str]:
@@ -192,8 +191,8 @@ def change_settings(**changes: Any) -> None:
         access.require(Right.SET_UP)
     started = shared_workbench().config
     changed = replace(settings(), **changes)
-    # The key that came with the start goes to the servers that came with it: one that is typed here can be anybody's.
-    is_known = set(changed.openai_urls) <= set(started.openai_urls)
+    # The key that came with the start goes to the server that came with it: one that is typed here can be anybody's.
+    is_known = changed.openai_url in ("", started.openai_url)
     changed = replace(changed, openai_key=started.openai_key if is_known else "")
     shared_workbench().using(changed).searcher  # noqa: B018  a bad address is refused here, not at the first search
     st.session_state["config"] = changed
