@@ -1,4 +1,4 @@
-"""A model whose prompts are made to fit into what it reads at once, the reply included."""
+"""A model wrapper that cuts evidence until prompt and reply fit the context window."""
 
 from __future__ import annotations
 
