@@ -1,4 +1,4 @@
-"""The command line: `python -m crag_core ingest PATH…`, `… reindex`, `… ask "…"`, `… report RUN.json` and more."""
+"""The command line: `python -m crag_core COMMAND …`. Parses options and prints; the commands are in `app/cli`."""
 
 from __future__ import annotations
 

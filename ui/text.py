@@ -1,4 +1,4 @@
-"""Other people's text on our page: shown as text, never as markup, link or script."""
+"""Escapes untrusted text for the page: never markup, link or script."""
 
 from __future__ import annotations
 

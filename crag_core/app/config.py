@@ -1,4 +1,4 @@
-"""Settings from the environment and from a file `.env`, each with its default and meaning; wrong ones are refused."""
+"""Settings from the environment and from `.env`, with defaults and meanings; refuses wrong ones by name."""
 
 from __future__ import annotations
 

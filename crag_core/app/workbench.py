@@ -1,4 +1,4 @@
-"""Puts the parts together; the only module that imports concrete adapters. Importing it loads nothing heavy."""
+"""Builds every part from the settings; alone imports concrete adapters. Loads nothing heavy at import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's own errors: each says what was expected, what was found and what to do."""
+"""The project's errors: each says what was expected, what was found and what to do."""
 
 from __future__ import annotations
 

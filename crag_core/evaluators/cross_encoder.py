@@ -1,4 +1,4 @@
-"""The project's own trained retrieval evaluator: is a passage about the question, and does it hold the answer?"""
+"""The project's own trained retrieval evaluator: an *answering* and a *topical* score from one cross-encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cosine similarity as a grade: the baseline that everybody knows."""
+"""Cosine similarity as a grade: the baseline."""
 
 from __future__ import annotations
 

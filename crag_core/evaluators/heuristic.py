@@ -1,4 +1,4 @@
-"""The four criteria of description 000, applied to each passage alone: no model at all."""
+"""The four criteria of description 000, for each passage alone. No model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model as judge: one call a passage, a score with a reason, or plainly "not graded"."""
+"""A language model as judge: one call a passage, a score with a reason, or "not graded"."""
 
 from __future__ import annotations
 

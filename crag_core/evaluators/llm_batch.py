@@ -1,4 +1,4 @@
-"""A language model as judge of several passages at once: fewer calls, a score of 0 to 10 and a reason for each."""
+"""A language model as judge of several passages a call: 0 to 10 and a reason for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model as judge of all passages at once: one call, one number each, no reasons."""
+"""A language model as judge of all passages in one call: one number each, no reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signals of description 003, measured for each passage alone: no model call."""
+"""The signals of description 003, for each passage alone. No model call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most so many calls at the same time at one model server, over all runs that ask it."""
+"""Limits how many calls all runs together make at one model server at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of one server: so many calls at once, and prompts that fit into what it reads at once, reply included."""
+"""The model of a server: limits calls at once, cuts evidence until prompt and reply fit the context window."""
 
 from __future__ import annotations
 

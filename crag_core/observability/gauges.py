@@ -1,4 +1,4 @@
-"""Figures that are asked for at every scrape: whoever has one says how it is read. None of them ever fails a scrape."""
+"""Prometheus gauges that are read at every scrape; a failing one never fails the scrape."""
 
 from __future__ import annotations
 

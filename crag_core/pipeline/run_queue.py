@@ -1,4 +1,4 @@
-"""Lets so many runs of the process go on at the same time; the others wait in line, fairly between those who ask."""
+"""Limits how many runs of the process go on at once; the others wait in a fair queue."""
 
 from __future__ import annotations
 

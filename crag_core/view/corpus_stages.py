@@ -1,4 +1,4 @@
-"""What the stages that work on the documents tell: retrieve, grade, route, look again, refine. Pure."""
+"""The stages on the documents as view data: retrieve, grade, route, retrieve again, refine. Pure."""
 
 from __future__ import annotations
 

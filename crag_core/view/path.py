@@ -1,4 +1,4 @@
-"""The story of a run: every stage of its path, taken or not, with what came of it, its cost, or why not. Pure."""
+"""The path of a run: every stage, taken or not, with result, cost or the reason why not. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stage of the path of a run: what it is called, where its evidence is shown, and what became of it. Pure."""
+"""One stage of a path: title, anchor of its evidence, and state. Pure."""
 
 from __future__ import annotations
 

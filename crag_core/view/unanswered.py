@@ -1,4 +1,4 @@
-"""Why a question was not answered from the evidence, and what would help: all of it from the record. Pure."""
+"""Why a question was not answered from the evidence, and what would help. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages that work on the web tell: rewrite, search, grade what came. Pure."""
+"""The stages on the web as view data: rewrite, search, grade. Pure."""
 
 from __future__ import annotations
 

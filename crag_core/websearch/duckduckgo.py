@@ -1,4 +1,4 @@
-"""DuckDuckGo through `ddgs`: no key, one request a search, every outcome told apart."""
+"""DuckDuckGo through `ddgs`: no key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A SearXNG instance through its JSON format: no key, further pages as needed, every outcome told apart."""
+"""A SearXNG instance through its JSON format: no key."""
 
 from __future__ import annotations
 

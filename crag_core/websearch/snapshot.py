@@ -1,4 +1,4 @@
-"""An offline web: kept pages searched by BM25 on this machine, with the same results for the same query every time."""
+"""An offline web: stored pages searched by BM25, reproducibly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tavily's search API: one request with a key, which is never shown, logged or recorded."""
+"""Tavily's search API: needs a key, which is never shown, logged or recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole files as evidence: which ones, and whether the other documents are searched as well."""
+"""Chooses whole files as evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of this session, to look at again."""
+"""The earlier runs of this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Compare page: its configurations, and one question under all of them, side by side."""
+"""The Compare page: configurations, and one question under all of them side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a labelled set came to before something was changed: to be put beside what it comes to now, or forgotten."""
+"""Earlier results of a labelled set: chosen for the table, or deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A labelled set under the configurations of the Compare page: running it, and the measures side by side."""
+"""Runs a labelled set under the configurations, and draws the table of metrics."""
 
 from __future__ import annotations
 

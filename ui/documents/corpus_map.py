@@ -1,4 +1,4 @@
-"""The map of all passages, with the question that was asked last and the passages that were retrieved for it."""
+"""The map of all chunks, with the last question and its retrieved chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of passages as a picture: a point a passage, the question, and the passages that were retrieved for it."""
+"""The Plotly figure of the corpus map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of documents, whole, waiting or refused; what became of files just added; what can be done with them."""
+"""The list of documents with states, results of the last upload, and actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passages of one document, a page of them at a time, and those that hold some words."""
+"""The chunks of one document, paged and searchable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the passages were made that are searched, and how to make them anew by another embedding model or length."""
+"""The recipe of the index, and re-indexing under another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleting, exporting and importing on the History page."""
+"""Delete, export and import on the History page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the History page is filtered by: words of its fields and of its address, and the runs that they mean. Pure.
+"""The filter of the History page, from its fields and its address. Pure.
 
 The fields write themselves into the address, so what comes back is anybody's text, and every part is checked here.
 """

@@ -1,4 +1,4 @@
-"""One or two kept runs on the History page: the facts of one, what differs between two."""
+"""One recorded run, or two side by side, on the History page."""
 
 from __future__ import annotations
 

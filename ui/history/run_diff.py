@@ -1,4 +1,4 @@
-"""Two runs beside each other: the settings that differ, and no others. Pure."""
+"""The settings in which two runs differ. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The History page: what it is filtered by, the list, and what can be done with all that match."""
+"""The History page: filter and list of runs."""
 
 from __future__ import annotations
 

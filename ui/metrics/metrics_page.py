@@ -1,4 +1,4 @@
-"""Figures of many runs beside their targets: a card each, pictures over time, and the same as a table."""
+"""The Metrics page: cards, charts and table, beside targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes on in the background, drawn live: a run, or the first start."""
+"""Live progress of a background job: a run, or the first start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run from verdict to record, in two fragments: a moved threshold redraws them and not the page."""
+"""A recorded run on the page, in two fragments that a moved threshold redraws."""
 
 from __future__ import annotations
 

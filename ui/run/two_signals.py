@@ -1,4 +1,4 @@
-"""Two signals in words: does a passage hold the answer, and is it on the subject? Each has its own threshold."""
+"""The two signals of a decision in words: answering and topical, each with its threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict first: the action, its reason in numbers, and how far it is from flipping."""
+"""The verdict: action, reason in numbers, and distance to flip."""
 
 from __future__ import annotations
 

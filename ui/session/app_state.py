@@ -1,4 +1,4 @@
-"""Session state, caches and query parameters; single pages, and what is under way, have places of their own."""
+"""Session state, caches and query parameters shared by all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run that the Ask page shows and what this session changed about it; with state.py the only place for that."""
+"""State of the run that the Ask page shows, and of the edits to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The health strip: model, embedding, web and store, one line each, with the command that helps."""
+"""The health strip: model, embedding, web and store, one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuned presets in the sidebar: chosen there, and told as long as their thresholds are in use."""
+"""Presets in the sidebar: choosing one, and showing it while its thresholds are in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the Tune page, from finished figures; colours are those of the actions, on any background."""
+"""The Plotly charts of the Tune page."""
 
 from __future__ import annotations
 

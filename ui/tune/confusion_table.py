@@ -1,4 +1,4 @@
-"""The table of routes: what was expected of a question against what became of it, down to the questions themselves."""
+"""The confusion table of routes, down to single questions."""
 
 from __future__ import annotations
 

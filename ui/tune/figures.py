@@ -1,4 +1,4 @@
-"""What the thresholds of the sidebar do to a graded set: rates, routes and curves. Drawn anew when they move."""
+"""Rates, routes and curves of a graded set at the present thresholds."""
 
 from __future__ import annotations
 

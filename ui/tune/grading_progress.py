@@ -1,4 +1,4 @@
-"""Grading a labelled set: what it will take, how far it is, and what stopped it."""
+"""Grading a labelled set: cost, progress and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where labelled questions come from, what is wrong with them, and the table in which they are edited."""
+"""Sources of labelled questions, their problems, and the table to edit them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mistake costs, the thresholds that follow from it, and how far these can be trusted."""
+"""Costs of mistakes, the recommended thresholds, and how far to trust them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command settings: which ones hold now, and the reference of all of them as a page."""
+"""The command `settings`: prints the settings that hold, or the reference page of all of them."""
 
 from __future__ import annotations
 

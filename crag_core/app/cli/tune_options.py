@@ -1,4 +1,4 @@
-"""The options of the tuning commands, and what their texts mean."""
+"""Options of the commands `evaluate` and `tune`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who of those that wait is next: parties in turn, and what each of them waits with in the order it came.
+"""A queue that serves its clients in turn, and the items of each in order.
 
 A run with twenty calls is one party, and so is one with a single call: each gets a turn before either gets another.
 """

@@ -1,4 +1,4 @@
-"""Asking a language model to judge passages, some a call: one retry, and every score with the passage it belongs to."""
+"""Asks a language model to grade passages, several a call, with one retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run questions under several configurations: one question side by side, or a labelled set whose outcomes are kept."""
+"""Runs one question, or a labelled set, under several configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of a run as a diagram: each stage a button that leads to its evidence, ways not taken drawn faintly."""
+"""The path of a run as a diagram; each stage is a button to its evidence."""
 
 from __future__ import annotations
 

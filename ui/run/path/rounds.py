@@ -1,4 +1,4 @@
-"""How a question went through several looks at the evidence, and what was done to that evidence."""
+"""The rounds of retrieval of a run."""
 
 from __future__ import annotations
 

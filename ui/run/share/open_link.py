@@ -1,4 +1,4 @@
-"""Runs that come by a link or a file, and the way there."""
+"""Opens runs from a link or a file."""
 
 from __future__ import annotations
 

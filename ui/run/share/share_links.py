@@ -1,4 +1,4 @@
-"""A recorded decision as a link: which run, under which policy, evaluator, thresholds and edits. Pure.
+"""Encodes a decision as a link: run, policy, evaluator, thresholds and edits. Pure.
 
 Settings stand in it as the sidebar's widgets write them into the address: a choice by its title, a range as the same
 name twice. What comes back is anybody's text, so every part is checked here.

@@ -1,4 +1,4 @@
-"""What was changed about a run, what that does to decision and evidence, and a second answer beside the first."""
+"""What-if: the changes to a run, their effect, and a second answer beside the first."""
 
 from __future__ import annotations
 
