@@ -8,6 +8,7 @@ from crag_core.app.config import Config
 from crag_core.base.errors import CragError
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
 from ui.session.access import Right
 from ui.shell import router
@@ -29,7 +30,7 @@ def draw_servers(now: Config) -> dict[str, str]:
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
-        help="duckduckgo, searxng, tavily, snapshot; the next is asked when one fails. Tavily's key comes from "
+        help=f"{', '.join(PROVIDERS)}; the next is asked when one fails. Tavily's key comes from "
         "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
     searxng = st.text_input(

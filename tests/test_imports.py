@@ -40,9 +40,9 @@ LAYERS = {
     "report": (*_RUN, "view", "experiments"),
     "llamaindex": (*_RUN, "pipeline"),
     "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "report"),
-    "__main__": (*_RUN, "pipeline", "observability", "experiments", "report", "app"),
+    "__main__": (*_RUN, "evaluators", "pipeline", "observability", "experiments", "report", "app"),
     "ui": (*_RUN, "view", "pipeline", "storage", "evaluators", "llms", "observability", "experiments", "report", "app"),
-    "pages": (*_RUN, "llms", "app", "ui"),
+    "pages": (*_RUN, "llms", "websearch", "app", "ui"),
 }
 """Every folder of `crag_core`, then the screens, from the ground up, with the folders that it may import."""
 

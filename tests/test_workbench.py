@@ -16,9 +16,10 @@ from crag_core.app import config
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
-from crag_core.app.workbench import EVALUATORS, Choice, Workbench, known_card, suit
+from crag_core.app.workbench import Choice, Workbench, known_card, suit
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.types import Action, Handling
+from crag_core.evaluators import EVALUATORS
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute

@@ -15,9 +15,9 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.llms import servers
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.websearch import PROVIDERS
 
 ENV_FILE = Path(".env")
-_PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
@@ -68,7 +68,7 @@ class Config:
     web_providers: str = _setting(
         "CRAG_WEB_PROVIDERS",
         "duckduckgo",
-        "who is asked, in order: duckduckgo, searxng, tavily, snapshot; the next on failure",
+        f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure",
     )
     searxng_url: str = _setting("CRAG_SEARXNG_URL", "", "a SearXNG instance with its JSON format switched on")
     tavily_key: str = _setting("TAVILY_API_KEY", "", "key for Tavily; never shown, logged or recorded")
@@ -163,16 +163,16 @@ class Config:
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
-            if name not in _PROVIDERS:
-                unknown = UnknownName.among("web search provider", name, _PROVIDERS)
+            if name not in PROVIDERS:
+                unknown = UnknownName.among("web search provider", name, PROVIDERS)
                 raise BadRecord(f"CRAG_WEB_PROVIDERS: {unknown.message}", hint=unknown.hint)
-        for name, given, variable in (
-            ("searxng", self.searxng_url, "CRAG_SEARXNG_URL"),
-            ("tavily", self.tavily_key, "TAVILY_API_KEY"),
-            ("snapshot", self.web_snapshot, "CRAG_WEB_SNAPSHOT"),
-        ):
-            if name in self.providers and not given:
-                raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")
+        for name in self.providers:
+            needed = PROVIDERS[name].needs
+            if needed and not self.by_variable()[needed]:
+                raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {needed} is not set.", hint=f"Set {needed}.")
+
+    def by_variable(self) -> dict[str, Any]:
+        return {setting.metadata["variable"]: getattr(self, setting.name) for setting in fields(self)}
 
     @property
     def ollama_url(self) -> str:

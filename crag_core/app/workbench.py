@@ -18,8 +18,8 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
 from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
@@ -43,7 +43,7 @@ from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.corpus_map import Maps
-from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
@@ -55,18 +55,14 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
+from crag_core.websearch import PROVIDERS
 from crag_core.websearch.cached import CachedSearcher
 from crag_core.websearch.cooldown import Cooldown
-from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.fallback_chain import SearchChain
-from crag_core.websearch.searxng import SearXNG
-from crag_core.websearch.snapshot import Snapshot
-from crag_core.websearch.tavily import Tavily
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parents[2] / "data"
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
-EVALUATORS = tuple(evaluators.cards())
 OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 
@@ -194,9 +190,10 @@ class Workbench:
     def searcher(self) -> CachedSearcher:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
         now = self.config
-        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_snapshot, now.web_timeout)
+        settings = now.by_variable()
+        made_of = (now.web_timeout, *((name, settings.get(PROVIDERS[name].needs)) for name in now.providers))
         if made_of not in self._searchers:
-            asked = [_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers]
+            asked = [PROVIDERS[name].build(settings, is_last=name == now.providers[-1]) for name in now.providers]
             identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
             self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
         return self._searchers[made_of]
@@ -295,34 +292,14 @@ class Workbench:
         `writer` names the model for the cache, as a `Choice` does.
         """
         card = known_card(name)
-        if card.calls_model and model is None:
-            raise ModelMissing(
-                f"The evaluator {name!r} needs a language model.", hint="Choose a model, or another evaluator."
-            )
-        made = self._evaluator(name, model)
+        parts = evaluators.EvaluatorParts(self.embedder, self.meter, EVALUATOR_FOLDER, model)
+        made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.writer_version(writer) if card.calls_model else ""
         of_model = f"{writer}{version and f' {version}'}|prompts {prompts.VERSION}"
         asked = of_model if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
-
-    def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
-        if name == "cross-encoder":
-            is_same = self.embedder.name == DEFAULT_MODEL
-            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words, trusts_cosines=is_same)
-        if name == "embedding":
-            return evaluators.EmbeddingEvaluator(self.embedder)
-        if name == "heuristic":
-            return evaluators.HeuristicEvaluator(self.meter)
-        if name == "signals":
-            return evaluators.SignalsEvaluator(self.meter, self.embedder)
-        assert model is not None
-        if name == "llm-batch":
-            return evaluators.LLMBatchEvaluator(model)
-        if name == "llm-list":
-            return evaluators.LLMListEvaluator(model)
-        return evaluators.LLMEvaluator(model)
 
     @property
     def scoring_workers(self) -> int:
@@ -426,17 +403,6 @@ def writer() -> Writer:
 def drawer() -> Drawer:
     """One for the whole process, as `parser`."""
     return Drawer()
-
-
-def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
-    if name == "searxng":
-        return SearXNG(settings.searxng_url, settings.web_timeout)
-    if name == "tavily":
-        return Tavily(settings.tavily_key, settings.web_timeout)
-    if name == "snapshot":
-        return Snapshot(settings.web_snapshot)
-    # A rate limit is waited out only where nobody else can be asked.
-    return DuckDuckGo(settings.web_timeout) if is_last else DuckDuckGo(settings.web_timeout, pauses=())
 
 
 def build_pipeline(

@@ -7,10 +7,11 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.app.workbench import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

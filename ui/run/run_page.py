@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.app.workbench import known_card
 from crag_core.base.types import AnswerState, CorrectionKind, Passage
+from crag_core.evaluators import EVALUATORS
 from crag_core.pipeline.pipeline import is_waiting
 from crag_core.trace.feedback import About
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

@@ -12,12 +12,13 @@ from typing import Any
 import streamlit as st
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.base.documents import Ingested, OnProgress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.observability.log_format import show_logs
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -163,7 +164,7 @@ def start_choices(models: Models) -> None:
     widget is drawn.
     """
     chosen, wanted = st.session_state, settings()
-    for key, known in (("policy", tuple(policies())), ("evaluator", EVALUATORS)):
+    for key, known in (("policy", tuple(policies())), ("evaluator", tuple(EVALUATORS))):
         if chosen.get(key) not in known:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.app.policy_files import DEFAULT
-from crag_core.app.workbench import EVALUATORS
+from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.objective import Costs, Objective
 
 NOT_KEPT = 3
