@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,11 +73,17 @@ class FakeRetriever:
         self.asked: list[tuple[str, int]] = []
         self.ways: list[tuple[str, Engine]] = []
         self.read: list[tuple[str, ...]] = []
+        self.hidden = ""
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
+    def hiding(self, text: str) -> FakeRetriever:
+        other = copy(self)
+        other.hidden = text
+        return other
+
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         self.asked.append((question, limit))
         self.ways.append((question, engine))
-        found = [one for one in self.finding(question, engine) if not without or without not in one.text]
+        found = [one for one in self.finding(question, engine) if not self.hidden or self.hidden not in one.text]
         return Found(tuple(found[:limit]), 0.5)
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:

@@ -70,11 +70,12 @@ class Backing:
 
 
 class Retriever(Protocol):
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
-        """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`.
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+        """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`."""
+        ...
 
-        Passages that hold the text `without` count as not indexed; "": all are.
-        """
+    def hiding(self, text: str) -> Retriever:
+        """The same for a search in which passages that hold `text` count as not indexed; "": all are."""
         ...
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:

@@ -67,7 +67,7 @@ def failure_of(trace: Trace) -> CragError | None:
 
 
 def _grade(asked: LabelledQuestion, pipeline: Pipeline, sentences: bool, run: Run) -> Trace:
-    trace = pipeline.grade(asked.question, run, asked.without)
+    trace = pipeline.hiding(asked.without).grade(asked.question, run)
     answers = tuple(filter(None, map(fold, asked.answers)))
     holding = tuple(
         passage for passage in trace.passages or () if any(answer in fold(passage.text) for answer in answers)

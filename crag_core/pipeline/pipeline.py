@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -73,10 +74,16 @@ class Pipeline:
         self._new_id = new_id
         self._observers = observers
 
-    def with_parts(self, parts: Parts, clock: Clock) -> Pipeline:
-        """The same settings with other parts and another clock."""
-        made: dict[str, Any] = {"now": self._now, "new_id": self._new_id, "observers": self._observers}
-        return Pipeline(parts, self.settings, clock=clock, **made)
+    def with_parts(self, **changes: Any) -> Pipeline:
+        """The same pipeline with some of its `Parts` exchanged."""
+        other = copy(self)
+        other.parts = replace(self.parts, **changes)
+        return other
+
+    def hiding(self, text: str) -> Pipeline:
+        """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
+        retriever = self.parts.retriever
+        return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
     def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
@@ -139,15 +146,14 @@ class Pipeline:
                     self._check(record, run)
                 yield record.trace
 
-    def grade(self, question: str, run: Run | None = None, without: str = "") -> Trace:
+    def grade(self, question: str, run: Run | None = None) -> Trace:
         """The first retrieval and the grades of all its passages, whatever the policy makes of them.
 
-        Passages that hold the text `without` count as not indexed. As `run`, it tells a failure by the last step.
+        As `run`, it tells a failure by the last step.
         """
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
         trace = Trace(self._new_id(), self._now(), question, settings)
-        retrieve = partial(stages.retrieve, without=without)
-        return self._go((("retrieve", retrieve), *ITERATION), trace, run)
+        return self._go((*FIRST, *ITERATION), trace, run)
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """The same record with the scores of the sentences of these passages of it."""

@@ -6,7 +6,6 @@ A stage takes the trace so far and gives a `Result`, or None when there is nothi
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from crag_core.base import prompts
 from crag_core.base.errors import CragError, Stopped
@@ -22,16 +21,14 @@ from crag_core.trace.reroute import decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 
 
-def retrieve(trace: Trace, parts: Parts, run: Run, without: str = "") -> Result | None:
-    """Passages that hold the text `without` count as not indexed."""
+def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if trace.passages is not None or parts.retriever is None:
         return None
     settings = trace.settings
     pinned = parts.retriever.read_files(settings.pinned) if settings.pinned else ()
     found = Found(())
     if not pinned or settings.search_too:
-        less = partial(parts.retriever.retrieve, without=without) if without else parts.retriever.retrieve
-        found = less(trace.question, settings.top_k)
+        found = parts.retriever.retrieve(trace.question, settings.top_k)
     # A pinned file is there whole; its pieces would only say the same again.
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)

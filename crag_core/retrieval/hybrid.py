@@ -34,18 +34,23 @@ class HybridRetriever:
     only their words found), "keyword" (BM25, where the words found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore, collection: str = "") -> None:
+    def __init__(self, store: PassageStore, collection: str = "", hidden: str = "") -> None:
         self._store = store
         self._collection = collection
+        self._hidden = hidden
 
     def within(self, collection: str) -> HybridRetriever:
         """The same for one collection; "": for all."""
-        return HybridRetriever(self._store, collection)
+        return HybridRetriever(self._store, collection, self._hidden)
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
+    def hiding(self, text: str) -> HybridRetriever:
+        """The same for a search in which passages that hold `text` count as not indexed."""
+        return HybridRetriever(self._store, self._collection, text)
+
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
 
-        One engine alone keeps its own order. Passages that hold the text `without` count as not indexed.
+        One engine alone keeps its own order.
         """
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count(self._collection):
@@ -61,7 +66,7 @@ class HybridRetriever:
             found[Engine.DENSE.value] = store.search_dense(asked.tolist(), pool, self._collection)
         if Engine.KEYWORD in searched:
             found[Engine.KEYWORD.value] = store.search_keyword(question, pool, self._collection)
-        if hidden := fold(without):
+        if hidden := fold(self._hidden):
             found = {
                 name: [hit for hit in hits if hidden not in fold(hit.passage.text)] for name, hits in found.items()
             }

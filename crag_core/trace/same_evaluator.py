@@ -19,11 +19,6 @@ def made_by(card: EvaluatorCard) -> tuple[str, str]:
     return card.name, card.version
 
 
-def grades_apart(card: EvaluatorCard) -> bool:
-    """Whether each passage is graded by itself, whatever others are asked about with it."""
-    return card.batch == 1 and card.name not in DEPEND_ON_OTHERS
-
-
 def judge_of(settings: RunSettings) -> tuple[str, ...]:
     """Who graded: grades by a model hold for that model, in that version, and its prompt only."""
     made = made_by(settings.evaluator)

@@ -177,11 +177,14 @@ class Meeting:
         self.barrier = threading.Barrier(runs, timeout=5.0)
         self.card = card(calls_model=True)
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID, without: str = "") -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         self.barrier.wait()
         return Found(
             tuple(replace(p, id=f"{question}-{p.id}", text=f"{question} is here. {p.text}") for p in passages(6))
         )
+
+    def hiding(self, text: str) -> Meeting:
+        raise AssertionError("nothing is hidden here")
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         raise AssertionError("no file is pinned here")

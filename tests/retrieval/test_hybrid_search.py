@@ -208,15 +208,15 @@ def test_cosine_and_agreement_at_the_edges() -> None:
 def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: HybridRetriever, engine: Engine) -> None:
     question, hidden = "When does the ferry leave the harbour?", "leaves the HARBOUR\n at nine"
     assert retriever.retrieve(question, 3, engine).passages[0].source == "ferry.txt"
-    found = retriever.retrieve(question, 3, engine, without=hidden)
+    found = retriever.hiding(hidden).retrieve(question, 3, engine)
     assert "ferry.txt" not in {passage.source for passage in found.passages}
-    every = retriever.retrieve(question, 3, engine, without="stands in no passage")
+    every = retriever.hiding("stands in no passage").retrieve(question, 3, engine)
     assert every == retriever.retrieve(question, 3, engine)
 
 
 def test_what_is_hidden_gives_way_to_the_next_best(retriever: HybridRetriever) -> None:
     question = "When does the ferry leave the harbour?"
     all_of_them = retriever.retrieve(question, 3)
-    found = retriever.retrieve(question, 3, without=TEXTS["ferry.txt"])
+    found = retriever.hiding(TEXTS["ferry.txt"]).retrieve(question, 3)
     assert len(found.passages) == 3
     assert [one.id for one in found.passages[:2]] == [one.id for one in all_of_them.passages[1:]]

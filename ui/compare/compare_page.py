@@ -165,13 +165,15 @@ def _head(decision: Decision) -> str:
 
 
 def cost(trace: Trace) -> str:
-    """Calls, tokens and time, as if it had been run alone."""
+    """Calls, tokens and time of the run itself, and how many grades it did not pay for."""
     used = trace.usage
     tokens = used.prompt_tokens + used.completion_tokens
+    cached = sum(grade.from_cache for grade in trace.grades or ())
     message = [
         counted(used.calls, "model call"),
         f"{tokens:,} tokens" if tokens else "",
         f"{trace.seconds * 1000:,.0f} ms",
+        f"{counted(cached, 'grade')} from the cache" if cached else "",
     ]
     return ", ".join(filter(None, message))
 

@@ -140,7 +140,7 @@ def start_question(question: str) -> None:
                 pass
             run.listener.started("loading the models")
             warm(uncached, run.cancel)
-            return run_each(question, pipelines, time.perf_counter, run)
+            return run_each(question, pipelines, run)
 
     warming.start()
     st.session_state["versus_asked"] = chosen

@@ -64,11 +64,10 @@ def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
 
 def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        message = (
-            "Every question is asked under every configuration, from retrieval to answer. What two of them do alike is "
+        st.markdown(
+            "Every question is run under each configuration by itself, from retrieval to answer. What was run is kept.",
+            width="stretch",
         )
-        message += "done once, and what is done is kept."
-        st.markdown(message, width="stretch")
         if not is_allowed(Right.TUNE):
             return
         st.button(

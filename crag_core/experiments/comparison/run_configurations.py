@@ -1,4 +1,8 @@
-"""Runs one question, or a labelled set, under several configurations."""
+"""Runs one question, or a labelled set, under several configurations.
+
+Each configuration runs by itself, one after the other, and makes every call of its own, so its record holds what it
+really cost. Only the caches of its parts know what was asked before.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,6 @@ from typing import Protocol
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
 from crag_core.experiments.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
-from crag_core.experiments.comparison.call_memo import SharedWork
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.grade_set import failure_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
@@ -40,12 +43,12 @@ class Contender:
     keeper: OutcomeKeeper
 
 
-def run_each(question: str, pipelines: Sequence[Pipeline], clock: Clock, run: Run | None = None) -> tuple[Trace, ...]:
+def run_each(question: str, pipelines: Sequence[Pipeline], run: Run | None = None) -> tuple[Trace, ...]:
     """The runs of one question, in the order of `pipelines`; a stop ends the one under way, and no other is begun."""
-    run, work = run or Run(), SharedWork(clock)
+    run = run or Run()
     traces: list[Trace] = []
     for pipeline in pipelines:
-        traces.append(work.run(pipeline, question, run))
+        traces.append(_without_pause(pipeline).run(question, run))
         if run.cancel.is_set():
             break
     return tuple(traces)
@@ -74,12 +77,12 @@ def run_set(
     todo = [asked for asked in questions if not all(asked.key in keys for keys in known)]
 
     def do(asked: LabelledQuestion) -> CragError | None:
-        work = SharedWork(clock, asked.without)
         failure: CragError | None = None
         for contender, keys in zip(contenders, known, strict=True):
             if asked.key in keys:
                 continue
-            trace = work.run(contender.pipeline, asked.question, Run(cancel=controls.cancel))
+            pipeline = _without_pause(contender.pipeline).hiding(asked.without)
+            trace = pipeline.run(asked.question, Run(cancel=controls.cancel))
             broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):
                 return broken
@@ -95,3 +98,8 @@ def run_set(
         todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
         take_turn=take_turn,
     )  # fmt: skip
+
+
+def _without_pause(pipeline: Pipeline) -> Pipeline:
+    """The web search of one configuration, or for one question, does not keep the next from searching."""
+    return pipeline.with_parts(pause=None)
