@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,13 +49,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def indexed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
-    file = tmp_path / "ferry.txt"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home that `ingest` makes of one file."""
+    folder = tmp_path_factory.mktemp("filled")
+    file = folder / "ferry.txt"
     file.write_text(FERRY, "utf-8")
-    assert main(["ingest", str(file)]) == 0
-    return home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRAG_HOME", str(folder / "home"))
+        patch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+        assert main(["ingest", str(file)]) == 0
+    return folder / "home"
+
+
+@pytest.fixture
+def indexed(home: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+    return Path(shutil.copytree(filled, home))
 
 
 # --- the whole way, with the real embedding model -------------------------------------------------------------------
