@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag_core.app.workbench import EVALUATORS, known_card
 from crag_core.base.serialization import fingerprint
+from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.storage.history.run_summary import KeptRun
@@ -20,7 +21,7 @@ from ui.history.filter import BETWEEN, Filter
 from ui.history.history_state import Listed
 from ui.run.what_if.run_offer import model_name
 from ui.session import access, app_state
-from ui.text import clean, counted, plain
+from ui.text import plain
 
 SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✕"}
 _TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it

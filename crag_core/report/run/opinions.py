@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.report.reported_run import Name, Shown, name_of
 from crag_core.report.run.evidence import describe
 from crag_core.report.run.verdict import headline
-from crag_core.report.text import counted, sentence
 from crag_core.trace.opinions import Disagreement, Row, Verdict, disagreement
 
 

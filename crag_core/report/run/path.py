@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted
 from crag_core.report.reported_run import Shown
 from crag_core.report.run.verdict import headline
-from crag_core.report.text import counted, duration, shortened
-from crag_core.view.path import Stage, StageState, run_path
+from crag_core.report.text import duration, shortened
+from crag_core.view.path.run_path import Stage, StageState, run_path
 
 _GROUPS = (
     ("Find and grade", "", ("retrieve", "grade", "route", "again")),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.stability import Stability, flips, stability
 from crag_core.report.reported_run import Shown, name_of
-from crag_core.report.text import counted, duration, sentence
+from crag_core.report.text import duration
 from crag_core.trace.injection_scan import remark
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence_diff import difference

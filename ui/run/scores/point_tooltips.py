@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Decision, EvaluatorCard, Grade, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
-from ui.text import clean, shortened
 
 NOT_GRADED = "not graded"
 _LONGEST = 200  # characters of a grader's reason

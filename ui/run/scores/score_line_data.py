@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from crag_core.base.text.display import clean
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import stability
@@ -14,7 +15,6 @@ from crag_core.trace.trace import Trace
 from ui.run.scores import point_tooltips
 from ui.run.scores.point_tooltips import NOT_GRADED, evaluators, name
 from ui.run.scores.score_sentences import Mark, describe, sentences, tell_marks
-from ui.text import clean
 
 Anchor = Callable[[Passage, int], str]
 """Where on the page the card of a passage of this rank is."""

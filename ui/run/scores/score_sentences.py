@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from crag_core.base.text.display import clean
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import Interval, Stability
-from ui.text import clean
 
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
