@@ -22,7 +22,7 @@ _ICONS = {
     IngestOutcome.REFUSED: ":red[:material/cancel:]",
     IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
 }
-_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✕"}
+_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✗"}
 _SHOWN_AT_ONCE = 8
 _MOST_LINES = 200
 _ALL = "All collections"

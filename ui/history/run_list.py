@@ -23,10 +23,10 @@ from ui.run.what_if.run_offer import model_name
 from ui.session import access, app_state
 from ui.text import plain
 
-SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✕"}
+SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✗"}
 _TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it
-_MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✕"}
-_ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✕ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
+_MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✗"}
+_ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✗ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
 
 
 def draw_filter(titles: Mapping[str, str]) -> Filter:
@@ -152,7 +152,7 @@ def _title(name: str, known: Mapping[str, Policy]) -> str:
 
 
 def said_of(run: KeptRun) -> str:
-    """ "✓ route, ✕ answer, 3 passages"."""
+    """ "✓ route, ✗ answer, 3 passages"."""
     judged = (("route", run.route), ("answer", run.answer))
     message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
     return ", ".join([*message, *([counted(run.labelled, "passage")] if run.labelled else [])])

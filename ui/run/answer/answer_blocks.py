@@ -31,7 +31,7 @@ from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.passages.passages import anchor
 
-SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✕", Standing.UNCHECKED: "–"}
+SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
 _HINTED = 160
 _WHY_UNCHECKED = (

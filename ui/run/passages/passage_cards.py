@@ -11,9 +11,10 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.score_words import QUESTIONS
 from ui.run.passages.card_heads import Head
 from ui.run.passages.sentences import deciding_cutoff
-from ui.run.two_signals import QUESTIONS, describe_deciding
+from ui.run.two_signals import describe_deciding
 from ui.text import link, plain
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
