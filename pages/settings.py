@@ -6,6 +6,7 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
@@ -13,7 +14,7 @@ from ui.session import access, app_state
 from ui.session.access import Right
 from ui.shell import router
 from ui.shell.not_allowed import is_allowed
-from ui.text import counted, plain
+from ui.text import plain
 
 
 def judge_name(choice: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from ui.session import app_state
-from ui.text import counted
 
 
 def draw_pins(busy: bool) -> None:

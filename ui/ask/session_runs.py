@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.text.display import shortened
 from crag_core.trace.trace import Trace
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import current_run
-from ui.text import plain, shortened
+from ui.text import plain
 
 
 def draw_earlier(busy: bool) -> None:

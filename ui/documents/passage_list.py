@@ -6,9 +6,10 @@ import streamlit as st
 
 from crag_core.base.documents import Document
 from crag_core.base.protocols import DocumentStore
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import fold
 from crag_core.base.types import Passage
-from ui.text import counted, paragraphs, plain
+from ui.text import paragraphs, plain
 
 _AT_ONCE = 20
 

@@ -6,13 +6,14 @@ import time
 
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.trace.reroute import reroute
 from ui.run.path.diagram import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.background_jobs import Comparing, Filling, Job
-from ui.text import counted, paragraphs, plain
+from ui.text import paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
 

@@ -55,7 +55,7 @@ def _draw_story() -> None:
     st.html('<span id="answers"></span>')
     _draw_answers(view)
     st.subheader("Scores against thresholds", anchor="scores")
-    draw_scores(trace, policy, routed, on_move=current_run.move)
+    draw_scores(view.now, on_move=current_run.move)
 
 
 def _asks_for_approval(view: View) -> bool:
