@@ -65,7 +65,7 @@ def secrets(ollama: str, openai: str, searxng: str) -> dict[str, str]:
     return {
         "OLLAMA_HOST": with_password(ollama, "ollama"),
         "OLLAMA_API_KEY": f"ollamakey-{SECRET}",
-        "OPENAI_BASE_URL": f"{with_password(openai, 'openai')}, {with_password('http://127.0.0.1:9/v1', 'second')}",
+        "OPENAI_BASE_URL": with_password(openai, "openai"),
         "OPENAI_API_KEY": f"sk-{SECRET}",
         "TAVILY_API_KEY": f"tvly-{SECRET}",
         "CRAG_SEARXNG_URL": with_password(searxng, "searxng"),
