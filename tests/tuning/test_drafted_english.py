@@ -101,6 +101,8 @@ def test_a_fact_is_asked_for(sentence: str, question: str, answer: str) -> None:
     "sentence",
     [
         "It was opened on 4 May 1987.",
+        "The ferry leaves the pier with them at 09:00.",
+        "The keeper of the school leaves it at 09:00.",
         "They pay £12 a month.",
         "This takes about 20 minutes.",
         "She carried 30 passengers.",

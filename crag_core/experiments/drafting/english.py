@@ -75,7 +75,7 @@ def ask(sentence: str) -> Asked | None:
     elif first and first["count"]:
         return _of_subject(first, text[first.end() :])
     elif (there := _THERE.match(text)) and (first := _FACT.match(text, there.end())) and first["count"]:
-        return None if first["place"] else _of_subject(first, f"{there[1]} there{text[first.end() :]}")
+        return _of_subject(first, f"{there[1]} there{text[first.end() :]}")
     said = text.split()
     for at in range(1, min(_LONGEST_SUBJECT + 1, len(said))):
         helper, base = _verb(said[at], said[at - 1])

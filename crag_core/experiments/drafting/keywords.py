@@ -56,7 +56,7 @@ LITTLE_WORDS = COMMON_WORDS | frozenset(
         nearly neither never next nobody none nor nothing now off often on once one only others otherwise our ours out
         outside over own past per please same several shall she should since so some still such than then these
         therefore those though through throughout today together too toward towards under unless until up upon us
-        usually via we what when where whether which while who whom whose why will within without working would yes yet yours
+        usually via we what when where whether which while who whom whose why will within without working yes yet yours
         two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand million
         date day days hours minutes month months night percentage second seconds time week weeks year years
         agli alle allem allen aller beim bitte circa dalla darf degli delle dello desde deux deze diesem diesen donc
