@@ -47,7 +47,7 @@ def test_a_level_stretch_is_kept_by_its_ends() -> None:
     assert fitted(scores, scores < 0.5) == ((0.0, 0.5), (1.0, 0.5))
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(BOTH, st.randoms(use_true_random=False))
 def test_the_order_of_the_questions_does_not_matter(pairs: list[tuple[float, bool]], rng: Any) -> None:
     shuffled = pairs.copy()
