@@ -10,7 +10,6 @@ import streamlit as st
 
 from crag_core.app.workbench import Models
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import counted
 from crag_core.base.types import WebOutcome
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
