@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,6 +26,23 @@ REPLY_S = 2.0
 RECYCLE_S = 60
 """So old a connection is not used again: what lies between may have forgotten it without a word."""
 SWEEP_S = 600.0
+
+# `value` is JSON in ASCII: no text of a question or document can be one that a database refuses.
+_TABLE = """
+CREATE TABLE IF NOT EXISTS crag_grades (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
+CREATE INDEX IF NOT EXISTS ix_crag_grades_expires_at ON crag_grades (expires_at);
+"""
+_READ = "SELECT key, value FROM crag_grades WHERE key = ANY(%s) AND expires_at > now()"
+_WRITE = """
+INSERT INTO crag_grades (key, value, expires_at)
+SELECT key, value, now() + make_interval(secs => %s) FROM unnest(%s::text[], %s::text[]) AS kept (key, value)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+"""
+# Except what another process is about to delete or to write.
+_SWEEP = """
+DELETE FROM crag_grades WHERE key IN
+(SELECT key FROM crag_grades WHERE expires_at <= now() LIMIT 10000 FOR UPDATE SKIP LOCKED)
+"""
 _MISSING_TABLE = "42P01"
 _HINT = "Check that this user may make a table and write to it, and that the disk is not full."
 _LOST = ("08", "57P")  # how the codes begin of a server that breaks off
@@ -41,22 +57,21 @@ class PostgresCache(GradeCache):
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
         self._url = _read_url(url)
         super().__init__(name_of(self._url), name_of(self._url), clock)
-        self._lifetime = timedelta(seconds=seconds)
+        self._seconds = seconds
         self._swept_at = -math.inf
 
     def _read(self, keys: Sequence[str]) -> dict[str, str]:
-        from crag_core.storage.cache import postgres_rows
-
-        return self._run(lambda connection: postgres_rows.read(connection, keys))
+        found = self._run(lambda connection: connection.exec_driver_sql(_READ, (list(keys),)).all())
+        return {key: value for key, value in found}
 
     def _write(self, values: Mapping[str, bytes]) -> None:
-        from crag_core.storage.cache import postgres_rows
-
-        texts = {key: value.decode("ascii") for key, value in values.items()}
-        self._run(lambda connection: postgres_rows.write(connection, texts, self._lifetime))
+        # In one order everywhere: two writers that lock the same rows crosswise would wait for each other.
+        keys = sorted(values)
+        kept = (self._seconds, keys, [values[key].decode("ascii") for key in keys])
+        self._run(lambda connection: connection.exec_driver_sql(_WRITE, kept))
         if self._clock() >= self._swept_at + SWEEP_S:
             self._swept_at = self._clock()
-            self._run(postgres_rows.sweep)
+            self._run(lambda connection: connection.exec_driver_sql(_SWEEP))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -72,14 +87,12 @@ class PostgresCache(GradeCache):
         """Once more where the server was started anew since the last time, or has no table yet."""
         from sqlalchemy.exc import DBAPIError
 
-        from crag_core.storage.cache import postgres_rows
-
         try:
             return self._transact(work)
         except DBAPIError as error:
             if _code(error) == _MISSING_TABLE:
                 with suppress(DBAPIError):  # another process may be quicker; what else is wrong, the next one tells
-                    self._transact(postgres_rows.make_table)
+                    self._transact(lambda connection: connection.exec_driver_sql(_TABLE))
             elif not error.connection_invalidated:
                 raise
         return self._transact(work)
