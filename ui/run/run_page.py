@@ -100,9 +100,9 @@ def _draw_evidence() -> None:
     if not trace.passages:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
     actions = CardActions(_drop, _pin, current_run.open_place, _feedback_of(view))
-    draw_passages(trace, routed, policy=policy, was=view.was, edits=trace.edits, actions=actions)
-    draw_web(trace, routed, policy=policy, was=view.was, actions=actions)
-    draw_strips(trace, policy, routed)
+    draw_passages(view.now, view.was, actions)
+    draw_web(view.now, view.was, actions)
+    draw_strips(view.now)
     draw_opinions(
         trace,
         policy,

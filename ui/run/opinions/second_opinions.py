@@ -15,6 +15,7 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, disagreement
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from ui.run.opinions.disagreement_chart import figure, judge_name
 from ui.run.passages.sentence_table import card_name
 from ui.run.verdict import COLOURS, ICONS, headline
@@ -106,10 +107,7 @@ def _calls(count: int) -> str:
 
 def _names(trace: Trace) -> dict[str, str]:
     """Every passage by the number and name that its card has."""
-    web = trace.web.passages if trace.web else ()
-    ranked = [(str(rank), passage) for rank, passage in enumerate(trace.all_passages, start=1)]
-    ranked += [(f"web {rank}", passage) for rank, passage in enumerate(web, start=1)]
-    return {passage.id: card_name(rank, passage) for rank, passage in ranked}
+    return {id_: card_name(label) for id_, label in view_run(trace).labels.items()}
 
 
 def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Callable[[str], None]) -> None:
