@@ -89,7 +89,7 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     assert page["alt"].startswith("Page 2 of guide.pdf with the passage marked: 2 sentences kept, 1 struck out.")
     assert {box["told"] for box in page["boxes"]} == {
         "Kept, score 0.00.",
-        "Struck out, score 0.10: score is not above the cut-off.",
+        "Struck out, score 0.10, score is not above the cut-off.",
         "Kept, score 0.20.",
     }
     assert all(0 <= box[side] <= 100 for box in page["boxes"] for side in ("left", "top", "width", "height"))
