@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run import answer, opinions, record, verdict
+from crag_core.report.run import opinions, record, verdict
+from crag_core.report.run.answer import answer_of
 from crag_core.report.run.evidence import cards_of
 from crag_core.report.run.path import looks_of, path_of
 from crag_core.report.run.score_line import drawings_of
@@ -47,7 +48,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         scores=scores,
         score_lines=drawings_of(scores),
         signals=signals_of(view),
-        answer=answer.answer_of(view),
+        answer=answer_of(view),
         cards=cards_of(view, chunk_cards(view)),
         web_cards=cards_of(view, snippet_cards(view)),
         web_text=record.describe_web(view),

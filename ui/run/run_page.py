@@ -72,7 +72,7 @@ def _draw_answers(view: View) -> None:
             "Put the first answer away", icon=":material/close:", type="tertiary", on_click=current_run.leave_first
         )
     else:
-        draw_answer(view.trace, view.routed, policy=view.policy)
+        draw_answer(view.now)
     if save_feedback.can_label():
         said, answer = save_feedback.said(view.taken.id), view.routed.answer
         draw_run_feedback(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag_core.base.text.display import sentence
-from crag_core.base.types import Excerpt, Grade, Origin, Passage
+from crag_core.base.types import Grade, Origin, Passage
 from crag_core.trace.reroute import Reroute
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards
-from crag_core.view.run_view import RunView, name_of
+from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
 from ui.run.passages.card_heads import draw_head
 from ui.run.passages.sentences import draw_sentences
@@ -88,11 +88,6 @@ def _question(name: str) -> str:
     return f": {QUESTIONS[name]}" if name in QUESTIONS else ""
 
 
-def anchor(passage: Passage, rank: int) -> str:
-    """The anchor of a passage's card, which citations lead to."""
-    return f"{'web' if passage.origin is Origin.WEB else 'passage'}-{rank}"
-
-
 def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     passage, grade = card.passage, card.grade
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -129,8 +124,3 @@ def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> Non
         if actions:
             act, args = actions.on_drop, (card.passage.id,)
             st.button("Put back", f"back_{key}", icon=":material/undo:", type="tertiary", on_click=act, args=args)
-
-
-def source_line(number: int, excerpt: Excerpt, rank: int) -> str:
-    """One entry of the list of sources, leading to the passage's card."""
-    return f"[\\[{number}\\]](#{anchor(excerpt.passage, rank)}) {plain(str(name_of(excerpt.passage)))}"

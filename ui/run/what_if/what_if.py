@@ -14,6 +14,7 @@ from crag_core.trace.reroute import Reroute
 from crag_core.trace.same_evaluator import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence_diff import Difference, difference
+from crag_core.view.run_view import RunView
 from ui.run.answer.answer import draw_answer
 from ui.run.verdict import headline
 from ui.run.what_if.run_offer import Offer, model_name
@@ -197,7 +198,7 @@ def _draw_one(trace: Trace, routed: Reroute, title: str, note: str) -> None:
     st.markdown(f"**{title}**")
     st.subheader(headline(decision), anchor=False)
     st.markdown(f"{plain(f'{decision.reason[:1].upper()}{decision.reason[1:]}.')}  \n:gray[{plain(note)}]")
-    draw_answer(trace, routed)
+    draw_answer(RunView(trace, trace.settings.policy, routed))
     st.caption(f":material/receipt: {plain(_spent(trace.usage, trace.seconds))}")
 
 
