@@ -28,7 +28,7 @@ from crag_core.base.types import (
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.core.builders import CARD, POLICIES, even, policy, strips_of, twice
+from tests.core.builders import POLICIES, even, policy, strips_of, twice
 from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
 from tests.fakes import WEB_QUERY
 from tests.report.pages import (
@@ -119,7 +119,7 @@ def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> N
     assert "lower 0.40, upper 0.60" in told
     assert "2 of 5" in told and "in 2 excerpts" in told
     assert "120 tokens" in told and "1.3 s" in told
-    assert "AMBIGUOUS if upper moves from 0.60 above 0.90 (0.30 away)" in told
+    assert "Flips to AMBIGUOUS if upper moves from 0.60 above 0.90 (0.30 away)" in told
     assert not page.soup.select(".changed")
 
 
@@ -138,8 +138,8 @@ def test_notes_on_the_evidence_are_told() -> None:
 def test_two_signals_have_two_numbers_and_two_lines() -> None:
     found, grades = twice((0.7, 0.9), (0.2, 0.95))
     page = page_of(replace(recorded("two-signal"), passages=found, grades=grades, strips=None))
-    assert "0.70 best answering score above upper 0.60" in _figures(page)
-    assert "0.95 best topical score above lower 0.40" in _figures(page)
+    assert "0.70 Best answering above upper 0.60" in _figures(page)
+    assert "0.95 Best topical above lower 0.40" in _figures(page)
     captions = page.all_told("figcaption")
     assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
     assert "not asked, settled already" in captions[1]
@@ -172,8 +172,8 @@ def test_every_look_at_the_evidence_is_told() -> None:
     # Description 001 lets two passages through ungraded; here they are to be graded.
     graded = replace(run.settings.policy, fast_path=replace(run.settings.policy.fast_path, few_context=None))
     looks = page_of(run, graded).all_told(".looks li")
-    assert looks[0].startswith("first retrieval: 1 passage; INCORRECT (Re-retrieve):")
-    assert looks[1].startswith("keyword, “ferry dogs”: 2 passages; CORRECT (Generate):")
+    assert looks[0].startswith("first retrieval: 1 passage; INCORRECT · Re-retrieve:")
+    assert looks[1].startswith("keyword, “ferry dogs”: 2 passages; CORRECT · Generate:")
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     page = page_of(run, run.settings.policy.with_thresholds(0.5, 0.95))
     assert page.told("#verdict h2") == "AMBIGUOUS"
     told = page.all_told(".changed li")
-    assert told[:2] == ["Lower is 0.50 instead of 0.40.", "Upper is 0.95 instead of 0.60."]
+    assert told[:2] == ["Lower threshold 0.50 instead of 0.40.", "Upper threshold 0.95 instead of 0.60."]
     assert told[2] == "The run as taken was CORRECT: best score 0.90 is above upper 0.60."
     assert "the same evidence; AMBIGUOUS instead of CORRECT" in told[3]
     assert "it would not be the answer to this decision" in page.told(".no-answer")
@@ -393,15 +393,15 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
 
 def test_another_policy_is_named() -> None:
     told = page_of(recorded("paper"), policy("worst-chunk")).all_told(".changed li")
-    assert told[0] == "The policy is Worst chunk instead of Paper."
+    assert told[0] == "Policy Worst chunk instead of Paper."
 
 
 def test_dropped_and_pinned_passages_are_said_so() -> None:
     run = recorded("paper", 0.9, 0.5, 0.1)
     page = page_of(replace(run, edits=Edits(dropped=("p1",), pinned=("p3",))))
     told = page.all_told(".changed li")
-    assert told[0] == "1 passage dropped by hand, as if never found: 1 (fares.pdf, page 3)."
-    assert told[1] == "1 passage pinned by hand, as if graded 1.00: 3 (bread.md)."
+    assert told[0] == "Passage 1 dropped."
+    assert told[1] == "Passage 3 pinned."
     assert "The run as taken was CORRECT: best score 0.90" in told[2]
     assert "dropped by you: counts as never found" in page.told("#passage-1").lower()
     assert "0.90" in page.head("1"), "the fact stays"
@@ -437,7 +437,7 @@ def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> Non
     swapped = judged_by(second_opinion(), "llm")
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
-    assert told[0] == f"The grades are those of {JUDGE.title} instead of {CARD.title}."
+    assert told[0] == "Graded by language model (llama) instead of by hand."
     assert told[1].startswith("The run as taken was CORRECT: best score 0.90")
 
 

@@ -48,7 +48,7 @@ def _draw_story() -> None:
     if view is None:
         return
     trace, policy, routed = view.trace, view.policy, view.routed
-    draw_verdict(trace, policy, routed)
+    draw_verdict(view.now)
     draw_path(trace, policy, routed)
     draw_course(trace, routed)
     st.html('<span id="answers"></span>')

@@ -8,9 +8,9 @@ from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
-from crag_core.report.run.verdict import headline
 from crag_core.trace.opinions import Disagreement, Row, Verdict, disagreement
 from crag_core.view.run_view import Name, RunView, score_text
+from crag_core.view.verdict_lines import headline
 
 
 @dataclass(frozen=True)
