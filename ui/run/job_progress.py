@@ -8,6 +8,7 @@ import streamlit as st
 
 from crag_core.base.text.display import counted
 from crag_core.trace.reroute import reroute
+from crag_core.view.run_view import RunView
 from ui.run.path.diagram import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
@@ -43,7 +44,7 @@ def draw_running() -> None:
     policy = job.trace.settings.policy
     routed = reroute(job.trace, policy)
     if job.trace.decision is not None:
-        draw_verdict(job.trace, policy, routed)
+        draw_verdict(RunView(job.trace, policy, routed))
     draw_path(job.trace, policy, routed, key="path_running", running=job.step, progress=job.progress)
     if job.text:
         with st.container(border=True):
