@@ -123,6 +123,7 @@ def test_the_summary_counts_in_words(drop: str, summary: str) -> None:
     assert difference(TAKEN, changed(drop=drop)).summary == summary
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_piece_of_either_route_is_kept_gone_or_new(data: st.DataObject) -> None:

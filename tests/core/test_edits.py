@@ -249,6 +249,7 @@ def comparable(routed: Reroute) -> tuple[object, ...]:
     return routed.decision_path, routed.knowledge.excerpts, verdicts, routed.knowledge.notes, missing
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.DataObject) -> None:
@@ -262,6 +263,7 @@ def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.
     assert decision_path_of(run, policy(name)) == decision_path_of(hand_made, policy(name))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) -> None:
@@ -275,6 +277,7 @@ def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) 
     assert reroute(view, policy(of.policy)).knowledge == reroute(run, policy(of.policy)).knowledge
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_undone_edits_bring_back_what_was(data: st.DataObject) -> None:

@@ -140,6 +140,7 @@ def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
     assert judged_under(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_there_and_back_is_the_same_and_edits_can_come_before_or_after(data: st.DataObject) -> None:

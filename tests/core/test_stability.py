@@ -157,6 +157,7 @@ def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
     return of, (found, grades, (), tuple(rounds[number] for number in made))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(situation=situations() | loops(), share=st.floats(0.01, 0.99))
 def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
