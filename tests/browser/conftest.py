@@ -28,7 +28,7 @@ LIGHT, DARK = LOOKS = [("light", 1440), ("dark", 800)]
 """Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
 
 
-def mostly(look: tuple[str, int]) -> list[Any]:
+def one_look(look: tuple[str, int]) -> list[Any]:
     """Every look, for a page whose parts are seen in both elsewhere: the other one only in `make test-all`."""
     return [pytest.param(*one, marks=[pytest.mark.exhaustive] if one != look else []) for one in LOOKS]
 
