@@ -24,9 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(setting.metadata["variable"], None)
     settings.ENV_FILE = Path("no-such-folder/.env")
     stay_local()
-    if "not exhaustive" in config.option.markexpr:
-        hypothesis.settings.register_profile("quick", max_examples=30, deadline=None)
-        hypothesis.settings.load_profile("quick")
+    examples = 50 if "not exhaustive" in config.option.markexpr else 200
+    hypothesis.settings.register_profile("here", max_examples=examples, deadline=None)
+    hypothesis.settings.load_profile("here")
 
 
 @pytest.hookimpl(wrapper=True)

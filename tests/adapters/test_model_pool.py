@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.llms.server_pool import LONGEST, Pool, Turn
@@ -265,7 +265,6 @@ class Told:
             self.lacks.pop((turn.server, turn.model), None)
 
 
-@settings(max_examples=300, deadline=None)
 @given(EVENTS, st.integers(2, 4), st.integers(1, 3))
 def test_whatever_happens_the_rules_hold(events: list[tuple[str, object]], servers: int, at_once: int) -> None:
     told = Told(servers, at_once)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
@@ -250,7 +250,6 @@ def comparable(routed: Reroute) -> tuple[object, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.DataObject) -> None:
     of = data.draw(facts())
@@ -264,7 +263,6 @@ def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) -> None:
     of = data.draw(facts())
@@ -278,7 +276,6 @@ def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) 
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_undone_edits_bring_back_what_was(data: st.DataObject) -> None:
     of = data.draw(facts())

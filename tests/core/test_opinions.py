@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepState
@@ -141,7 +141,6 @@ def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_there_and_back_is_the_same_and_edits_can_come_before_or_after(data: st.DataObject) -> None:
     of = data.draw(facts(whole=True))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.concurrency.fair_queue import FairQueue
@@ -82,7 +82,6 @@ EVENTS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
 @given(EVENTS)
 def test_between_two_turns_of_one_every_other_that_could_have_one_gets_one(
     events: list[tuple[str, object, int]],
@@ -120,7 +119,6 @@ def test_between_two_turns_of_one_every_other_that_could_have_one_gets_one(
         assert len(rota) == sum(map(len, waiting.values()))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcde"), st.integers(1, 6), min_size=1), st.integers(0, 8))
 def test_place_that_is_told_is_the_one_that_comes(counts: dict[str, int], turns: int) -> None:
     rota = filled(**counts)
@@ -135,7 +133,6 @@ def test_place_that_is_told_is_the_one_that_comes(counts: dict[str, int], turns:
     assert {item: place for item, place in told.items() if place is not None} == come
 
 
-@settings(max_examples=200, deadline=None)
 @given(EVENTS)
 def test_place_of_the_first_never_gets_worse(events: list[tuple[str, object, int]]) -> None:
     """Nobody who comes later is let in before; a turn that somebody cannot take costs its owner nothing."""
