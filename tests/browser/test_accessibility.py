@@ -71,6 +71,7 @@ def test_nothing_grave_on_the_other_pages(
     browser: Browser, empty_app: str, theme: str, width: int, name: str, title: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{empty_app}/{name}")
     expect(page.get_by_role("heading", name=title)).to_be_visible(timeout=PATIENCE)
