@@ -137,9 +137,10 @@ def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Cal
 
 def _describe(found: Disagreement) -> str:
     main, other = found.main, found.other
+    names = [plain(evaluator_name(one.evaluator, one.writer)) for one in (main, other)]
     lines = [
-        f"**{plain(evaluator_name(main.evaluator, main.writer))}** → {headline(main.decision)}: {plain(main.decision.reason)}",
-        f"**{plain(evaluator_name(other.evaluator, other.writer))}** alone → {headline(other.decision)}: {plain(other.decision.reason)}",
+        f"**{names[0]}** → {headline(main.decision)}: {plain(main.decision.reason)}",
+        f"**{names[1]}** alone → {headline(other.decision)}: {plain(other.decision.reason)}",
         plain(_summary(found)),
     ]
     return "  \n".join(lines)
@@ -155,9 +156,8 @@ def _summary(found: Disagreement) -> str:
         message.append(f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed).")
     for verdict in (found.main, found.other):
         if verdict.ungraded:
-            message.append(
-                f"{evaluator_name(verdict.evaluator, verdict.writer)} has not graded {counted(verdict.ungraded, 'passage')}."
-            )
+            name = evaluator_name(verdict.evaluator, verdict.writer)
+            message.append(f"{name} has not graded {counted(verdict.ungraded, 'passage')}.")
     return " ".join(message)
 
 
