@@ -1,5 +1,7 @@
 # make run         sets up everything and starts the application
-# make test        sets up everything and runs every test
+# make test        sets up everything and runs the tests, with a browser, servers and models
+# make test-fast   runs those of decisions, measures and tuning: no browser, server, model or process; seconds
+# make test-all    runs every test, with the slow variants and whole matrices that `make test` leaves out
 # make audit       asks a service of known vulnerabilities about every installed package
 # make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; hours
 
@@ -8,14 +10,23 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 MADE = build/evaluator
 
-.PHONY: run test lint audit evaluator clean
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+.PHONY: run test test-fast test-all lint audit evaluator clean
 
 run: $(VENV)/.ready
 	$(BIN)/python -m ui
 
 test: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not exhaustive"
+
+test-fast: $(VENV)/.ready-dev
+	$(PYTEST) -m "not exhaustive and not slow" tests/core tests/measuring tests/tuning
+
+test-all: $(VENV)/.ready-dev
+	PYTHON=$(BIN)/python sh tests/find_browser.sh
+	$(PYTEST)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

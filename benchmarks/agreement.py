@@ -48,11 +48,12 @@ def opened(choice: str) -> Iterator[LanguageModel]:
     """The language model of a choice, of the servers that the settings name, or the small one."""
     if choice == SMALL:
         from crag_core.llms import ollama
+        from crag_core.llms.call_limit import CallLimit
         from tests.stand_ins.ollama_server import MODEL, OllamaServer
         from tests.stand_ins.real_model import RealModel
 
         with OllamaServer(RealModel()) as server:
-            yield ollama.model(server.url, MODEL, timeout=600.0, at_once=1)
+            yield ollama.model(server.url, MODEL, 600.0, CallLimit(1))
         return
     model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).language_model(choice)
     if model is None:

@@ -17,10 +17,10 @@ from crag_core.app.workbench import DATA
 from crag_core.base.protocols import Embedder, Evaluator
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators import EmbeddingEvaluator, HeuristicEvaluator, SignalsEvaluator
+from crag_core.evaluators import EVALUATORS, CrossEncoderEvaluator, EvaluatorParts, cards
 
 CROSS_ENCODER = "cross-encoder"
-NAMES = ("heuristic", "signals", "embedding", CROSS_ENCODER)
+NAMES = tuple(name for name, card in cards().items() if not card.calls_model)
 MODEL = DATA / "models" / "retrieval-evaluator"
 PARTS = (ANSWERING, TOPICAL)
 BOTH = "best of both"
@@ -39,16 +39,9 @@ def names(folder: Path = MODEL) -> tuple[str, ...]:
 def build(name: str, embedder: Embedder, folder: Path = MODEL, *, trusts_cosines: bool = False) -> Evaluator:
     """As the application builds it, but that the trained one works out every cosine itself unless told otherwise."""
     stop_words = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
-    if name == "heuristic":
-        return HeuristicEvaluator(SignalMeter(stop_words))
-    if name == "signals":
-        return SignalsEvaluator(SignalMeter(stop_words), embedder)
-    if name == "embedding":
-        return EmbeddingEvaluator(embedder)
-    from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-
-    trained: Evaluator = CrossEncoderEvaluator(folder, stop_words, trusts_cosines=trusts_cosines)
-    return trained
+    if name == CROSS_ENCODER:
+        return CrossEncoderEvaluator(folder, stop_words, trusts_cosines=trusts_cosines)
+    return EVALUATORS[name].build(EvaluatorParts(embedder, SignalMeter(stop_words), folder))
 
 
 @dataclass(frozen=True)

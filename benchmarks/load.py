@@ -51,11 +51,9 @@ def writing(seconds: float) -> Iterator[dict[str, str]]:
 def told(label: str, tally: Tally, clock: float, before: Size, after: Size) -> str:
     seconds = [asked.seconds for asked in tally.asked if asked.seconds is not None]
     cuts = quantiles(seconds, n=20)
-    longest = {what: max((count for why, count in tally.places if why == what), default=0) for what in
-               ("In line", "Waiting for the model")}  # fmt: skip
     return (
         f"| {label} | {len(tally.asked)} | {len(tally.asked) / clock:.2f} | {median(seconds):.1f} / {cuts[-1]:.1f} "
-        f"| {longest['In line']} / {longest['Waiting for the model']} "
+        f"| {max(tally.places, default=0)} "
         f"| {(after.processor - before.processor) / len(tally.asked):.2f} | {after.now:.0f} / {after.most:.0f} "
         f"| {after.threads} / {after.files} |"
     )
@@ -115,7 +113,7 @@ def main() -> None:
     options = reading.parse_args()
     print(f"{options.sessions} sessions, {options.rounds} rounds; load of the machine {psutil.getloadavg()[0]:.1f}\n")
     print(
-        "| at once | runs | runs a second | s until the verdict p50 / p95 | longest line: runs / calls "
+        "| at once | runs | runs a second | s until the verdict p50 / p95 | longest line "
         "| core-seconds a run | MB now / most | threads / files |"
     )
     print("|---|---|---|---|---|---|---|---|", flush=True)

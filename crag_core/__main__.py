@@ -1,4 +1,4 @@
-"""The command line: `python -m crag_core ingest PATH…`, `… reindex`, `… ask "…"`, `… report RUN.json` and more."""
+"""The command line: `python -m crag_core COMMAND …`. Parses options and prints; the commands are in `app/cli`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from crag_core.app.cli.set_files import check_collection
 from crag_core.app.policy_files import DEFAULT, find_policy
 from crag_core.app.workbench import (
     DATA,
-    EVALUATORS,
     VERSION,
     Choice,
     Workbench,
@@ -38,6 +37,7 @@ from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.base.errors import CragError, ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.observability.log_format import show_logs
 from crag_core.pipeline.call_budget import JUDGING, budget

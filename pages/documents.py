@@ -4,6 +4,7 @@ import streamlit as st
 
 from crag_core.base.documents import MAIN
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import clean, counted
 from ui.documents import held_uploads
 from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
@@ -21,7 +22,7 @@ from ui.session import app_state
 from ui.session.access import Right
 from ui.shell import router
 from ui.shell.not_allowed import is_allowed
-from ui.text import clean, counted, plain
+from ui.text import plain
 
 SUPPORTED = (
     "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, plain text and CSV, "

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from ui.policies.manual_scores import draw_made_up
 from ui.policies.policy_table import draw_verdicts, judge_run, judge_scores
 from ui.session import app_state
 from ui.shell import router
-from ui.text import counted, plain
+from ui.text import plain
 
 RUN, HAND = "The last run", "Scores by hand"
 

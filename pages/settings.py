@@ -6,13 +6,15 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.shell import health, router
+from ui.shell import router
 from ui.shell.not_allowed import is_allowed
-from ui.text import counted, plain
+from ui.text import plain
 
 
 def judge_name(choice: str) -> str:
@@ -21,18 +23,15 @@ def judge_name(choice: str) -> str:
 
 def draw_servers(now: Config) -> dict[str, str]:
     """The addresses as somebody has written them."""
-    host = st.text_input(
-        "Ollama answers at", masked(now.ollama_host), placeholder=DEFAULT_HOST, max_chars=1000,
-        help="Several servers, with commas between them, are asked in turn; one that fails is left out for a while.",
-    )  # fmt: skip
+    host = st.text_input("Ollama answers at", masked(now.ollama_host), placeholder=DEFAULT_HOST, max_chars=1000)
     url = st.text_input(
         "OpenAI-compatible server", masked(now.openai_url), placeholder="http://127.0.0.1:8000/v1", max_chars=1000,
-        help="vLLM, llama.cpp, LM Studio and the like, one or several with commas. A key is read from OPENAI_API_KEY "
-        "only, and sent to the servers of OPENAI_BASE_URL only.",
+        help="vLLM, llama.cpp, LM Studio and the like, or a proxy in front of several. A key is read from "
+        "OPENAI_API_KEY only, and sent to the server of OPENAI_BASE_URL only.",
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
-        help="duckduckgo, searxng, tavily, snapshot; the next is asked when one fails. Tavily's key comes from "
+        help=f"{', '.join(PROVIDERS)}; the next is asked when one fails. Tavily's key comes from "
         "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
     searxng = st.text_input(
@@ -91,22 +90,6 @@ for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", mod
         )
     if server.message:
         st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
-
-if several := health.servers_now(models):
-    st.table(
-        [
-            {
-                "Server": plain(standing.name),
-                "State": plain(health.state_of(server, standing)),
-                "Models": plain(", ".join(server.models)) or "none",
-                "Calls served": standing.served,
-            }
-            for server, standing in several
-        ],
-        hide_index=True,
-        border="horizontal",
-        alt="Model servers with their state",
-    )
 
 st.subheader("Environment variables", anchor=False)
 st.table(

@@ -3,12 +3,13 @@
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
 from ui.session import app_state, current_run, tune_state
 from ui.session.access import Right
 from ui.shell import router
 from ui.shell.not_allowed import is_allowed
-from ui.text import counted, plain
+from ui.text import plain
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
 from ui.tune.question_sets import draw_set, draw_sources

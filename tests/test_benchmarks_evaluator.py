@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks import contenders, cost, evaluator
-from benchmarks.contenders import BOTH, NAMES
+from benchmarks.contenders import BOTH
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from benchmarks.tables import Table
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators import cards
 from tests.test_benchmarks_sets import BREAD, FERRY, ask, write_set
 from tests.word_embedder import WordEmbedder
 
@@ -185,10 +184,6 @@ def test_a_wrong_option_is_named(data: Path, capsys: Output, option: str, value:
     with pytest.raises(SystemExit) as ended:
         run(f"{option}={value}")
     assert ended.value.code == 2 and told in capsys.readouterr().err
-
-
-def test_every_evaluator_that_calls_no_model_is_known() -> None:
-    assert {name for name, card in cards().items() if not card.calls_model} <= set(NAMES)
 
 
 # --- grading --------------------------------------------------------------------------------------------------------

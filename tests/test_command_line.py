@@ -5,21 +5,24 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.config import Config
-from crag_core.app.workbench import EVALUATORS, OWN_JUDGE, Workbench
+from crag_core.app.workbench import OWN_JUDGE, Workbench
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators import EVALUATORS, EmbeddingEvaluator
 from crag_core.observability.log_format import show_logs
 from crag_core.trace.trace import SCHEMA, Trace
+from crag_core.websearch import PROVIDERS
 from tests.fakes import FakeSearcher, found_web
 from tests.judge import heard, judging
 from tests.policy_files import paper_with, use_folder
@@ -46,13 +49,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def indexed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
-    file = tmp_path / "ferry.txt"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home that `ingest` makes of one file."""
+    folder = tmp_path_factory.mktemp("filled")
+    file = folder / "ferry.txt"
     file.write_text(FERRY, "utf-8")
-    assert main(["ingest", str(file)]) == 0
-    return home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CRAG_HOME", str(folder / "home"))
+        patch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+        assert main(["ingest", str(file)]) == 0
+    return folder / "home"
+
+
+@pytest.fixture
+def indexed(home: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+    return Path(shutil.copytree(filled, home))
 
 
 # --- the whole way, with the real embedding model -------------------------------------------------------------------
@@ -610,11 +623,13 @@ def test_broken_policy_is_an_error_only_for_who_asks_for_it(
 class SearcherOfOurs(FakeSearcher):
     """Stands where DuckDuckGo stands."""
 
+    needs = ""
     made: list[SearcherOfOurs] = []  # noqa: RUF012  emptied by the fixture
 
-    def __init__(self, timeout: float, pauses: tuple[float, ...] = ()) -> None:
-        super().__init__(found_web())
-        self.made.append(self)
+    @classmethod
+    def build(cls, settings: Mapping[str, Any], is_last: bool) -> SearcherOfOurs:
+        cls.made.append(cls(found_web()))
+        return cls.made[-1]
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         return super().search(query, limit, cancel)
@@ -622,7 +637,7 @@ class SearcherOfOurs(FakeSearcher):
 
 @pytest.fixture
 def web(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> list[SearcherOfOurs]:
-    monkeypatch.setattr(workbench, "DuckDuckGo", SearcherOfOurs)
+    monkeypatch.setitem(PROVIDERS, "duckduckgo", SearcherOfOurs)
     SearcherOfOurs.made.clear()
     return SearcherOfOurs.made
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from crag_core.app.policy_files import load_policies
-from crag_core.app.workbench import EVALUATORS
 from crag_core.decision.policy import Again, Aggregation, Handling, Policy, Strategy, WebUse, parse_policy
+from crag_core.evaluators import EVALUATORS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "policies.md").read_text("utf-8")

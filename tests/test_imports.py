@@ -40,9 +40,9 @@ LAYERS = {
     "report": (*_RUN, "view", "experiments"),
     "llamaindex": (*_RUN, "pipeline"),
     "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "report"),
-    "__main__": (*_RUN, "pipeline", "observability", "experiments", "report", "app"),
+    "__main__": (*_RUN, "evaluators", "pipeline", "observability", "experiments", "report", "app"),
     "ui": (*_RUN, "view", "pipeline", "storage", "evaluators", "llms", "observability", "experiments", "report", "app"),
-    "pages": (*_RUN, "llms", "app", "ui"),
+    "pages": (*_RUN, "llms", "websearch", "app", "ui"),
 }
 """Every folder of `crag_core`, then the screens, from the ground up, with the folders that it may import."""
 
@@ -204,7 +204,7 @@ def test_no_folder_holds_a_circle(sources: dict[str, str]) -> None:
 
 
 def test_no_folder_holds_more_than_one_can_overlook(sources: dict[str, str]) -> None:
-    exempt = {"crag_core": len(LAYERS) - 2, "crag_core.llms": 13}
+    exempt = {"crag_core": len(LAYERS) - 2}
     rooms = count_rooms(sources)
     assert {folder: count for folder, count in rooms.items() if count > exempt.get(folder, MOST_ROOMS)} == {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from crag_core.app import config
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
-from crag_core.app.workbench import EVALUATORS, Choice, Workbench, known_card, suit
+from crag_core.app.workbench import Choice, Workbench, known_card, suit
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.types import Action, Handling
+from crag_core.evaluators import EVALUATORS
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
@@ -42,13 +44,20 @@ DOCUMENTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+        fill(Workbench(Config(home=folder)))
+    return folder
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Path) -> Path:
     """A small index and no kept grade, made without the embedding model; workbenches of this test do without it too."""
     monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
-    folder = tmp_path / "home"
-    fill(Workbench(Config(home=folder)))
-    return folder
+    return Path(shutil.copytree(filled, tmp_path / "home"))
 
 
 @pytest.fixture(scope="module")

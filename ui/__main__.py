@@ -1,4 +1,4 @@
-"""`python -m ui`: what `streamlit run app.py` does, but Ctrl-C is quiet from the first moment; `make run` calls it."""
+"""`python -m ui`: runs `streamlit run app.py` with a quiet Ctrl-C; `make run` calls it."""
 
 from __future__ import annotations
 

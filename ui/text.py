@@ -1,4 +1,4 @@
-"""Other people's text on our page: shown as text, never as markup, link or script."""
+"""Escapes untrusted text for the page: never markup, link or script."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ _ADDRESS = re.compile(
 """What the browser's renderer would make a link of; no sign in it ends code, or has a meaning in it."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """What no page should be given: control and direction-changing characters, and halves of pairs."""
-_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
-
-
-def clean(text: str) -> str:
-    """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself.
-
-    For what goes to a component as text; `plain` is for Markdown.
-    """
-    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in _JOINERS)
 
 
 def plain(text: str) -> str:
@@ -54,15 +45,6 @@ def link(label: str, url: str) -> str:
     if not url.startswith(("http://", "https://")):
         return plain(label)
     return f"[{plain(label)}]({quote(url, safe=':/?#@!$&*+,;=%~-._')})"
-
-
-def shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 passage", "2 passages"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def versioned(name: str, version: str) -> str:

@@ -1,4 +1,4 @@
-"""Settings from the environment and from a file `.env`, each with its default and meaning; wrong ones are refused."""
+"""Settings from the environment and from `.env`, with defaults and meanings; refuses wrong ones by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.llms import servers
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.websearch import PROVIDERS
 
 ENV_FILE = Path(".env")
-_PROVIDERS = ("duckduckgo", "searxng", "tavily", "snapshot")
 
 
 def _setting(variable: str, default: Any, meaning: str) -> Any:
@@ -46,14 +46,8 @@ class Config:
     chunk_overlap: int = _setting(
         "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a passage repeats of the one before; for an index that is empty"
     )
-    ollama_host: str = _setting(
-        "OLLAMA_HOST", "", "where Ollama answers; several with commas, used in turn; empty: http://127.0.0.1:11434"
-    )
-    openai_url: str = _setting(
-        "OPENAI_BASE_URL",
-        "",
-        "an OpenAI-compatible server, usually ending in /v1; several with commas, used in turn",
-    )
+    ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
+    openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
     openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
     model: str = _setting(
         "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
@@ -68,13 +62,13 @@ class Config:
         180.0,
         "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",
     )
-    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, on each server")
+    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, at each server")
     web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
     web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")
     web_providers: str = _setting(
         "CRAG_WEB_PROVIDERS",
         "duckduckgo",
-        "who is asked, in order: duckduckgo, searxng, tavily, snapshot; the next on failure",
+        f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure",
     )
     searxng_url: str = _setting("CRAG_SEARXNG_URL", "", "a SearXNG instance with its JSON format switched on")
     tavily_key: str = _setting("TAVILY_API_KEY", "", "key for Tavily; never shown, logged or recorded")
@@ -157,7 +151,8 @@ class Config:
             raise BadRecord(f"CRAG_SIGN_IN: expected on or off, found {self.sign_in!r}.")
         if self.log not in ("text", "json", "off"):
             raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
-        _ = self.ollama_urls, self.openai_urls, self.grants  # a list of no use is refused here
+        servers.check_openai_url(self.openai_url)
+        _ = self.ollama_url, self.grants  # what is of no use is refused here
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
         server, _, model = self.support.partition("/")
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
@@ -168,25 +163,21 @@ class Config:
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
-            if name not in _PROVIDERS:
-                unknown = UnknownName.among("web search provider", name, _PROVIDERS)
+            if name not in PROVIDERS:
+                unknown = UnknownName.among("web search provider", name, PROVIDERS)
                 raise BadRecord(f"CRAG_WEB_PROVIDERS: {unknown.message}", hint=unknown.hint)
-        for name, given, variable in (
-            ("searxng", self.searxng_url, "CRAG_SEARXNG_URL"),
-            ("tavily", self.tavily_key, "TAVILY_API_KEY"),
-            ("snapshot", self.web_snapshot, "CRAG_WEB_SNAPSHOT"),
-        ):
-            if name in self.providers and not given:
-                raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {variable} is not set.", hint=f"Set {variable}.")
+        for name in self.providers:
+            needed = PROVIDERS[name].needs
+            if needed and not self.by_variable()[needed]:
+                raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {needed} is not set.", hint=f"Set {needed}.")
+
+    def by_variable(self) -> dict[str, Any]:
+        return {setting.metadata["variable"]: getattr(self, setting.name) for setting in fields(self)}
 
     @property
-    def ollama_urls(self) -> tuple[str, ...]:
-        """Where Ollama answers, at least the usual address."""
-        return servers.ollama_urls(self.ollama_host)
-
-    @property
-    def openai_urls(self) -> tuple[str, ...]:
-        return servers.openai_urls(self.openai_url)
+    def ollama_url(self) -> str:
+        """Where Ollama answers, in full."""
+        return servers.ollama_url(self.ollama_host)
 
     @property
     def grants(self) -> Grants:

@@ -1,4 +1,4 @@
-"""Configurations to compare, as people write them: "paper", "paper,upper=0.8,model=ollama/llama3.2", "plain"."""
+"""Parses configurations to compare, such as "paper,upper=0.8,model=ollama/llama3.2" or "plain"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The policies of the folder `data/policies`, and what is wrong with those that cannot be used."""
+"""Loads the policies of `data/policies`, and reports those that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""Puts the parts together; the only module that imports concrete adapters. Importing it loads nothing heavy."""
+"""Builds every part from the settings; alone imports concrete adapters. Loads nothing heavy at import."""
 
 from __future__ import annotations
 
 import math
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from crag_core import evaluators
@@ -17,8 +18,8 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
 from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter, WebSearcher
+from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
@@ -29,12 +30,9 @@ from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.store import Laboratory
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_queue import Line
-from crag_core.llms.discovery import look_at_all
-from crag_core.llms.model import LoopModel
-from crag_core.llms.pooled_model import Served
-from crag_core.llms.server_pool import Pool
-from crag_core.llms.servers import ServerState, Standing, joined, names, version_of
+from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.server_model import ServerModel
+from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.metrics import Metrics
 from crag_core.observability.run_log import RunLog
@@ -45,7 +43,7 @@ from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.corpus_map import Maps
-from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
@@ -57,18 +55,14 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
+from crag_core.websearch import PROVIDERS
 from crag_core.websearch.cached import CachedSearcher
 from crag_core.websearch.cooldown import Cooldown
-from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.fallback_chain import SearchChain
-from crag_core.websearch.searxng import SearXNG
-from crag_core.websearch.snapshot import Snapshot
-from crag_core.websearch.tavily import Tavily
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parents[2] / "data"
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
-EVALUATORS = tuple(evaluators.cards())
 OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 
@@ -131,8 +125,8 @@ class Workbench:
         self.run_log = RunLog()
         self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
-        self._lines: dict[tuple[object, ...], Line] = {}
-        self._seen: dict[tuple[str, ...], ServerState] = {}
+        self._limits: dict[tuple[str, str, int], CallLimit] = {}
+        self._seen: dict[str, ServerState] = {}
         self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
@@ -148,14 +142,13 @@ class Workbench:
             found |= {"cache": self.cache.problem if self.cache else None}
             return {name: float(not problem) for name, problem in found.items() if problem is not None}
 
-        def standings() -> list[Standing]:
-            kinds = {"ollama": self.config.ollama_urls, "openai": self.config.openai_urls}
-            return [one for kind, urls in kinds.items() if urls for one in self._line(kind).pool.standings(names(urls))]
+        def busy() -> dict[str, float]:
+            urls = {"ollama": self.config.ollama_url, "openai": self.config.openai_url}
+            return {shown(url): self._limit(server).under_way for server, url in urls.items() if url}
 
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
-        self.metrics.watch("crag_model_server_busy", lambda: {one.name: one.busy for one in standings()})
-        self.metrics.watch("crag_model_server_left_out", lambda: {one.name: one.seconds > 0 for one in standings()})
+        self.metrics.watch("crag_model_server_busy", busy)
         self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
         self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
 
@@ -197,9 +190,10 @@ class Workbench:
     def searcher(self) -> CachedSearcher:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
         now = self.config
-        made_of = (now.providers, now.searxng_url, now.tavily_key, now.web_snapshot, now.web_timeout)
+        settings = now.by_variable()
+        made_of = (now.web_timeout, *((name, settings.get(PROVIDERS[name].needs)) for name in now.providers))
         if made_of not in self._searchers:
-            asked = [_searcher(name, now, is_last=name == now.providers[-1]) for name in now.providers]
+            asked = [PROVIDERS[name].build(settings, is_last=name == now.providers[-1]) for name in now.providers]
             identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
             self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
         return self._searchers[made_of]
@@ -211,14 +205,12 @@ class Workbench:
         return evaluators.ModelSupport(model, self.meter.stop_words) if model else self._words
 
     def models(self) -> Models:
-        """Ask all model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
-        near, far, key = self.config.ollama_urls, self.config.openai_urls, self.config.openai_key
-        states = look_at_all(
-            [*(partial(ollama.look, url) for url in near), *(partial(openai_compatible.look, url, key) for url in far)],
-            [*map(ollama.silent, near), *map(openai_compatible.silent, far)],
-        )
-        local = joined("Ollama", near, states[: len(near)])
-        remote = joined("OpenAI-compatible", far, states[len(near) :]) if far else None
+        """Ask both model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
+        far, key = self.config.openai_url, self.config.openai_key
+        with ThreadPoolExecutor(1) as beside:
+            asked = beside.submit(openai_compatible.look, far, key) if far else None
+            local = ollama.look(self.config.ollama_url)
+            remote = asked.result() if asked else None
         self._remember(local)
         # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
         choices = [f"ollama/{name}" for name in local.models]
@@ -228,61 +220,54 @@ class Workbench:
     def writer_version(self, choice: str) -> str:
         """What tells the versions of this model apart, as far as its server says so: Ollama does.
 
-        By the last look at the servers; one is taken here only where there was none, as on the command line.
+        By the last look at the server; one is taken here only where there was none, as on the command line.
         """
         server, _, name = choice.partition("/")
         if server != "ollama" or not name:
             return ""
-        urls = self.config.ollama_urls
-        if urls not in self._seen:
-            states = look_at_all([partial(ollama.look, url) for url in urls], [*map(ollama.silent, urls)])
-            self._remember(joined("Ollama", urls, states))
-        return version_of(name, self._seen[urls])
+        url = self.config.ollama_url
+        if url not in self._seen:
+            self._remember(ollama.look(url))
+        return version_of(name, self._seen[url])
 
     def _remember(self, seen: ServerState) -> None:
         """A server that is away for a moment has the same models when it is back."""
-        if seen.reachable or self.config.ollama_urls not in self._seen:
-            self._seen[self.config.ollama_urls] = seen
+        if seen.reachable or self.config.ollama_url not in self._seen:
+            self._seen[self.config.ollama_url] = seen
 
-    def language_model(self, choice: str) -> Served | None:
-        """The model named by `choice`, of one server or of several in turn; None for "extractive"."""
-        server, _, name = choice.partition("/")
-        settings = self.config
-        timeout = settings.model_timeout
-        made: dict[str, LoopModel] = {}
+    def language_model(self, choice: str) -> ServerModel | None:
+        """The model named by `choice`; None for "extractive"."""
         if choice == EXTRACTIVE:
             return None
+        server, _, name = choice.partition("/")
+        now = self.config
         if server == "ollama" and name:
-            made = {url: ollama.client(url, name, timeout) for url in settings.ollama_urls}
-        if server == "openai" and name:
-            key = settings.openai_key
-            made = {url: openai_compatible.client(url, name, key, timeout) for url in settings.openai_urls}
-        if not made:
-            raise UnknownName(
-                f"Unknown language model {choice!r}.",
-                hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
-            )
-        return Served(name, made, self._line(server))
+            return ollama.model(now.ollama_url, name, now.model_timeout, self._limit(server))
+        if server == "openai" and name and now.openai_url:
+            return openai_compatible.model(now.openai_url, name, now.openai_key, now.model_timeout, self._limit(server))
+        raise UnknownName(
+            f"Unknown language model {choice!r}.",
+            hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
+        )
 
-    def calls_before(self, cancel: Cancel) -> int | None:
-        """How many model calls of others get their turn before the next of the run with this flag; None: none waits."""
-        waits = [ahead for line in tuple(self._lines.values()) if (ahead := line.ahead(cancel)) is not None]
-        return max(waits, default=None)
+    def is_model_busy(self, cancel: Cancel) -> bool:
+        """Whether the run with this flag waits for a model server that serves as many calls of others as it may."""
+        return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
 
     def waits_for(self, cancel: Cancel) -> str:
         """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
 
         A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
         """
-        for (server, *_), line in tuple(self._lines.items()):
-            turn = line.unheard(cancel, 1.5)
-            if turn is None:
+        for (server, url, _), limit in tuple(self._limits.items()):
+            model = limit.silent_model(cancel, 1.5)
+            if not model:
                 continue
-            there = self._loaded_by(turn.server) if server == "ollama" else None
-            if there is not None and not {turn.model, f"{turn.model}:latest"} & set(there):
-                return f"{turn.model} is loading"
-            if line.unheard(cancel, _LONG_WAIT):
-                return f"{turn.model} has not begun to answer: it loads, or serves others"
+            there = self._loaded_by(url) if server == "ollama" else None
+            if there is not None and not {model, f"{model}:latest"} & set(there):
+                return f"{model} is loading"
+            if limit.silent_model(cancel, _LONG_WAIT):
+                return f"{model} has not begun to answer: it loads, or serves others"
         return ""
 
     def _loaded_by(self, url: str) -> tuple[str, ...] | None:
@@ -293,17 +278,11 @@ class Workbench:
             self._loaded[url] = (time.monotonic(), names)
         return names
 
-    def standings(self, server: str) -> tuple[Standing, ...]:
-        """How each server of "ollama" or "openai" does now, in the order of the list; (): there are not several."""
-        urls = self.config.ollama_urls if server == "ollama" else self.config.openai_urls
-        return self._line(server).pool.standings(names(urls)) if len(urls) > 1 else ()
-
-    def _line(self, server: str) -> Line:
-        """Shared by all runs with the same servers: nobody is asked for too much, who is left out is so for all."""
+    def _limit(self, server: str) -> CallLimit:
+        """Shared by all runs with the same server, so that it is not asked for more than it may be."""
         now = self.config
-        urls, key = (now.ollama_urls, "") if server == "ollama" else (now.openai_urls, now.openai_key)
-        made_of = (server, urls, key, now.calls_at_once)
-        return self._lines.setdefault(made_of, Line(Pool(urls, now.calls_at_once)))
+        made_of = (server, now.ollama_url if server == "ollama" else now.openai_url, now.calls_at_once)
+        return self._limits.setdefault(made_of, CallLimit(now.calls_at_once))
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
@@ -313,11 +292,8 @@ class Workbench:
         `writer` names the model for the cache, as a `Choice` does.
         """
         card = known_card(name)
-        if card.calls_model and model is None:
-            raise ModelMissing(
-                f"The evaluator {name!r} needs a language model.", hint="Choose a model, or another evaluator."
-            )
-        made = self._evaluator(name, model)
+        parts = evaluators.EvaluatorParts(self.embedder, self.meter, EVALUATOR_FOLDER, model)
+        made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.writer_version(writer) if card.calls_model else ""
@@ -325,28 +301,10 @@ class Workbench:
         asked = of_model if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
 
-    def _evaluator(self, name: str, model: LanguageModel | None) -> Evaluator:
-        if name == "cross-encoder":
-            is_same = self.embedder.name == DEFAULT_MODEL
-            return evaluators.CrossEncoderEvaluator(EVALUATOR_FOLDER, self.meter.stop_words, trusts_cosines=is_same)
-        if name == "embedding":
-            return evaluators.EmbeddingEvaluator(self.embedder)
-        if name == "heuristic":
-            return evaluators.HeuristicEvaluator(self.meter)
-        if name == "signals":
-            return evaluators.SignalsEvaluator(self.meter, self.embedder)
-        assert model is not None
-        if name == "llm-batch":
-            return evaluators.LLMBatchEvaluator(model)
-        if name == "llm-list":
-            return evaluators.LLMListEvaluator(model)
-        return evaluators.LLMEvaluator(model)
-
     @property
     def scoring_workers(self) -> int:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
-        servers = max(len(self.config.ollama_urls), len(self.config.openai_urls))
-        return max(self.config.calls_at_once * servers, 2)
+        return max(self.config.calls_at_once, 2)
 
     def conditions(self, pipeline: Pipeline) -> Conditions:
         """Under which a pipeline of this workbench grades now, with the documents that are indexed."""
@@ -445,17 +403,6 @@ def writer() -> Writer:
 def drawer() -> Drawer:
     """One for the whole process, as `parser`."""
     return Drawer()
-
-
-def _searcher(name: str, settings: Config, is_last: bool) -> WebSearcher:
-    if name == "searxng":
-        return SearXNG(settings.searxng_url, settings.web_timeout)
-    if name == "tavily":
-        return Tavily(settings.tavily_key, settings.web_timeout)
-    if name == "snapshot":
-        return Snapshot(settings.web_snapshot)
-    # A rate limit is waited out only where nobody else can be asked.
-    return DuckDuckGo(settings.web_timeout) if is_last else DuckDuckGo(settings.web_timeout, pauses=())
 
 
 def build_pipeline(

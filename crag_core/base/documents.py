@@ -1,4 +1,4 @@
-"""Documents as the index lists them, and what it reports while it takes files in."""
+"""Records of indexed documents, and of the progress of indexing."""
 
 from __future__ import annotations
 

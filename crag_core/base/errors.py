@@ -1,4 +1,4 @@
-"""The project's own errors: each says what was expected, what was found and what to do."""
+"""The project's errors: each says what was expected, what was found and what to do."""
 
 from __future__ import annotations
 
@@ -90,15 +90,13 @@ class EvaluatorUnavailable(CragError):
 class ModelUnavailable(CragError):
     """The language model's server does not answer, went away, or timed out.
 
-    `is_of_request`: it works and refused this one request, which says nothing of the next. `is_late`: its reply was
-    given up for its time, so that the next call would only wait as long.
+    `is_late`: its reply was given up for its time, so that the next call would only wait as long.
     """
 
     retryable = True
 
-    def __init__(self, message: str, *, hint: str = "", is_of_request: bool = False, is_late: bool = False) -> None:
+    def __init__(self, message: str, *, hint: str = "", is_late: bool = False) -> None:
         super().__init__(message, hint=hint)
-        self.is_of_request = is_of_request
         self.is_late = is_late
 
 
@@ -106,7 +104,7 @@ class PromptTooLong(ModelUnavailable):
     """The server found a prompt longer than its model reads at once; `said` is what it said."""
 
     def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
-        super().__init__(message, hint=hint, is_of_request=True)
+        super().__init__(message, hint=hint)
         self.said = said
 
 

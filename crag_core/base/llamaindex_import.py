@@ -1,4 +1,4 @@
-"""LlamaIndex imported whole, by one thread at a time.
+"""Imports LlamaIndex in one thread at a time, since its modules import each other in a circle.
 
 Its modules import one another in circles. Two threads that meet it for the first time, one to embed and one to ask a
 model, can see each other's half-made modules and fail with an ImportError.

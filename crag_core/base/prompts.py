@@ -1,4 +1,4 @@
-"""Every prompt of the project. `VERSION` goes into settings and cache keys: change it with any wording."""
+"""Every prompt of the project. `VERSION` is part of settings and cache keys: raise it with any change of wording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pipeline needs from the outside world. Each protocol is one method wide, or close to it."""
+"""Protocols of the parts that the pipeline is given: retriever, evaluator, language model, web search and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what language models really reply when asked for scores or a verdict; pure, apart from its callers."""
+"""Parses the replies of language models to requests for scores or verdicts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to plain JSON values and back, checked against their annotations.
+"""Frozen dataclasses to JSON values and back, checked against their annotations.
 
 Traces, policies and shared files all pass through here, so hostile or mistyped input is refused in one place.
 """

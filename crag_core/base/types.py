@@ -1,4 +1,4 @@
-"""The vocabulary: frozen records of what a run saw, scored and did.
+"""The vocabulary: frozen records of what a run retrieved, scored and did.
 
 Nothing here decides or acts. Throughout, `None` means "never done in this run" and `()` means "done, found nothing".
 """

@@ -1,4 +1,4 @@
-"""From the grades of passages to the number, or the two numbers, that a policy compares with its thresholds."""
+"""Aggregates the grades of passages to the score, or the two scores, that a policy compares with its thresholds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From recorded scores to one action with its reason and plan: the pure heart of every policy."""
+"""Decides the action: from recorded scores to CORRECT, AMBIGUOUS or INCORRECT, with reason and plan."""
 
 from __future__ import annotations
 

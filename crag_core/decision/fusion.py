@@ -1,4 +1,4 @@
-"""Several rankings become one: reciprocal-rank fusion of ids, and of passages within a token budget."""
+"""Reciprocal-rank fusion of rankings, and of passages within a token budget."""
 
 from __future__ import annotations
 

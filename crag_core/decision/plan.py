@@ -1,4 +1,4 @@
-"""What an action does here: the corrections that a decision plans, and the retrieval that it asks for."""
+"""The plan of an action: the corrections it asks for, and the retrieval that comes next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy as data: how scores become one action, and what each action does. Thresholds live here and nowhere else."""
+"""A policy as data: aggregation, thresholds, and what each action does. Thresholds are stored here and nowhere else."""
 
 from __future__ import annotations
 

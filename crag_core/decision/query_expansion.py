@@ -1,4 +1,4 @@
-"""A wider query for a second retrieval: synonyms from a file, and words that the first passages use beside its own."""
+"""Expands a query for a second retrieval: synonyms from a file, and frequent words of the first passages."""
 
 from __future__ import annotations
 

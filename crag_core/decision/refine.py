@@ -1,4 +1,4 @@
-"""Knowledge refinement: decompose passages into strips, filter them, recompose what is kept (arXiv 2401.15884, 4.4)."""
+"""Knowledge refinement: decompose passages into strips, filter, recompose (arXiv 2401.15884, 4.4)."""
 
 from __future__ import annotations
 

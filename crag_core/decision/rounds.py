@@ -1,4 +1,4 @@
-"""From the record of every retrieval to the last decision: what was looked at when, and what would come next. Pure."""
+"""Replays recorded rounds of retrieval: the decision of each, the last one, and the round that comes next. Pure."""
 
 from __future__ import annotations
 

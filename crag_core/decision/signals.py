@@ -1,4 +1,4 @@
-"""Measures of a whole retrieved set that need no model: the criteria of descriptions 000 and 003."""
+"""Set-level measures without a model: the criteria of descriptions 000 and 003."""
 
 from __future__ import annotations
 

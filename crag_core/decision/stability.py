@@ -1,4 +1,4 @@
-"""How far a decision is from flipping: the interval of each threshold over which the action stays the same."""
+"""Distance to flip: the interval of each threshold over which the action stays the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
-"""Evaluators: a class with a `card` and `grade(question, passages, cancel)`, registered here under its name."""
+"""Evaluators by name: each a class with a `card`, `build(parts)` and `grade(question, passages, cancel)`."""
 
+from __future__ import annotations
+
+from typing import Protocol
+
+from crag_core.base.protocols import Evaluator
 from crag_core.base.types import EvaluatorCard
 from crag_core.evaluators.citations.model_check import ModelSupport
 from crag_core.evaluators.citations.word_check import WordSupport
@@ -9,6 +14,7 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.signals import SignalsEvaluator
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "CrossEncoderEvaluator",
     "CrossEncoderStripEvaluator",
     "EmbeddingEvaluator",
+    "EvaluatorParts",
     "HeuristicEvaluator",
     "LLMBatchEvaluator",
     "LLMEvaluator",
@@ -26,19 +33,26 @@ __all__ = [
     "cards",
 ]
 
-EVALUATORS = {
-    kind.card.name: kind
-    for kind in (
-        CrossEncoderEvaluator,
-        EmbeddingEvaluator,
-        HeuristicEvaluator,
-        SignalsEvaluator,
-        LLMEvaluator,
-        LLMBatchEvaluator,
-        LLMListEvaluator,
-    )
+
+class EvaluatorClass(Protocol):
+    @property
+    def card(self) -> EvaluatorCard: ...
+
+    def build(self, parts: EvaluatorParts) -> Evaluator:
+        """Loads nothing heavy; raises `ModelMissing` where a language model is needed and none was chosen."""
+        ...
+
+
+EVALUATORS: dict[str, EvaluatorClass] = {
+    "cross-encoder": CrossEncoderEvaluator,
+    "embedding": EmbeddingEvaluator,
+    "heuristic": HeuristicEvaluator,
+    "signals": SignalsEvaluator,
+    "llm": LLMEvaluator,
+    "llm-batch": LLMBatchEvaluator,
+    "llm-list": LLMListEvaluator,
 }
-"""In the order in which they are shown: those without a model first."""
+"""By the name on the card, in the order in which they are shown: those without a model first."""
 
 
 def cards() -> dict[str, EvaluatorCard]:

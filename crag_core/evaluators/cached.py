@@ -1,4 +1,4 @@
-"""Grades that an earlier run paid for: the same question about the same text asks nobody a second time."""
+"""An evaluator that reuses cached grades of the same question and text."""
 
 from __future__ import annotations
 

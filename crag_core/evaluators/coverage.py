@@ -1,4 +1,4 @@
-"""How much of what a question says stands in a text, rare words counting most."""
+"""Keyword coverage: the idf-weighted share of a question's words that a text holds."""
 
 from __future__ import annotations
 

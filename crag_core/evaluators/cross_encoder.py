@@ -1,4 +1,4 @@
-"""The project's own trained retrieval evaluator: is a passage about the question, and does it hold the answer?"""
+"""The project's own trained retrieval evaluator: an *answering* and a *topical* score from one cross-encoder."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import Self
 
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
@@ -16,8 +17,11 @@ from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.evaluators.coverage import coverage
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
 from crag_core.evaluators.shared.pair_encoder import PairReader, open_reader
+from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shared.scripts import why_unread
 from crag_core.evaluators.shared.windows import Pieces, cut_windows
+
+_EMBEDDING = "all-MiniLM-L6-v2"
 
 
 class CrossEncoderEvaluator:
@@ -50,6 +54,10 @@ class CrossEncoderEvaluator:
         # Read now: every grade is then made by the version that a cache keeps it under, whatever becomes of the files.
         self._settings = _read_settings(folder)
         self.card = replace(type(self).card, version=self._version())
+
+    @classmethod
+    def build(cls, parts: EvaluatorParts) -> Self:
+        return cls(parts.trained, parts.meter.stop_words, trusts_cosines=parts.embedder.name == _EMBEDDING)
 
     def _version(self) -> str:
         """Names what a grade is made with: another model or other stop words have another version.

@@ -1,13 +1,15 @@
-"""Cosine similarity as a grade: the baseline that everybody knows."""
+"""Cosine similarity as a grade: the baseline."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
+from typing import Self
 
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.evaluators.shared.parts import EvaluatorParts
 
 
 class EmbeddingEvaluator:
@@ -26,6 +28,10 @@ class EmbeddingEvaluator:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+
+    @classmethod
+    def build(cls, parts: EvaluatorParts) -> Self:
+        return cls(parts.embedder)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         """Reuses the cosine that the retriever recorded, and embeds what has none."""

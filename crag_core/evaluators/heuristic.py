@@ -1,12 +1,14 @@
-"""The four criteria of description 000, applied to each passage alone: no model at all."""
+"""The four criteria of description 000, for each passage alone. No model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
+from crag_core.evaluators.shared.parts import EvaluatorParts
 
 
 class HeuristicEvaluator:
@@ -29,6 +31,10 @@ class HeuristicEvaluator:
 
     def __init__(self, meter: SignalMeter) -> None:
         self._meter = meter
+
+    @classmethod
+    def build(cls, parts: EvaluatorParts) -> Self:
+        return cls(parts.meter)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         return tuple(self._grade(question, passage) for passage in passages)

@@ -1,17 +1,14 @@
-"""A language model as judge: one call a passage, a score with a reason, or plainly "not graded"."""
+"""A language model as judge: one call a passage, a score with a reason, or "not graded"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crag_core.base import prompts
-from crag_core.base.protocols import Cancel, LanguageModel
 from crag_core.base.reply_parsing import parse_score
-from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators.shared.ask_model import Inquiry
+from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 
 
-class LLMEvaluator:
+class LLMEvaluator(ModelEvaluator):
     """Judges the first 2000 characters of each passage by a rubric of six bands (description 004).
 
     A reply that cannot be read is asked for once more with the failure named; then the passage is ungraded. When the
@@ -29,15 +26,9 @@ class LLMEvaluator:
         cost="one model call a passage",
     )
 
-    _inquiry = Inquiry(
+    inquiry = Inquiry(
         batch=card.batch,
         chat=lambda question, texts: prompts.judge(question, texts[0]),
         schema=lambda count: prompts.SCORE_SCHEMA,
         read=lambda reply, count: (parse_score(reply),),
     )
-
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
-
-    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        return self._inquiry.grade(self._model, question, passages, cancel)

@@ -1,17 +1,14 @@
-"""A language model as judge of several passages at once: fewer calls, a score of 0 to 10 and a reason for each."""
+"""A language model as judge of several passages a call: 0 to 10 and a reason for each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crag_core.base import prompts
-from crag_core.base.protocols import Cancel, LanguageModel
 from crag_core.base.reply_parsing import parse_scores
-from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators.shared.ask_model import Inquiry
+from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 
 
-class LLMBatchEvaluator:
+class LLMBatchEvaluator(ModelEvaluator):
     """Judges five passages a call by their first 800 characters each (description 002).
 
     The passages of one call are seen together, so a grade may differ with its neighbours. A reply in which any score
@@ -30,15 +27,9 @@ class LLMBatchEvaluator:
         batch=5,
     )
 
-    _inquiry = Inquiry(
+    inquiry = Inquiry(
         batch=card.batch,
         chat=prompts.judge_batch,
         schema=prompts.batch_schema,
         read=lambda reply, count: parse_scores(reply, count, scale=10.0),
     )
-
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
-
-    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        return self._inquiry.grade(self._model, question, passages, cancel)

@@ -1,17 +1,14 @@
-"""A language model as judge of all passages at once: one call, one number each, no reasons."""
+"""A language model as judge of all passages in one call: one number each, no reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crag_core.base import prompts
-from crag_core.base.protocols import Cancel, LanguageModel
 from crag_core.base.reply_parsing import parse_scores
-from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators.shared.ask_model import Inquiry
+from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 
 
-class LLMListEvaluator:
+class LLMListEvaluator(ModelEvaluator):
     """Judges up to twenty passages a call by their first 800 characters each (description 001).
 
     Numbers without names can only be told apart by their order: a list of the wrong length is asked for once more, and
@@ -30,10 +27,4 @@ class LLMListEvaluator:
         batch=20,
     )
 
-    _inquiry = Inquiry(batch=card.batch, chat=prompts.judge_list, schema=prompts.list_schema, read=parse_scores)
-
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
-
-    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        return self._inquiry.grade(self._model, question, passages, cancel)
+    inquiry = Inquiry(batch=card.batch, chat=prompts.judge_list, schema=prompts.list_schema, read=parse_scores)

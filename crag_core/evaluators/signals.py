@@ -1,16 +1,18 @@
-"""The signals of description 003, measured for each passage alone: no model call."""
+"""The signals of description 003, for each passage alone. No model call."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
+from typing import Self
 
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import EvaluatorCard, Grade, Passage, Scores
 from crag_core.decision.signals import SignalMeter, weigh
 from crag_core.evaluators.embedding import measure_cosine
+from crag_core.evaluators.shared.parts import EvaluatorParts
 
 WEIGHTS: Scores = (("relevance", 0.4), ("keyword_coverage", 0.3), ("agreement", 0.3))
 
@@ -38,6 +40,10 @@ class SignalsEvaluator:
     def __init__(self, meter: SignalMeter, embedder: Embedder) -> None:
         self._meter = meter
         self._embedder = embedder
+
+    @classmethod
+    def build(cls, parts: EvaluatorParts) -> Self:
+        return cls(parts.meter, parts.embedder)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         started = time.perf_counter()

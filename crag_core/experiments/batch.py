@@ -1,4 +1,4 @@
-"""Many questions, several at a time: to be paused, stopped and taken up again, with an estimate of what is left."""
+"""Runs many questions, several at a time, with pause, stop, resume and an estimate of the time left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieve and grade a labelled set, once: several questions at a time, to be paused, stopped and taken up again."""
+"""Retrieves and grades a labelled set once, with pause, stop and resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between LlamaIndex's nodes and our passages. Always copies: nodes that come in are never touched."""
+"""Converts LlamaIndex nodes to passages and back. Always copies."""
 
 from __future__ import annotations
 

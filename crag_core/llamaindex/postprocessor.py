@@ -1,4 +1,4 @@
-"""CRAG as a LlamaIndex node postprocessor: drops into any query engine unchanged."""
+"""CRAG as a LlamaIndex node postprocessor, for any query engine."""
 
 from __future__ import annotations
 

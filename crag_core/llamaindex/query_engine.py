@@ -1,4 +1,4 @@
-"""CRAG as a LlamaIndex query engine over the project's own index: sync, async and streaming."""
+"""CRAG as a LlamaIndex query engine over the project's index: sync, async and streaming."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model of a server reads at once, and how it counts: facts of this process, shared by all who ask it."""
+"""The context window of a served model and the tokens it counts, learned per process."""
 
 from __future__ import annotations
 

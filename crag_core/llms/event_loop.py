@@ -1,4 +1,4 @@
-"""One event loop in one thread for all model calls, so that a call can be cancelled while it waits for its server.
+"""One event loop in one thread for all model calls, so that any call can be cancelled.
 
 A synchronous HTTP read cannot be interrupted from another thread; an awaited one can, and closes its connection.
 """

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency.cancellation import REPLIED
-from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms.event_loop import iterate, wait_for
@@ -32,23 +32,12 @@ Structured = Callable[[dict[str, Any]], dict[str, Any]]
 """The call arguments that ask for a reply of the given JSON schema."""
 
 
-def _nobody() -> None:
+OnBegin = Callable[[], object]
+"""Hears that the first piece of a reply has come."""
+
+
+def ignore() -> None:
     """Hears nothing."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call as a whole, which may be made at one server after the other.
-
-    `on_begin` hears that the first piece of a reply has come, from each server that begins. `since` is when it was
-    first made, None: now.
-    """
-
-    on_begin: Callable[[], object] = _nobody
-    since: float | None = None
-
-
-ALONE = Call()
 
 
 LONGEST_TEXT = 50_000
@@ -82,21 +71,41 @@ def late(error: TooLong, called: str, name: str) -> ModelUnavailable:
 
 
 class LoopModel(ABC):
-    """A `LanguageModel` by two coroutines, which run on the one loop of all model calls."""
+    """A `LanguageModel` by one coroutine, which runs on the one loop of all model calls."""
 
     name: str
 
     @abstractmethod
-    async def ask(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
-    ) -> Reply | Exception:
-        """One reply, or what came instead of it. `cancel` tells whose call it is; who sets it ends this coroutine."""
-
-    @abstractmethod
     def pieces(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+        self,
+        messages: Messages,
+        cancel: Cancel,
+        schema: dict[str, Any] | None = None,
+        on_begin: OnBegin = ignore,
+        *,
+        is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
-        """The pieces of one reply, its usage last; `cancel` as for `ask`."""
+        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine.
+
+        `is_whole`: nobody reads a piece before all have come, so that they may come as one.
+        """
+
+    async def ask(
+        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, on_begin: OnBegin = ignore
+    ) -> Reply | Exception:
+        """One reply, or what came instead of it."""
+        texts: list[str] = []
+        usage = Usage(1)
+        try:
+            async with aclosing(self.pieces(messages, cancel, schema, on_begin, is_whole=True)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Usage):
+                        usage = piece
+                    else:
+                        texts.append(piece)
+        except Exception as error:
+            return error
+        return Reply("".join(texts), usage)
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         reply = self.complete_all([messages], cancel, schema)[0]
@@ -121,7 +130,7 @@ class LoopModel(ABC):
         given_up: list[ModelUnavailable] = []
 
         async def ask(place: int, messages: Messages) -> Reply | Exception:
-            came = await self.ask(messages, cancel, schema, Call(lambda: begun.add(place)))
+            came = await self.ask(messages, cancel, schema, lambda: begun.add(place))
             if isinstance(came, ModelUnavailable) and came.is_late:
                 given_up.append(came)
                 for other, task in enumerate(tasks):
@@ -135,7 +144,7 @@ class LoopModel(ABC):
         for came in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(came, asyncio.CancelledError):
                 found.append(given_up[0])
-            elif isinstance(came, BaseException) and not isinstance(came, Exception):
+            elif isinstance(came, Stopped) or (isinstance(came, BaseException) and not isinstance(came, Exception)):
                 raise came
             else:
                 found.append(came)
@@ -146,7 +155,7 @@ class LoopModel(ABC):
 
 
 class LlamaIndexModel(LoopModel):
-    """One client of one server; nothing keeps it from asking for many replies together, which `Served` does.
+    """One client of one server; nothing keeps it from asking for many replies together, which `ServerModel` does.
 
     `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
     server that works is told from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
@@ -172,51 +181,34 @@ class LlamaIndexModel(LoopModel):
         self._patience = patience
         self._asks_whole = asks_whole
 
-    async def ask(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
-    ) -> Reply | Exception:
-        if self._asks_whole:
-            return await self._ask_whole(messages, schema, call)
-        texts: list[str] = []
-        usage = Usage(1)
-        try:
-            async with aclosing(self.pieces(messages, cancel, schema, call)) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, Usage):
-                        usage = piece
-                    else:
-                        texts.append(piece)
-        except Exception as error:
-            return error
-        return Reply("".join(texts), usage)
-
-    async def _ask_whole(self, messages: Messages, schema: dict[str, Any] | None, call: Call) -> Reply | Exception:
-        options = self._structured(schema) if schema else {}
-        chat = _chat(messages)
-        reading = Reading()
-        try:
-            response = await _Waiting(self._patience, call.since).wait(self._llm.achat(chat, **options))
-        except Exception as error:
-            return self._explained(error, reading)
-        call.on_begin()
-        return Reply(response.message.content or "", _usage(response))
-
     async def pieces(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+        self,
+        messages: Messages,
+        cancel: Cancel,
+        schema: dict[str, Any] | None = None,
+        on_begin: OnBegin = ignore,
+        *,
+        is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
         is_reply, length = False, 0
         last: ChatResponse | None = None
         options = self._structured(schema) if schema else {}
         chat = _chat(messages)
-        reading, waiting = Reading(), _Waiting(self._patience, call.since)
+        reading, waiting = Reading(), _Waiting(self._patience)
         try:
+            if is_whole and self._asks_whole:
+                last = await waiting.wait(self._llm.achat(chat, **options))
+                on_begin()
+                yield last.message.content or ""
+                yield _usage(last)
+                return
             stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
             try:
                 while (response := await waiting.wait(anext(stream, None))) is not None:
                     last = response
                     if not waiting.is_begun:
                         waiting.is_begun = True
-                        call.on_begin()
+                        on_begin()
                     is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
                     if last.delta:
                         length += len(last.delta)
@@ -246,10 +238,10 @@ class LlamaIndexModel(LoopModel):
 class _Waiting:
     """How long the next piece of one reply is waited for."""
 
-    def __init__(self, patience: Patience, since: float | None) -> None:
+    def __init__(self, patience: Patience) -> None:
         self.is_begun = False
         self._patience = patience
-        self._end = (time.monotonic() if since is None else since) + patience.whole
+        self._end = time.monotonic() + patience.whole
 
     async def wait(self, work: Awaitable[Value]) -> Value:
         """Raises `TooLong`."""
@@ -274,11 +266,6 @@ class _Waiting:
             f"did not begin to answer within {now.first:g} s: it still loads the model, or serves others",
             "Wait and continue, or choose a smaller model.",
         )
-
-
-def is_of_request(status: int) -> bool:
-    """Whether an HTTP status tells of the request, not of key, load or server."""
-    return 400 <= status < 500 and status not in (401, 403, 404, 408, 429)
 
 
 def _chat(messages: Messages) -> list[ChatMessage]:

@@ -12,14 +12,13 @@ from typing import Any
 
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.event_loop import run
-from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
-from crag_core.llms.ollama_import import import_ollama
-from crag_core.llms.pooled_model import Served, alone
-from crag_core.llms.prompt_fitting import Fitting
+from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, late
 from crag_core.llms.reply_shape import WrongShape, note_reply
-from crag_core.llms.servers import ServerState, ollama_urls, shown, without_login, wrong_path
+from crag_core.llms.server_model import ServerModel
+from crag_core.llms.servers import ServerState, ollama_url, shown, without_login, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -48,9 +47,9 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     from crag_core.base.network import http_guard
 
     async def keep_key(request: httpx.Request) -> None:
-        own = {httpx.URL(url).host for url in ollama_urls(os.environ.get("OLLAMA_HOST", ""))}
+        own = httpx.URL(ollama_url(os.environ.get("OLLAMA_HOST", ""))).host
         key = os.environ.get("OLLAMA_API_KEY")
-        if key and request.url.host not in own and request.headers.get("authorization") == f"Bearer {key}":
+        if key and request.url.host != own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]
 
     bounds = http_guard.async_hooks(limit, seconds)
@@ -61,8 +60,6 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
 def look(host: str, timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
-
-    import_ollama()
     from ollama import ResponseError
 
     from crag_core.base.network import http_guard
@@ -122,7 +119,6 @@ def _writes(item: Any, key: tuple[str, str, str]) -> bool:
 
 def loaded(host: str) -> tuple[str, ...] | None:
     """The models that the server has in its memory, or begins to load, in full; None: it does not say so."""
-    import_ollama()
     from ollama import AsyncClient
 
     from crag_core.base.network import http_guard
@@ -142,15 +138,9 @@ def silent(host: str) -> ServerState:
     return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", "Start it with: ollama serve")
 
 
-def model(host: str, name: str, timeout: float, at_once: int) -> Served:
-    """As `client`, with at most `at_once` calls under way; for one who is the only one to ask there."""
-    return alone(client(host, name, timeout), host, at_once)
-
-
-def client(host: str, name: str, timeout: float) -> Fitting:
+def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel:
     """A chat model of the server at `host`; `timeout` in seconds of silence in a reply; CPUs are slow."""
     import_llama_index()
-    import_ollama()
     import httpx
     from llama_index.llms.ollama import Ollama
     from ollama import AsyncClient
@@ -185,7 +175,7 @@ def client(host: str, name: str, timeout: float) -> Fitting:
         asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
         return least(*known, int(asked[1]) if asked else None)
 
-    return Fitting(made, capacity_of(host, name), reads)
+    return ServerModel(made, limit, capacity_of(host, name), reads)
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:
@@ -209,8 +199,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
         )
     if isinstance(error, ResponseError):
         failed = f"Ollama at {called} failed: {words_of(error.error)[:_LONGEST]}."
-        refused = is_of_request(error.status_code)
-        return ModelUnavailable(failed, hint="See the log of ollama serve.", is_of_request=refused)
+        return ModelUnavailable(failed, hint="See the log of ollama serve.")
     if isinstance(error, ConnectionError | OSError | httpx.HTTPError):
         return ModelUnavailable(f"Ollama at {called} does not answer or went away.", hint="Start it with: ollama serve")
     found = error.found if isinstance(error, WrongShape) else "no JSON"

@@ -7,16 +7,16 @@ import json
 
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
 from crag_core.llms.event_loop import run
-from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, is_of_request, late
+from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, late
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.pooled_model import Served, alone
-from crag_core.llms.prompt_fitting import Fitting
 from crag_core.llms.reply_shape import WrongShape, note_reply
+from crag_core.llms.server_model import ServerModel
 from crag_core.llms.servers import ServerState, shown, without_login, wrong_path
 
-_KEY = "Set OPENAI_API_KEY; it is sent to the servers of OPENAI_BASE_URL only."
+_KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
 
 
 def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
@@ -72,12 +72,7 @@ def silent(url: str) -> ServerState:
     return ServerState(False, (), f"No model server answers at {shown(url)}.", "Start it, or check the URL.")
 
 
-def model(url: str, name: str, key: str, timeout: float, at_once: int) -> Served:
-    """As `client`, with at most `at_once` calls under way; for one who is the only one to ask there."""
-    return alone(client(url, name, key, timeout), url, at_once)
-
-
-def client(url: str, name: str, key: str, timeout: float) -> Fitting:
+def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> ServerModel:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds of silence in a reply."""
     import_llama_index()
     import httpx
@@ -120,7 +115,7 @@ def client(url: str, name: str, key: str, timeout: float) -> Fitting:
             listed = await server.get(f"{bare.rstrip('/')}/models")
         return reads_at_once(listed.json(), name)
 
-    return Fitting(made, capacity_of(url, name), reads)
+    return ServerModel(made, limit, capacity_of(url, name), reads)
 
 
 def reads_at_once(listed: object, name: str) -> int | None:
@@ -156,7 +151,7 @@ def explain(error: Exception, url: str, name: str) -> CragError | None:
         return ModelUnavailable(f"The server at {called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APIStatusError):
         failed = f"The server at {called} failed with status {error.status_code}."
-        return ModelUnavailable(failed, hint="See its log.", is_of_request=is_of_request(error.status_code))
+        return ModelUnavailable(failed, hint="See its log.")
     found = error.found if isinstance(error, WrongShape) else "no JSON"
     if isinstance(error, WrongShape | json.JSONDecodeError):
         wrong = f"expected choices with a message, found {found}"

@@ -1,9 +1,8 @@
-"""Model servers as people write them and as they are told of: lists of addresses, and what is known of each. Pure."""
+"""A model server as people write it and as it is called: its address, and what is known of it. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -13,7 +12,7 @@ from crag_core.base.network.addresses import check_url
 DEFAULT_HOST = "http://127.0.0.1:11434"
 _EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
 _HIDDEN = "•••"
-_SECRETS = re.compile(r"(^|//|[\s,])[^/?#\s,]*@|(?<=[?#])[^\s,]+")
+_SECRETS = re.compile(r"(^|//)[^/?#\s]*@|(?<=[?#])\S+")
 _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 
 _ADDED = {
@@ -27,31 +26,14 @@ _ADDED = {
 class ServerState:
     """Whether a model server answers, and the chat models it has; `message` and `hint` say what is wrong.
 
-    `servers`: the same of each, in the order of the list, where this tells of several. `versions`: (model, what tells
-    its versions apart), of those of which the server says it.
+    `versions`: (model, what tells its versions apart), of those of which the server says it.
     """
 
     reachable: bool
     models: tuple[str, ...] = ()
     message: str = ""
     hint: str = ""
-    servers: tuple[ServerState, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How one of several servers does now: calls under way, calls served since the start, and why it is left out.
-
-    `failures` in a row; 0: it is used. `seconds` until it is tried again; 0.0: by the next call.
-    """
-
-    name: str
-    busy: int = 0
-    served: int = 0
-    failures: int = 0
-    seconds: float = 0.0
-    reason: str = ""
 
 
 def host_url(value: str | None) -> str:
@@ -67,16 +49,17 @@ def host_url(value: str | None) -> str:
     return f"{scheme}://{'127.0.0.1' if host in _EVERY_ADDRESS else host}:{port}{slash}{path}"
 
 
-def ollama_urls(text: str) -> tuple[str, ...]:
-    """The servers of OLLAMA_HOST, at least the usual one; raises `BadRecord`."""
-    given = _split("OLLAMA_HOST", text) or (DEFAULT_HOST,)
-    return _checked("OLLAMA_HOST", given, tuple(host_url(one) for one in given))
+def ollama_url(text: str) -> str:
+    """The server of OLLAMA_HOST, the usual one for an empty text; raises `BadRecord`."""
+    url = host_url(text)
+    _check("OLLAMA_HOST", text, url)
+    return url
 
 
-def openai_urls(text: str) -> tuple[str, ...]:
-    """The servers of OPENAI_BASE_URL, as they were written; none for an empty text. Raises `BadRecord`."""
-    given = _split("OPENAI_BASE_URL", text)
-    return _checked("OPENAI_BASE_URL", given, given)
+def check_openai_url(text: str) -> None:
+    """Raises `BadRecord` for what can be no server of OPENAI_BASE_URL."""
+    if text.strip():
+        _check("OPENAI_BASE_URL", text, text)
 
 
 def shown(url: str) -> str:
@@ -129,82 +112,40 @@ def masked(text: str) -> str:
 
 
 def unmasked(typed: str, before: str) -> str:
-    """What was typed over `masked(before)`: each address that was left as it was, whole again. Raises `BadRecord`."""
-    whole = {masked(one): one for one in re.split(r"[\s,]+", before)}
-    found = "".join(whole.get(piece, piece) for piece in re.split(r"([\s,]+)", typed.strip()))
-    if _HIDDEN in found:
+    """What was typed over `masked(before)`: an address that was left as it was, whole again. Raises `BadRecord`."""
+    if typed.strip() == masked(before):
+        return before
+    if _HIDDEN in typed:
         raise BadRecord(
             f"Expected an address with its name and password, found {_HIDDEN}, which only stands for them.",
             hint="Write them out, or leave the address as it was.",
         )
-    return found
-
-
-def names(urls: Sequence[str]) -> tuple[str, ...]:
-    """What each server of a list is called; two that differ in what is not shown are numbered."""
-    found = [shown(url) for url in urls]
-    return tuple(
-        name if found.count(name) == 1 else f"{name} ({found[:place].count(name) + 1})"
-        for place, name in enumerate(found)
-    )
-
-
-def joined(kind: str, urls: Sequence[str], states: Sequence[ServerState]) -> ServerState:
-    """What several servers are together: the models of all, and which of them do not answer. One: as it is."""
-    if len(states) == 1:
-        return states[0]
-    models = tuple(dict.fromkeys(name for state in states for name in state.models))
-    away = [place for place, state in enumerate(states) if not state.reachable]
-    count = len(states)
-    if not away and models:
-        return ServerState(True, models, servers=tuple(states))
-    if not away:
-        return ServerState(True, (), f"None of the {count} {kind} servers has a model.", states[0].hint, tuple(states))
-    hint = states[away[0]].hint
-    if len(away) == count:
-        return ServerState(False, (), f"None of the {count} {kind} servers answers.", hint, tuple(states))
-    called = names(urls)
-    silent = f"{' and '.join(called[place] for place in away)} {'does' if len(away) == 1 else 'do'} not"
-    answering = f"{count - len(away)} of {count} {kind} servers {'answers' if count - len(away) == 1 else 'answer'}"
-    return ServerState(True, models, f"{answering}; {silent}.", hint, tuple(states))
+    return typed.strip()
 
 
 def version_of(model: str, state: ServerState) -> str:
-    """What tells the versions of a model apart, "" where no server says it; several, where servers have different ones.
+    """What tells the versions of a model apart, "" where its server does not say it.
 
     A name without a tag means the latest, as it does for Ollama.
     """
     wanted = (model, f"{model}:latest")
-    summary = {version for one in (state.servers or (state,)) for name, version in one.versions if name in wanted}
-    return "+".join(sorted(summary))
+    return next((version for name, version in state.versions if name in wanted), "")
 
 
-def _split(variable: str, text: str) -> tuple[str, ...]:
-    if not text.strip():
-        return ()
-    parts = [part.split() for part in text.split(",")]
-    if not all(parts):
+def _check(variable: str, given: str, url: str) -> None:
+    found = re.split(r"\s*,\s*|\s+", given.strip())
+    if len(found) > 1:
         raise BadRecord(
-            f"{variable}: expected an address before and after each comma, found none.", hint="Take the comma out."
+            f"{variable}: expected one address, found {len(found)}.",
+            hint="Put LiteLLM or nginx in front of several servers: docs/scaling.md",
         )
-    return tuple(one for part in parts for one in part)
-
-
-def _checked(variable: str, given: tuple[str, ...], urls: tuple[str, ...]) -> tuple[str, ...]:
-    may_tell = not any("@" in one for one in given)  # a password with a space in it stands in two of them
-    for place, url in enumerate(urls):
-        if not _is_address(url):
-            found = repr(given[place][:80]) if may_tell else f"something else as number {place + 1}"
-            raise BadRecord(
-                f"{variable}: expected addresses such as http://localhost:8000, found {found}.",
-                hint="Each needs http:// or https:// and a host; commas or spaces stand between them.",
-            )
-        check_url(variable, url)
-        if url.rstrip("/") in [other.rstrip("/") for other in urls[:place]]:
-            raise BadRecord(
-                f"{variable}: expected each server once, found {shown(url)} twice.", hint="Take one of them out."
-            )
-    return urls
+    if not _is_address(url):
+        summary = "something else" if "@" in given else repr(given[:80])  # it may hold a password
+        raise BadRecord(
+            f"{variable}: expected an address such as http://localhost:8000, found {summary}.",
+            hint="It needs http:// or https:// and a host.",
+        )
+    check_url(variable, url)
 
 
 def _is_address(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""The audit log: what was decided, discarded and left ungraded, one JSON object a line, only ever added to."""
+"""The audit log: decisions, discarded and ungraded evidence, one JSON object a line, append-only."""
 
 from __future__ import annotations
 

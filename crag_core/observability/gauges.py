@@ -1,4 +1,4 @@
-"""Figures that are asked for at every scrape: whoever has one says how it is read. None of them ever fails a scrape."""
+"""Prometheus gauges that are read at every scrape; a failing one never fails the scrape."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ KNOWN: dict[str, tuple[str, str]] = {
     "crag_runs_waiting": ("Runs that wait in line", ""),
     "crag_index_documents": ("Documents in the index", ""),
     "crag_index_passages": ("Passages in the index", ""),
-    "crag_model_server_busy": ("Calls under way on each model server, where there are several", "server"),
-    "crag_model_server_left_out": ("1: this model server failed and is left out for a while", "server"),
+    "crag_model_server_busy": ("Calls under way at each model server", "server"),
     "crag_part_works": ("0: the last use of this part (history, cache, audit) failed", "part"),
 }
 """Meaning and label of each gauge that can be watched; "": it has none."""

@@ -1,4 +1,4 @@
-"""What the shared history knows, for Prometheus: the figures of the Metrics page over the last hour, day and week.
+"""Prometheus figures of the shared history over the last hour, day and week.
 
 They come from the runs that are kept, so they hold for several processes together and over restarts. Runs can be
 deleted, and a counter must not go down, so all are gauges with names of their own.

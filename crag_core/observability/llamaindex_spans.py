@@ -1,4 +1,4 @@
-"""LlamaIndex's own spans, of its calls of language and embedding models, as OpenTelemetry spans below the step's.
+"""LlamaIndex's model calls as OpenTelemetry spans below the steps of a run.
 
 Names of classes and methods, the model's name and the type of an error go into them. Arguments and results are never
 looked at: they hold prompts, documents and replies.

@@ -1,4 +1,4 @@
-"""Log records of the project as lines of JSON or of text on standard error, each with the run that it concerns."""
+"""Log records as JSON or text lines on standard error, each with its run id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an error's message may leave a run: into a log or a span, where nobody expects the texts of users. Pure."""
+"""Removes secrets and texts of a run from error messages before they are logged or traced."""
 
 from __future__ import annotations
 

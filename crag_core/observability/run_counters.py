@@ -1,4 +1,4 @@
-"""What every go at a run costs and comes to, for Prometheus: counted once, when it ends.
+"""Prometheus counters of runs, counted once when a run ends.
 
 Steps, calls, tokens and grades are the difference between the record that the go began with and the one that it left:
 a run that is resumed pays only for what is new.

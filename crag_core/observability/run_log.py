@@ -1,4 +1,4 @@
-"""What a run did, as log records with its id: begun, each step, ended. No text of a question, a document or a reply."""
+"""Logs begin, steps and end of a run; no text of question, document or reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run and its steps as OpenTelemetry spans: names, numbers and states, no text of the run."""
+"""A run and its steps as OpenTelemetry spans: names, numbers and states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many runs come to: shares, times and costs, in all and over time, beside the targets. Pure."""
+"""Shares, times and costs of many runs, in total and over time, beside targets. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question costs in model calls, before it is asked and before a recorded run is carried on."""
+"""The model calls that a question will cost, before it is asked or resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage after the answer: what of the evidence stands behind each of its sentences."""
+"""The stage "check answer": the support of each sentence of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages that grade passages: by the evaluator of the run, and by another one beside it."""
+"""The stage "grade": by the evaluator of the run, or a second one beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of stages, once.
+"""The pipeline: the order of the stages, once.
 
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.

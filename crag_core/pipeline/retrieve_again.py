@@ -1,4 +1,4 @@
-"""The stage that retrieves again: with an expanded question, with refined keywords, or in another way."""
+"""The stage "retrieve again": with an expanded query, refined keywords, or another strategy."""
 
 from __future__ import annotations
 

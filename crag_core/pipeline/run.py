@@ -1,4 +1,4 @@
-"""What a run is made of: its parts, who listens, what stops it, and what a stage reports back."""
+"""A run: its parts and settings, its listeners, cancellation, and the result of a stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets so many runs of the process go on at the same time; the others wait in line, fairly between those who ask."""
+"""Limits how many runs of the process go on at once; the others wait in a fair queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from threading import Event, Lock
 
 from crag_core.base.concurrency.cancellation import GLANCE
-from crag_core.base.concurrency.fair_queue import FairQueue
 from crag_core.base.errors import Busy
 from crag_core.base.protocols import Cancel
 
@@ -47,6 +46,55 @@ class Ticket:
         self._run_queue.leave(self)
 
 
+class FairQueue:
+    """Waiting tickets: those of one asker in order, and between two of them one of every other asker that waits.
+
+    Who comes goes to the end of the round, so nobody is overtaken by somebody who came later and has had as many turns.
+    Not safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, list[Ticket]] = {}  # in the order of their next turns; no list is empty
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def __iter__(self) -> Iterator[Ticket]:
+        """All that wait, in no order that means anything."""
+        return (ticket for tickets in self._waiting.values() for ticket in tickets)
+
+    def join(self, ticket: Ticket) -> None:
+        self._waiting.setdefault(ticket.who, []).append(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        """Does nothing for one that does not wait."""
+        own = self._waiting.get(ticket.who, [])
+        if ticket in own:
+            own.remove(ticket)
+            if not own:
+                del self._waiting[ticket.who]
+
+    def next(self) -> Ticket | None:
+        """Takes out the next one; None: nobody waits."""
+        for who, own in self._waiting.items():
+            del self._waiting[who]
+            if own[1:]:
+                self._waiting[who] = own[1:]
+            return own[0]
+        return None
+
+    def before(self, ticket: Ticket) -> int | None:
+        """How many get their turn before this one if nobody comes or leaves; None: it does not wait."""
+        own = self._waiting.get(ticket.who, [])
+        if ticket not in own:
+            return None
+        rounds = own.index(ticket)
+        askers = list(self._waiting)
+        first = askers[: askers.index(ticket.who)]
+        others = ((who, len(tickets)) for who, tickets in self._waiting.items() if who != ticket.who)
+        return rounds + sum(min(count, rounds + (who in first)) for who, count in others)
+
+
 class RunQueue:
     """`at_once` turns under way, at most `room` tickets in line, the patient ones not counted. Safe between threads.
 
@@ -59,7 +107,7 @@ class RunQueue:
             raise ValueError(f"expected at least one turn at once and room for none or more, found {at_once}, {room}")
         self._at_once = at_once
         self._room = room
-        self._fair_queue: FairQueue[Hashable, Ticket] = FairQueue()
+        self._waiting = FairQueue()
         self._inside: set[Ticket] = set()
         self._lock = Lock()
 
@@ -69,7 +117,7 @@ class RunQueue:
 
     @property
     def waiting(self) -> int:
-        return len(self._fair_queue)
+        return len(self._waiting)
 
     def join(self, who: Hashable, *, is_patient: bool = False) -> Ticket:
         """A place in line for `who`, or a turn at once. Raises `Busy` when the line is full.
@@ -78,7 +126,7 @@ class RunQueue:
         of which a few at a time come into the line.
         """
         with self._lock:
-            counted = sum(not ticket.is_patient for ticket in self._fair_queue)
+            counted = sum(not ticket.is_patient for ticket in self._waiting)
             if not is_patient and len(self._inside) >= self._at_once and counted >= self._room:
                 raise Busy(
                     f"Too many questions at the same time: expected at most {self._room} in line behind "
@@ -86,21 +134,21 @@ class RunQueue:
                     hint="Your question is still in its field: ask again in a minute.",
                 )
             ticket = Ticket(self, who, is_patient)
-            self._fair_queue.join(who, ticket)
+            self._waiting.join(ticket)
             self._call_next()
             return ticket
 
     def before(self, ticket: Ticket) -> int | None:
         with self._lock:
-            return self._fair_queue.ahead(ticket.who, ticket)
+            return self._waiting.before(ticket)
 
     def leave(self, ticket: Ticket) -> None:
         with self._lock:
-            self._fair_queue.leave(ticket.who, ticket)
+            self._waiting.leave(ticket)
             self._inside.discard(ticket)
             self._call_next()
 
     def _call_next(self) -> None:
-        while len(self._inside) < self._at_once and (ticket := self._fair_queue.next()) is not None:
+        while len(self._inside) < self._at_once and (ticket := self._waiting.next()) is not None:
             self._inside.add(ticket)
             ticket.called.set()

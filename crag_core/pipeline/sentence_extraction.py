@@ -1,4 +1,4 @@
-"""Checking sentences that a language model extracted: only what stands in the passage word for word is taken."""
+"""Verifies sentences that a language model extracted: only verbatim ones are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a run on the corpus, but for grading, up to the context; each does what the trace does not hold yet.
+"""The stages on the documents: retrieve, score sentences, extract, assemble.
 
 A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
 """

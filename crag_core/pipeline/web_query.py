@@ -1,4 +1,4 @@
-"""The web query: what a model wrote, cleaned, or the question's own keywords when no model is there."""
+"""The web query: a model's rewrite, cleaned, or the keywords of the question."""
 
 from __future__ import annotations
 

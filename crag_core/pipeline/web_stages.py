@@ -1,4 +1,4 @@
-"""The stages of the web step: write the query, search, grade what came."""
+"""The stages on the web: rewrite, search, grade web."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last stage: an answer from the assembled knowledge, quoted or written, or plainly none."""
+"""The stage "answer": quoted or generated from the assembled knowledge."""
 
 from __future__ import annotations
 

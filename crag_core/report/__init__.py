@@ -13,11 +13,13 @@ from markupsafe import Markup
 
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.reported_run import look
-from crag_core.report.run import answer, evidence, opinions, record, score_line, verdict
-from crag_core.report.run import score_table as scores
+from crag_core.report.run import answer, evidence, opinions, record, verdict
 from crag_core.report.run.path import looks_of, path_of
+from crag_core.report.run.score_line import drawings_of
+from crag_core.report.run.signals import signals_of
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from crag_core.view.score_line import picture
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -27,29 +29,30 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
 
     Whatever the record holds shows as text: it is escaped, and cannot run, load, submit or disguise anything.
     """
-    shown = look(trace, policy)
+    view = view_run(trace, policy)
+    scores = picture(view)
     style, key = style_sheet()
     return page().render(
         style=style,
         style_key=key,
-        shown=shown,
+        view=view,
         trace=trace,
         taken=text.moment(trace.created),
-        verdict=verdict.verdict_of(shown),
-        changes=verdict.changes(shown),
-        path=path_of(shown),
-        looks=looks_of(shown),
-        score_lines=score_line.lines_of(shown),
-        score_table=scores.table_of(shown),
-        signals=scores.signals_of(shown),
-        answer=answer.answer_of(shown),
-        cards=evidence.corpus_cards(shown),
-        web_cards=evidence.web_cards(shown),
-        web_text=record.describe_web(shown),
-        comparisons=opinions.comparisons(shown),
-        steps=record.steps_of(shown),
-        settings=record.settings_of(shown),
-        absences=record.absences(shown),
+        verdict=verdict.verdict_of(view),
+        changes=verdict.changes(view),
+        path=path_of(view),
+        looks=looks_of(view),
+        scores=scores,
+        score_lines=drawings_of(scores),
+        signals=signals_of(view),
+        answer=answer.answer_of(view),
+        cards=evidence.corpus_cards(view),
+        web_cards=evidence.web_cards(view),
+        web_text=record.describe_web(view),
+        comparisons=opinions.comparisons(view),
+        steps=record.steps_of(view),
+        settings=record.settings_of(view),
+        absences=record.absences(view),
     )
 
 

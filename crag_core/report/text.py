@@ -37,11 +37,6 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def counted(number: int, noun: str) -> str:
-    """ "1 passage", "2 passages"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def duration(seconds: float) -> str:
     if seconds < 0.0005:
         return "under 1 ms"
@@ -57,8 +52,3 @@ def moment(created: str) -> str:
     except (ValueError, OverflowError):  # no time, or one before the first year
         return created
     return f"{found.day} {found:%B %Y, %H:%M}{zone}"
-
-
-def sentence(reason: str) -> str:
-    """A reason with a capital and a full stop."""
-    return f"{reason[:1].upper()}{reason[1:]}." if reason else ""

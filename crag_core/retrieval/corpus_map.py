@@ -1,4 +1,4 @@
-"""All passages as points of a plane, so that one can see what lies near a question and what does not.
+"""Projects all passages onto the plane (PCA), for the map of the corpus.
 
 The plane is that of the two directions in which the vectors differ most (principal components). It is a shadow: what
 lies apart in it is apart, what lies together in it may be far apart in the directions that are left out.

@@ -1,4 +1,4 @@
-"""The embedding model: MiniLM from an installed package by default, so that nothing is ever downloaded for it."""
+"""The embedding model: all-MiniLM-L6-v2 from an installed package by default, so nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search of the index finds, and what the ids of documents and passages look like."""
+"""Search hits, and the form of document and passage ids."""
 
 from __future__ import annotations
 

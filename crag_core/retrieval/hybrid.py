@@ -1,4 +1,4 @@
-"""Meaning and words searched side by side and fused by rank; and whole documents, read again from the index."""
+"""Hybrid retrieval: dense and BM25 side by side, fused by rank; and whole documents from the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a passage stands in its document: its page as a picture, or the text around it."""
+"""Shows a passage in its document: the page as an image, or the text around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite files that any number of threads and processes may make, and use, at once."""
+"""SQLite files that several threads and processes may create and use at once."""
 
 from __future__ import annotations
 

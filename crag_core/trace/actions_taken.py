@@ -1,4 +1,4 @@
-"""What a run did to its evidence, in words that a program can read too: every correction with its reason and query."""
+"""The corrections that a run carried out, each with reason and query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if a passage had not been found, or had been perfect? The record as somebody's edits have it. Pure."""
+"""What-if edits: the record with passages dropped or pinned. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say of a run: which passages are relevant, whether route and answer were right. Kept for tuning."""
+"""Feedback on a run: relevance of passages, route and answer right or wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How texts address a model instead of a reader, in several languages, as patterns over a folded text. Pure.
+"""Phrases of prompt injection in several languages, as patterns over folded text. Data.
 
 A space in a phrase stands for one to five signs that are no letters; `…` for up to four words, or to twelve letters
 where a script has no spaces. Each phrase needs a verb and what it is about, so that prose about rules stays prose.

@@ -1,4 +1,4 @@
-"""Finds text that addresses a model rather than its reader: instructions hidden in documents and web pages. Pure.
+"""Finds possible prompt injection in documents and web pages. Pure.
 
 What is found is a fact of the record, with its place. It is shown and counted, and changes no decision. It is a help
 for people and no wall: whoever words an instruction in a way that nobody has thought of is not found.

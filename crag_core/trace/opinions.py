@@ -1,4 +1,4 @@
-"""The same passages as several evaluators see them, and what each alone would lead to. Pure."""
+"""The grades of several evaluators on the same passages, and the action of each alone. Pure."""
 
 from __future__ import annotations
 

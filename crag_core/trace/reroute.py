@@ -1,4 +1,4 @@
-"""The same recorded run under another policy: decision, knowledge, and what is missing. Pure; no model is asked."""
+"""Reroutes a recorded run under another policy: decision, knowledge, and what is missing. Pure; asks no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run adds to the figures of many: where it went, whether correcting helped, what it took and cost. Pure."""
+"""The figures that one run adds to many: route, benefit of correction, time and cost. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose grades are whose: what tells one evaluator from another, in settings and in the steps of a record. Pure."""
+"""Whether two runs or steps used the same evaluator. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in one flat record: the result metadata of description 000, for programs, metrics and logs. Pure."""
+"""A run as one flat record: the result metadata of description 000. Pure."""
 
 from __future__ import annotations
 

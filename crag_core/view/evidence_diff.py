@@ -1,4 +1,4 @@
-"""What two decisions about one question give the answer to read: what both do, and what only one of them does. Pure."""
+"""The evidence that two decisions share, and what only one of them uses. Pure."""
 
 from __future__ import annotations
 

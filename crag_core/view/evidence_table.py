@@ -1,4 +1,4 @@
-"""What several runs of one question gave their answers to read, sentence by sentence, each sentence once. Pure."""
+"""The sentences that several runs gave to their answers, each once. Pure."""
 
 from __future__ import annotations
 

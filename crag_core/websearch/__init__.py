@@ -1,4 +1,12 @@
-"""Web search providers: a class with `search(query, limit, cancel)` that tells every outcome and never raises."""
+"""Web search providers by name: each a class with a `name`, what it `needs`, `build(settings, is_last)` and `search`.
+
+`search(query, limit, cancel)` tells every outcome and raises nothing but `Stopped`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from crag_core.base.protocols import WebSearcher
 from crag_core.websearch.duckduckgo import DuckDuckGo
@@ -8,9 +16,27 @@ from crag_core.websearch.tavily import Tavily
 
 __all__ = ["PROVIDERS", "DuckDuckGo", "SearXNG", "Snapshot", "Tavily"]
 
-PROVIDERS: dict[str, type[WebSearcher]] = {
+
+class ProviderClass(Protocol):
+    @property
+    def name(self) -> str:
+        """As people know it."""
+        ...
+
+    @property
+    def needs(self) -> str:
+        """The variable of the setting that it cannot do without; "": it needs none."""
+        ...
+
+    def build(self, settings: Mapping[str, Any], is_last: bool) -> WebSearcher:
+        """From all settings by their variables; `is_last`: nobody else is asked when it fails."""
+        ...
+
+
+PROVIDERS: dict[str, ProviderClass] = {
     "duckduckgo": DuckDuckGo,
     "searxng": SearXNG,
     "tavily": Tavily,
     "snapshot": Snapshot,
 }
+"""By the name that CRAG_WEB_PROVIDERS calls them."""

@@ -1,4 +1,4 @@
-"""A bounded memory of web searches: the same query within the hour asks nobody."""
+"""A bounded cache of web searches, valid for an hour."""
 
 from __future__ import annotations
 

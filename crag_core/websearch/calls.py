@@ -1,4 +1,4 @@
-"""A request to a provider and what may come of it, apart from the wire that carries it."""
+"""Requests to a provider and their outcomes, independent of HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time that must lie between two web searches."""
+"""A minimum time between two web searches."""
 
 from __future__ import annotations
 

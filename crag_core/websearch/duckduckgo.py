@@ -1,10 +1,11 @@
-"""DuckDuckGo through `ddgs`: no key, one request a search, every outcome told apart."""
+"""DuckDuckGo through `ddgs`: no key."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, Self
 
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import Stopped
@@ -20,11 +21,18 @@ class DuckDuckGo:
     """`timeout` in seconds for one request; after a rate limit it waits `pauses` (seconds) in turn and asks again."""
 
     name = "DuckDuckGo"
+    needs = ""
 
     def __init__(self, timeout: float = 8.0, pauses: tuple[float, ...] = (1.0, 3.0)) -> None:
         self._timeout = timeout
         self._pauses = pauses
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="web-search")
+
+    @classmethod
+    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+        timeout = settings["CRAG_WEB_TIMEOUT"]
+        # A rate limit is waited out only where nobody else can be asked.
+        return cls(timeout) if is_last else cls(timeout, pauses=())
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException

@@ -1,4 +1,4 @@
-"""Several providers as one: the next is asked when one fails or finds nothing, and every attempt is told."""
+"""Several providers in order: the next is asked when one fails or finds nothing; every attempt is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One JSON request that keeps its bounds (time in all, size, no redirects) and can be stopped while it waits.
+"""One JSON request with bounds on time and size, no redirects, and cancellation.
 
 A synchronous read cannot be interrupted from another thread and has no time limit for the whole; an awaited one has
 both. So requests run on one event loop in a thread of its own.

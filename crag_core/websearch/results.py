@@ -1,4 +1,4 @@
-"""What every provider's results go through: addresses checked, each page once, passages and messages made alike."""
+"""Normalises the results of any provider: addresses checked, duplicates removed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A SearXNG instance through its JSON format: no key, further pages as needed, every outcome told apart."""
+"""A SearXNG instance through its JSON format: no key."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import Passage, WebOutcome
@@ -24,12 +25,17 @@ class SearXNG:
     """
 
     name = "SearXNG"
+    needs = "CRAG_SEARXNG_URL"
 
     def __init__(self, base_url: str, timeout: float = 8.0) -> None:
         address = read_address(self.name, base_url)
         self._url = f"{address.url.removesuffix('/search')}/search"
         self._login = address.login
         self._timeout = timeout
+
+    @classmethod
+    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+        return cls(settings["CRAG_SEARXNG_URL"], settings["CRAG_WEB_TIMEOUT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         deadline = Deadline(self._timeout)

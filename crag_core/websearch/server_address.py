@@ -1,4 +1,4 @@
-"""The address of a provider as the user gives it: read once, its name and password kept out of sight."""
+"""The address of a web search server, with its credentials hidden."""
 
 from __future__ import annotations
 

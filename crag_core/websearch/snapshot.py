@@ -1,4 +1,4 @@
-"""An offline web: kept pages searched by BM25 on this machine, with the same results for the same query every time."""
+"""An offline web: stored pages searched by BM25, reproducibly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import math
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
@@ -43,6 +43,7 @@ class Snapshot:
     """
 
     name = "Offline web"
+    needs = "CRAG_WEB_SNAPSHOT"
 
     def __init__(self, place: str) -> None:
         self._path = _file_at(place)
@@ -57,6 +58,10 @@ class Snapshot:
         # One thread makes the index and searches it, so that searches of several threads take turns.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offline-web")
         self._index: sqlite3.Connection | None = None
+
+    @classmethod
+    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+        return cls(settings["CRAG_WEB_SNAPSHOT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         if cancel.is_set():

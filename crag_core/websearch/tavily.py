@@ -1,8 +1,10 @@
-"""Tavily's search API: one request with a key, which is never shown, logged or recorded."""
+"""Tavily's search API: needs a key, which is never shown, logged or recorded."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any, Self
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
@@ -20,6 +22,7 @@ class Tavily:
     """`timeout` in seconds for a search. Raises `BadRecord` for a text that can be no key, without repeating it."""
 
     name = "Tavily"
+    needs = "TAVILY_API_KEY"
 
     def __init__(self, key: str, timeout: float = 8.0, url: str = "https://api.tavily.com/search") -> None:
         self._key = key.strip()
@@ -30,6 +33,10 @@ class Tavily:
             )
         self._url = read_address(self.name, url).url
         self._timeout = timeout
+
+    @classmethod
+    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+        return cls(settings["TAVILY_API_KEY"], settings["CRAG_WEB_TIMEOUT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         body = {"query": well_formed(query), "max_results": min(limit, _MOST)}

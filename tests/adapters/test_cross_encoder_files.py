@@ -20,7 +20,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade, StepState
-from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators import EVALUATORS, CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared import pair_encoder
 from crag_core.evaluators.shared.model_files import chance, log_chance
 from crag_core.pipeline.pipeline import raise_failure
@@ -314,7 +314,7 @@ def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(
     workbench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "EVALUATOR_FOLDER", tmp_path / "nowhere")
-    assert build.EVALUATORS[0] == "cross-encoder"
+    assert next(iter(EVALUATORS)) == "cross-encoder"
     evaluator = workbench.evaluator("cross-encoder", None)
     assert evaluator.card.title == build.known_card("cross-encoder").title
     with pytest.raises(EvaluatorUnavailable, match="not there"):

@@ -10,12 +10,13 @@ import pytest
 
 from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
-from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
-from crag_core.llms.model import ALONE, Call, LoopModel
-from crag_core.llms.prompt_fitting import Fitting
+from crag_core.llms.model import LoopModel, OnBegin, ignore
+from crag_core.llms.server_model import ServerModel
 from tests.core.builders import passage
 
 REAL = (  # as Ollama sends it on from its runner
@@ -43,28 +44,27 @@ class Counting(LoopModel):
             raise PromptTooLong("Too long.", said=f"request ({self.sent[-1]} tokens) exceeds the context size")
         return self.sent[-1]
 
-    async def ask(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
-    ) -> Reply | Exception:
-        try:
-            return Reply("{}", Usage(1, self._count(messages), 1))
-        except PromptTooLong as error:
-            return error
-
     async def pieces(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, call: Call = ALONE
+        self,
+        messages: Messages,
+        cancel: Cancel,
+        schema: dict[str, Any] | None = None,
+        on_begin: OnBegin = ignore,
+        *,
+        is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
         counted = self._count(messages)
+        on_begin()
         yield "Nine."
         yield Usage(1, counted, 1)
 
 
-def fitting(model: LoopModel, reads: int | None = None) -> tuple[Fitting, Capacity]:
+def fitting(model: LoopModel, reads: int | None = None) -> tuple[ServerModel, Capacity]:
     async def told_by_server() -> int | None:
         return reads
 
     capacity = Capacity()
-    return Fitting(model, capacity, told_by_server), capacity
+    return ServerModel(model, CallLimit(1), capacity, told_by_server), capacity
 
 
 @pytest.mark.parametrize("reads", [2048, 4096, 8192, None])
@@ -106,7 +106,8 @@ def test_a_server_that_cannot_tell_what_it_reads_is_asked_all_the_same() -> None
     async def broken() -> int | None:
         raise OSError("away")
 
-    assert Fitting(Counting(8192, 0.3), Capacity(), broken).complete(ASKED, Event()).usage.cut > 0
+    model = ServerModel(Counting(8192, 0.3), CallLimit(1), Capacity(), broken)
+    assert model.complete(ASKED, Event()).usage.cut > 0
 
 
 @pytest.mark.parametrize("raw", [REAL, '{"error":"the input length exceeds the context length"}', "prompt is too long"])
@@ -114,7 +115,7 @@ def test_an_error_of_length_is_told_in_plain_words(raw: str) -> None:
     from ollama import ResponseError
 
     error = ollama.explain(ResponseError(raw, 400), "http://127.0.0.1:11434", "small")
-    assert isinstance(error, PromptTooLong) and error.is_of_request and "{" not in str(error)
+    assert isinstance(error, PromptTooLong) and "{" not in str(error)
     assert "too long for 'small'" in error.message and "longer context" in error.hint
     if raw is REAL:
         assert ": 24,530 tokens, and the model reads 8,192 at once." in error.message

@@ -16,6 +16,7 @@ from crag_core.base.protocols import Messages
 from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators import LLMBatchEvaluator
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from tests.fakes import QUESTION, FakeModel, passage, passages
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -290,7 +291,7 @@ def server() -> Iterator[OllamaServer]:
 
 
 def judge_at(server: OllamaServer, *found: Passage) -> tuple[Grade, ...]:
-    return LLMBatchEvaluator(ollama.model(server.url, MODEL, 10.0, 2)).grade(QUESTION, found, Event())
+    return LLMBatchEvaluator(ollama.model(server.url, MODEL, 10.0, CallLimit(2))).grade(QUESTION, found, Event())
 
 
 def sent_to(server: OllamaServer) -> str:
@@ -329,7 +330,7 @@ def test_stop_while_the_judge_thinks_raises(server: OllamaServer) -> None:
     cancel = Event()
     cancel.set()
     with pytest.raises(Stopped):
-        LLMBatchEvaluator(ollama.model(server.url, MODEL, 10.0, 2)).grade(QUESTION, passages(7), cancel)
+        LLMBatchEvaluator(ollama.model(server.url, MODEL, 10.0, CallLimit(2))).grade(QUESTION, passages(7), cancel)
     assert server.wait_for_disconnects(len(server.requests))
 
 
@@ -378,6 +379,6 @@ def test_hostile_passage_stays_in_its_own_document(server: OllamaServer, text: s
 
 def test_a_question_with_braces_and_quotes_goes_as_it_is(server: OllamaServer) -> None:
     question = 'What is {0} "%s" in {braces}?\nDocument 1:'
-    model = ollama.model(server.url, MODEL, 10.0, 2)
+    model = ollama.model(server.url, MODEL, 10.0, CallLimit(2))
     LLMBatchEvaluator(model).grade(question, passages(3), Event())
     assert sent_to(server).startswith(f"Question: {question}\n\nDocument 1:\n<evidence>")

@@ -15,6 +15,7 @@ from crag_core.base.errors import Stopped
 from crag_core.base.types import Grade, Passage
 from crag_core.evaluators import LLMEvaluator
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from tests.fakes import QUESTION, passage, passages
 from tests.stand_ins.engines import Ask, Finish, Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -29,7 +30,7 @@ def server() -> Iterator[OllamaServer]:
 
 
 def judge(server: OllamaServer, *found: Passage, at_once: int = 2, timeout: float = 10.0) -> tuple[Grade, ...]:
-    model = ollama.model(server.url, MODEL, timeout, at_once)
+    model = ollama.model(server.url, MODEL, timeout, CallLimit(at_once))
     return LLMEvaluator(model).grade(QUESTION, found or passages(1), Event())
 
 
@@ -261,7 +262,7 @@ def test_stop_while_the_judge_thinks_raises_and_closes_the_connections(server: O
     server.faults.delay_s = 10.0
     cancel = Event()
     cancel.set()
-    evaluator = LLMEvaluator(ollama.model(server.url, MODEL, 10.0, 2))
+    evaluator = LLMEvaluator(ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
     with pytest.raises(Stopped):
         evaluator.grade(QUESTION, passages(4), cancel)
     assert server.wait_for_disconnects(min(2, len(server.requests)))

@@ -16,10 +16,9 @@ from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms import event_loop, ollama, openai_compatible
 from crag_core.llms import model as llama_model
-from crag_core.llms.call_queue import Line
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.pooled_model import Served
-from crag_core.llms.server_pool import Pool
+from crag_core.llms.server_model import ServerModel
 from tests.fakes import set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
@@ -44,10 +43,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
         yield server
 
 
-def model_of(server: ModelServer, timeout: float = 10.0, at_once: int = 2, name: str = "") -> Served:
+def model_of(server: ModelServer, timeout: float = 10.0, at_once: int = 2, name: str = "") -> ServerModel:
+    return limited_model(server, CallLimit(at_once), timeout, name)
+
+
+def limited_model(server: ModelServer, limit: CallLimit, timeout: float = 10.0, name: str = "") -> ServerModel:
     if isinstance(server, OpenAIServer):
-        return openai_compatible.model(server.api_base, name or openai_wire.MODEL, "", timeout, at_once)
-    return ollama.model(server.url, name or ollama_wire.MODEL, timeout, at_once)
+        return openai_compatible.model(server.api_base, name or openai_wire.MODEL, "", timeout, limit)
+    return ollama.model(server.url, name or ollama_wire.MODEL, timeout, limit)
 
 
 def no_cancel() -> threading.Event:
@@ -215,7 +218,9 @@ def test_openai_refused_key_says_which_variable(status: int) -> None:
     with OpenAIServer(ScriptedModel([])) as server:
         server.faults.status = status
         with pytest.raises(ModelUnavailable, match="refused the key") as failed:
-            openai_compatible.model(server.api_base, openai_wire.MODEL, "s3cret", 5.0, 1).complete(CHAT, no_cancel())
+            openai_compatible.model(server.api_base, openai_wire.MODEL, "s3cret", 5.0, CallLimit(1)).complete(
+                CHAT, no_cancel()
+            )
     assert failed.value.hint.startswith("Set OPENAI_API_KEY")
     assert "s3cret" not in str(failed.value)
 
@@ -356,38 +361,17 @@ def test_calls_behind_one_that_was_given_up_are_given_up_with_it(server: ModelSe
     assert server.chat_calls <= 1 and time.monotonic() - start < 5.0
 
 
-def test_a_call_is_not_waited_for_at_one_server_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In all means in all, however many servers are asked."""
-    monkeypatch.setattr(ollama, "PATIENCE", 1)
-    engine = ScriptedModel(lambda messages: REPLY)
-    with OllamaServer(engine) as one, OllamaServer(engine) as two, OllamaServer(engine) as three:
-        servers = (one, two, three)
-        for each in servers:
-            each.faults.delay_s = 30.0
-        clients = {each.url: ollama.client(each.url, ollama_wire.MODEL, 1.0) for each in servers}
-        model = Served(ollama_wire.MODEL, clients, Line(Pool([each.url for each in servers], 1)))
-        start = time.monotonic()
-        with pytest.raises(ModelUnavailable, match="in all") as failed:
-            model.complete(CHAT, no_cancel())
-        assert time.monotonic() - start < 2.5 and failed.value.is_late
-
-
 def test_a_call_that_has_heard_nothing_is_told_until_its_first_piece(server: ModelServer) -> None:
     cancel, heard = no_cancel(), set()
-    line = Line(Pool([server.url], 2))
-    client = (
-        openai_compatible.client(server.api_base, openai_wire.MODEL, "", 10.0)
-        if isinstance(server, OpenAIServer)
-        else ollama.client(server.url, ollama_wire.MODEL, 10.0)
-    )
-    model = Served(client.name, {server.url: client}, line)
+    limit = CallLimit(2)
+    model = limited_model(server, limit)
     server.faults.delay_s = 0.5
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
     thread = threading.Thread(target=lambda: heard.add(len(list(model.stream(CHAT, cancel)))))
     thread.start()
-    assert wait_until(lambda: line.unheard(cancel, 0.1) is not None, 5.0)
-    assert line.unheard(cancel, 60.0) is None and line.unheard(no_cancel(), 0.0) is None
-    assert wait_until(lambda: server.pieces_sent > 1 and line.unheard(cancel, 0.0) is None, 10.0)
+    assert wait_until(lambda: limit.silent_model(cancel, 0.1) == model.name, 5.0)
+    assert limit.silent_model(cancel, 60.0) == "" and limit.silent_model(no_cancel(), 0.0) == ""
+    assert wait_until(lambda: server.pieces_sent > 1 and limit.silent_model(cancel, 0.0) == "", 10.0)
     thread.join()
     assert heard
 
@@ -404,6 +388,6 @@ def test_what_a_model_thinks_in_a_field_of_its_own_is_no_answer() -> None:
     said = {"model": "m", "message": {"role": "assistant", "content": "Nine."}, "done": True}
     body = b"".join(json.dumps(one).encode() + b"\n" for one in (thought, said))
     with answering(lambda path: Said(headers={"content-type": "application/x-ndjson"}, pieces=lambda: [body])) as odd:
-        model = ollama.model(odd.url, "m", 5.0, 1)
+        model = ollama.model(odd.url, "m", 5.0, CallLimit(1))
         assert [one for one in model.stream(CHAT, no_cancel()) if isinstance(one, str)] == ["Nine."]
         assert model.complete(CHAT, no_cancel()).text == "Nine."

@@ -6,8 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from functools import partial
 from hashlib import sha256
 
 import pytest
@@ -16,7 +14,7 @@ from starlette.types import ASGIApp
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.discovery import look_at_all
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.servers import ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
@@ -216,42 +214,6 @@ def test_address_is_told_without_what_may_be_secret() -> None:
         assert server.url in state.message and "s3cret" not in repr(state)
 
 
-# --- several --------------------------------------------------------------------------------------------------------
-
-
-def test_all_servers_are_asked_at_the_same_time() -> None:
-    """Each answers only when all have been asked."""
-    meeting = threading.Barrier(3)
-
-    class Meeting(OllamaServer):
-        async def _list(self, body: None) -> ASGIApp:
-            await asyncio.to_thread(meeting.wait, 10.0)
-            return await super()._list(body)
-
-    with ExitStack() as stack:
-        servers = [stack.enter_context(Meeting(ScriptedModel([]), models=[name])) for name in "abc"]
-        looks = [partial(ollama.look, server.url, 20.0) for server in servers]
-        states = look_at_all(looks, [ollama.silent(server.url) for server in servers], 20.0)
-    assert [state.models for state in states] == [("a:latest",), ("b:latest",), ("c:latest",)]
-
-
-def test_servers_that_never_answer_are_not_waited_for() -> None:
-    over = threading.Event()
-
-    def never() -> ServerState:
-        over.wait(20.0)
-        return ServerState(True)
-
-    late = [ollama.silent("http://a"), ollama.silent("http://b")]
-    assert look_at_all([never, never], late, 0.05) == late
-    over.set()
-
-
-def test_bug_in_a_look_is_raised() -> None:
-    with pytest.raises(ZeroDivisionError):
-        look_at_all([lambda: ServerState(bool(1 // 0)), lambda: ServerState(True)], [ServerState(False)] * 2)
-
-
 def test_a_look_at_a_server_whose_headers_drip_ends_and_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, the first of the body never."""
     monkeypatch.setattr(ollama, "LOOKING", 0.5)
@@ -324,7 +286,9 @@ def test_an_ollama_address_with_a_path_too_many_is_told_with_the_right_one(
     assert not state.reachable and f"OLLAMA_HOST ends in {path.rstrip('/')}" in state.message
     assert state.hint == f"Write {ollama_server.url}"
     with pytest.raises(ModelUnavailable, match="OLLAMA_HOST ends in") as failed:
-        ollama.model(f"{ollama_server.url}{path}", "qwen:7b", 5.0, 1).complete((("user", "?"),), threading.Event())
+        ollama.model(f"{ollama_server.url}{path}", "qwen:7b", 5.0, CallLimit(1)).complete(
+            (("user", "?"),), threading.Event()
+        )
     assert failed.value.hint == f"Write {ollama_server.url}"
 
 
@@ -334,7 +298,7 @@ def test_an_openai_address_with_a_wrong_path_is_told_with_the_right_one(openai_s
     assert not state.reachable and "OPENAI_BASE_URL" in state.message
     assert state.hint == f"Write {openai_server.api_base}"
     with pytest.raises(ModelUnavailable, match="OPENAI_BASE_URL") as failed:
-        openai_compatible.model(f"{openai_server.url}{path}", "one", "", 5.0, 1).complete(
+        openai_compatible.model(f"{openai_server.url}{path}", "one", "", 5.0, CallLimit(1)).complete(
             (("user", "?"),), threading.Event()
         )
     assert failed.value.hint == f"Write {openai_server.api_base}"

@@ -14,19 +14,17 @@ from crag_core.base.network import http_guard
 from crag_core.base.protocols import Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_queue import Line
-from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.pooled_model import Served
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.reply_shape import LARGEST_COUNT
-from crag_core.llms.server_pool import Pool
+from crag_core.llms.server_model import ServerModel
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
 CHAT = (("system", "Be brief."), ("user", "Who was Alan Turing?"))
-CLIENTS: dict[str, Callable[[str], LlamaIndexModel]] = {
-    "ollama": lambda url: ollama.client(url, MODEL, 5.0),
-    "openai": lambda url: openai_compatible.client(f"{url}/v1", MODEL, "", 5.0),
+CLIENTS: dict[str, Callable[[str], ServerModel]] = {
+    "ollama": lambda url: ollama.model(url, MODEL, 5.0, CallLimit(1)),
+    "openai": lambda url: openai_compatible.model(f"{url}/v1", MODEL, "", 5.0, CallLimit(1)),
 }
 EXPECTED = {
     "ollama": ("does not speak Ollama's protocol: expected an object with a message, found", "Check OLLAMA_HOST."),
@@ -36,11 +34,11 @@ EVENTS = {"content-type": "text/event-stream"}
 every_wire = pytest.mark.parametrize("wire", CLIENTS)
 
 
-def ask(model: LlamaIndexModel | Served) -> Reply:
+def ask(model: ServerModel) -> Reply:
     return model.complete(CHAT, threading.Event())
 
 
-def stream(model: LlamaIndexModel | Served) -> list[str | Usage]:
+def stream(model: ServerModel) -> list[str | Usage]:
     return list(model.stream(CHAT, threading.Event()))
 
 
@@ -198,7 +196,7 @@ def sound() -> Iterator[Asked]:
 
 @pytest.mark.parametrize("call", [ask, stream])
 def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
-    call: Callable[[LlamaIndexModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
+    call: Callable[[ServerModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The place tells it from a client's: a function made in the module whose part it takes."""
     monkeypatch.setattr(http_guard._Tally, "count", eval("lambda self, piece: [][1]", vars(http_guard)))
@@ -210,7 +208,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
 @pytest.mark.parametrize("call", [ask, stream])
 @every_wire
 def test_a_bug_before_the_reply_is_let_through(
-    wire: str, call: Callable[[LlamaIndexModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
+    wire: str, call: Callable[[ServerModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no client can send fails inside the client, with the same errors as a reply of another shape."""
     model = CLIENTS[wire](sound.url)
@@ -219,19 +217,6 @@ def test_a_bug_before_the_reply_is_let_through(
     with pytest.raises((TypeError, ValueError)):
         call(model)
     assert sound.paths == []
-
-
-def test_a_server_that_talks_nonsense_is_left_out_and_another_one_asked() -> None:
-    with (
-        answering(lambda path: Said(headers=JSON, pieces=lambda: [b'["yes"]\n'])) as odd,
-        OllamaServer(ScriptedModel(lambda messages: "Hello")) as server,
-    ):
-        pool = Pool([odd.url, server.url], 1)
-        model = Served(MODEL, {url: CLIENTS["ollama"](url) for url in pool.servers}, Line(pool))
-        assert [ask(model).text for _ in range(3)] == ["Hello"] * 3
-        assert [one for one in stream(model) if isinstance(one, str)] and len(odd.paths) == 1
-        (first, second) = pool.standings(["odd", "sound"])
-    assert first.failures == 1 and "does not speak Ollama's protocol" in first.reason and second.served == 4
 
 
 # --- the list of models ---------------------------------------------------------------------------------------------

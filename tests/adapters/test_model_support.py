@@ -20,6 +20,7 @@ from crag_core.evaluators.citations.model_check import SCORES
 from crag_core.evaluators.citations.word_check import MOST
 from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from crag_core.trace.grounding.citation_check import Standing, standing
 from tests.fakes import FakeModel, set_when
 from tests.stand_ins.engines import ScriptedModel
@@ -201,7 +202,7 @@ def server() -> Iterator[OllamaServer]:
 
 
 def test_through_a_real_client_the_schema_goes_along_and_tokens_are_counted(server: OllamaServer) -> None:
-    found = measured(ollama.model(server.url, MODEL, 10.0, 2), CLAIM, "Yachts pay fees.")
+    found = measured(ollama.model(server.url, MODEL, 10.0, CallLimit(2)), CLAIM, "Yachts pay fees.")
     assert [(one.score, one.pieces, one.usage.calls) for one in found] == [(1.0, ("p1#1",), 1)] * 2
     assert all(one.usage.prompt_tokens > 50 and one.usage.completion_tokens > 0 for one in found)
     assert [body["format"] for path, body in server.requests if path == server.chat_path] == [prompts.CHECK_SCHEMA] * 2
@@ -216,18 +217,18 @@ def test_no_more_calls_are_under_way_than_the_model_allows(server: OllamaServer)
         return reply("supported", 1)
 
     server.engine = ScriptedModel(answer, delay_s=0.02)
-    measured(ollama.model(server.url, MODEL, 10.0, 3), *(f"Pets cost {n} pounds." for n in range(12)))
+    measured(ollama.model(server.url, MODEL, 10.0, CallLimit(3)), *(f"Pets cost {n} pounds." for n in range(12)))
     assert most[0] == 3 and server.chat_calls == 12
 
 
 def test_a_server_that_is_away_is_an_error() -> None:
     with pytest.raises(ModelUnavailable, match="does not answer"):
-        measured(ollama.model("http://127.0.0.1:9", MODEL, 2.0, 2), CLAIM)
+        measured(ollama.model("http://127.0.0.1:9", MODEL, 2.0, CallLimit(2)), CLAIM)
 
 
 def test_a_model_that_is_missing_is_an_error(server: OllamaServer) -> None:
     with pytest.raises(ModelMissing, match="does not have the model 'other'"):
-        measured(ollama.model(server.url, "other", 2.0, 2), CLAIM)
+        measured(ollama.model(server.url, "other", 2.0, CallLimit(2)), CLAIM)
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("gone"), ZeroDivisionError("a bug")])
@@ -246,6 +247,8 @@ def test_a_stop_ends_the_judging_and_closes_the_connections(server: OllamaServer
     cancel = set_when(lambda: server.active == 2)
     start = time.monotonic()
     with pytest.raises(Stopped):
-        ModelSupport(ollama.model(server.url, MODEL, 60.0, 2), STOP_WORDS).measure([CLAIM] * 6, PIECES, cancel)
+        ModelSupport(ollama.model(server.url, MODEL, 60.0, CallLimit(2)), STOP_WORDS).measure(
+            [CLAIM] * 6, PIECES, cancel
+        )
     assert time.monotonic() - start < 5 and server.chat_calls == 2
     assert server.wait_for_disconnects(2)

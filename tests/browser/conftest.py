@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -23,8 +24,14 @@ ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 PATIENCE = 60_000  # milliseconds; a busy machine is no failure
-LOOKS = [("light", 1440), ("dark", 800)]
+LIGHT, DARK = LOOKS = [("light", 1440), ("dark", 800)]
 """Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
+
+
+def mostly(look: tuple[str, int]) -> list[Any]:
+    """Every look, for a page whose parts are seen in both elsewhere: the other one only in `make test-all`."""
+    return [pytest.param(*one, marks=[pytest.mark.exhaustive] if one != look else []) for one in LOOKS]
+
 
 expect.set_options(timeout=PATIENCE)
 

@@ -41,7 +41,7 @@ class Asked:
 class Tally:
     asked: list[Asked] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    places: list[tuple[str, int]] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     script_runs: int = 0
 
 

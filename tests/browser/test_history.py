@@ -17,7 +17,7 @@ from crag_core.app.workbench import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.browser.conftest import LOOKS, download, serve
+from tests.browser.conftest import LIGHT, download, mostly, serve
 from tests.browser.test_accessibility import SETTLED, check
 
 DAY, MIDDLE = 86400.0, 17
@@ -36,14 +36,20 @@ def moved(taken: Trace) -> Trace:
     return replace(other, decision=reroute(other, policy).decision)
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> HistoryStore:
-    """30 runs of three kinds, a day apart, the newest now."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "sample-indexed").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def history(home: Path) -> HistoryStore:
+    """30 runs of three kinds, a day apart, the newest now; what a test deletes it brings back."""
     import time
 
-    (tmp_path / "sample-indexed").touch()
     days = iter(range(29, -1, -1))
-    store = HistoryStore(tmp_path / "history.db", clock=lambda: time.time() - next(days) * DAY)
+    store = HistoryStore(home / "history.db", clock=lambda: time.time() - next(days) * DAY)
     made = recorded()
     for number in range(30):
         one = made[number % len(made)]
@@ -53,9 +59,9 @@ def history(tmp_path: Path) -> HistoryStore:
     return store
 
 
-@pytest.fixture
-def url(history: HistoryStore, tmp_path: Path) -> Iterator[str]:
-    with serve(tmp_path) as address:
+@pytest.fixture(scope="module")
+def url(history: HistoryStore, home: Path) -> Iterator[str]:
+    with serve(home) as address:
         yield address
 
 
@@ -146,7 +152,7 @@ def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history
     expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
+@pytest.mark.parametrize(("theme", "width"), mostly(LIGHT))
 def test_nothing_grave_on_the_history_page(browser: Browser, url: str, theme: str, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
     page = context.new_page()

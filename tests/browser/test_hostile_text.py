@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, download, serve
+from tests.browser.test_accessibility import SETTLED
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -118,6 +119,12 @@ def check(page: Page, watch: Watch, where: str, *, is_seen: bool = True, links: 
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+def settle(page: Page) -> None:
+    """Until the script has run, and what it says is drawn."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.evaluate(SETTLED)
+
+
 def replies(messages: tuple[Message, ...]) -> Reply:
     asked = str(messages[0]["content"])
     if "grade how well" in asked:
@@ -181,7 +188,8 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     page.keyboard.press("End")  # AMBIGUOUS: refined, and the web too
     check(page, watch, "Ask, thresholds moved", links=4)
     page.get_by_role("button", name="Show in the document").first.click()
-    page.wait_for_timeout(1500)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    settle(page)
     check(page, watch, "the document", links=4)
     page.keyboard.press("Escape")
     shared = page.url
@@ -204,17 +212,16 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     ):  # fmt: skip
         page.goto(f"{app}/{name}")
         expect(page.locator("h1").first).to_be_visible()
-        page.wait_for_timeout(1000)
+        settle(page)
         check(page, watch, name, is_seen=is_seen, links=4)
 
     # Compare, with the question for two policies.
     page.goto(f"{app}/compare")
-    field = page.get_by_label("Question for all of them")
-    if field.count():
-        field.fill(f"What are the harbour dues? {EVIL}"[:900])
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(4000)
-        check(page, watch, "Compare, asked", is_seen=False, links=8)
+    page.get_by_label("Question for all of them").fill(f"What are the harbour dues? {EVIL}"[:900])
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("What each answer was given to read")).to_be_visible()
+    settle(page)
+    check(page, watch, "Compare, asked", is_seen=False, links=8)
 
     # The link to the run, and one whose every part is hostile.
     page.goto(shared)
@@ -231,7 +238,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     page.get_by_role("button", name="Open a record").click()
     page.locator("input[type=file]").last.set_input_files(str(record))
     expect(page.locator("h2").first).to_be_visible()
-    page.wait_for_timeout(2000)
+    settle(page)
     check(page, watch, "an imported record", links=2)
 
     assert result.paths == []  # what a search found is shown, and fetched by nobody

@@ -16,7 +16,7 @@ SCRIPT = """
 import time
 from dataclasses import replace
 import streamlit as st
-from crag_core.trace.reroute import reroute
+from crag_core.view.run_view import view_run
 from tests.core.builders import graded, policy, trace
 from ui.run.scores.score_line import draw_scores
 
@@ -33,7 +33,7 @@ def move(lower, upper, done):
 def draw():
     time.sleep(float(st.query_params.get("slow", 0)))
     of = policy("paper").with_thresholds(*st.session_state.get("at", (0.4, 0.6)))
-    draw_scores(run, of, reroute(run, of), move, lambda passage: log.append(passage))
+    draw_scores(view_run(run, of), move, lambda passage: log.append(passage))
     st.write(f"Told {len(log)} times, last {log[-1] if log else None}")
 
 draw()

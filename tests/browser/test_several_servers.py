@@ -226,6 +226,7 @@ def test_two_visitors_of_two_processes_share_all_and_one_process_is_killed(
     expect(counted(first, 1)).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_files_that_a_killed_process_was_indexing_are_brought_in_by_the_next(
     common: Common, processes: list[Process], door: FrontDoor, visitors: list[Page], tmp_path: Path
 ) -> None:
@@ -252,6 +253,7 @@ def test_files_that_a_killed_process_was_indexing_are_brought_in_by_the_next(
     assert common.passages() == {row.id: row.passages for row in rows}
 
 
+@pytest.mark.exhaustive
 def test_two_fresh_processes_at_once_bring_the_sample_documents_in_once(
     common: Common, visitors: list[Page], tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 PATIENCE = 300.0
 """Seconds to wait for what must come; a busy machine is no failure."""
 _TAG = re.compile(rb"V\d\d\dR\d\d\d")
-_IN_LINE = re.compile(r"(In line): (?:(\d+) runs? before|yours)|(Waiting for the model): (?:(\d+) calls? of|your)")
+_IN_LINE = re.compile(r"In line: (?:(\d+) runs? before|yours)")
 
 Path = tuple[int, ...]
 
@@ -38,8 +38,8 @@ class Visitor:
         self.query = ""
         self.runs = 0
         """Of the script, whole ones and those of fragments."""
-        self.places: list[tuple[str, int]] = []
-        """What the page told of waiting, each time: for what, and how many were before."""
+        self.places: list[int] = []
+        """How many runs were before its own, each time that the page told it."""
         self._url = url
         self._shown: dict[Path, tuple[Message, str, str]] = {}
         self._widgets: dict[str, WidgetState] = {}
@@ -245,7 +245,7 @@ class Visitor:
         }
         for one in self.elements("markdown"):
             if found := _IN_LINE.search(one.body.replace("\\", "")):
-                self.places.append((found[1] or found[3], int(found[2] or found[4] or 0)))
+                self.places.append(int(found[1] or 0))
         self._is_idle.set()
         self._changed.set()
 

@@ -11,7 +11,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.unanswered import WEB_TOLD, Unanswered, unanswered
+from crag_core.view.answer.unanswered import WEB_TOLD, Unanswered, unanswered
 from tests.core.builders import grade, passage, policy, round_of, searched, trace, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")

@@ -41,8 +41,6 @@ def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_takes_several(name: str) -> None:
     values = {
-        "OLLAMA_HOST": "a,b",
-        "OPENAI_BASE_URL": "http://a/v1,http://b/v1",
         "CRAG_WEB_PROVIDERS": "duckduckgo,tavily",
     }
     load({"TAVILY_API_KEY": "x", name: values.get(name, "ann@example.org,@example.com")}, NOWHERE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,19 @@ def _words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workbench, "HuggingFaceEmbedder", Words)
 
 
-@pytest.fixture
-def home(tmp_path: Path, _words: None) -> Path:
-    folder = tmp_path / "home"
-    fill(Workbench(Config(home=folder)))
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index that every test has a copy of."""
+    folder = tmp_path_factory.mktemp("filled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workbench, "HuggingFaceEmbedder", Words)
+        fill(Workbench(Config(home=folder)))
     return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, _words: None, filled: Path) -> Path:
+    return Path(shutil.copytree(filled, tmp_path / "home"))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.types import Action, AnswerState, Excerpt
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import capacity_of
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
@@ -316,7 +317,7 @@ def test_a_prompt_is_cut_to_what_the_model_reads_and_that_is_told(server: Ollama
     for each in (1 / 3, 1.0):
         server.counts = lambda text, each=each: int(len(text) * each)  # type: ignore[misc]
         capacity_of.cache_clear()
-        usage = ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, 1).complete(LONG, Event()).usage
+        usage = ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, CallLimit(1)).complete(LONG, Event()).usage
         assert usage.cut > 1000
 
 
@@ -324,6 +325,6 @@ def test_a_prompt_that_is_too_long_all_the_same_is_told_in_plain_words(server: O
     server.counts = lambda text: 24_530
     capacity_of.cache_clear()
     with pytest.raises(PromptTooLong) as told:
-        ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, 1).complete(LONG, Event())
+        ollama.model(server.url, WRITER.removeprefix("ollama/"), 60, CallLimit(1)).complete(LONG, Event())
     assert ": 49,060 tokens, and the model reads 8,192 at once." in told.value.message
     assert "{" not in str(told.value) and "longer context" in told.value.hint

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from crag_core.evaluators import (
     LLMListEvaluator,
 )
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.pipeline.run import WebMode
@@ -168,9 +170,19 @@ def test_ugly_reply_of_the_judge_is_a_score_or_plainly_not_graded(policy: str, n
         assert trace.decision.reason == "no passage could be graded"
 
 
-@pytest.mark.parametrize("name", UGLY)
-@pytest.mark.parametrize("action", Action)
-@pytest.mark.parametrize("policy", POLICIES)
+def every_reply() -> Iterator[Any]:
+    """A policy with a judge under every reply, the others take turns; an action each, the rest is exhaustive."""
+    others = [policy for policy in POLICIES if policy not in KINDS]
+    for number, name in enumerate(UGLY):
+        for place, (policy, action) in enumerate(product(POLICIES, Action)):
+            is_enough = list(Action).index(action) == (number + place // 3) % 3 and policy in (
+                *KINDS,
+                others[number % len(others)],
+            )
+            yield pytest.param(policy, action, name, marks=[] if is_enough else [pytest.mark.exhaustive])
+
+
+@pytest.mark.parametrize(("policy", "action", "name"), every_reply())
 def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: Action, name: str) -> None:
     reply, _ = UGLY[name]
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
@@ -193,14 +205,14 @@ def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: A
     assert Trace.from_json(trace.to_json()) == trace
 
 
-@pytest.mark.parametrize("name", ["yes", "of ten", "empty", "cut off in a list"])
+@pytest.mark.parametrize("name", ["of ten", "empty"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ugly_replies_over_the_wire_end_as_honestly(server: OllamaServer, policy: str, name: str) -> None:
     reply, _ = UGLY[name]
     server.engine = ScriptedModel(lambda messages: reply)
     before = server.chat_calls
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[Action.AMBIGUOUS])
-    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
     trace = pipeline.run(QUESTION)
     assert trace.failure is None and trace.answer is not None
     assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
@@ -231,7 +243,7 @@ def test_outage_of_the_judge_is_a_failure_of_its_type_and_no_verdict(policy: str
 @pytest.mark.parametrize("policy", POLICIES)
 def test_server_that_dies_is_a_failure_of_its_type_and_the_run_goes_on_when_it_is_back(policy: str) -> None:
     with OllamaServer(ScriptedModel(lambda messages: "0.9")) as server:
-        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, timeout=10.0, at_once=2))
+        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
         server.stop()
         broken = pipeline.run(QUESTION)
         with pytest.raises(ModelUnavailable, match="does not answer or went away"):

@@ -16,7 +16,7 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.experiments.comparison.setting_changes import changes
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import conditions_of
-from crag_core.llms.servers import ServerState, joined, version_of
+from crag_core.llms.servers import ServerState, version_of
 from crag_core.trace.opinions import judged_under
 from crag_core.trace.same_evaluator import judge_of, same_judge
 from crag_core.trace.trace import Trace
@@ -88,10 +88,16 @@ def test_a_server_that_goes_away_has_the_models_that_it_had(tmp_path: Path, serv
     assert not bench.models().ollama.reachable and bench.writer_version("ollama/llama3.2") == DIGEST
 
 
-def test_servers_with_different_versions_are_told_together() -> None:
-    one, other = (ServerState(True, ("x",), versions=(("x", version),)) for version in ("b2", "a1"))
-    both = joined("Ollama", ("http://a:1", "http://b:1"), (one, other))
-    assert version_of("x", both) == "a1+b2" and version_of("x", one) == "b2" and version_of("y", both) == ""
+def test_a_version_is_that_of_the_model_or_of_its_latest() -> None:
+    state = ServerState(True, ("x", "z:latest"), versions=(("x", "b2"), ("z:latest", "a1")))
+    assert [version_of(name, state) for name in "xyz"] == ["b2", "", "a1"]
+
+
+def test_a_record_of_a_model_that_several_servers_had_is_still_read() -> None:
+    """Until lists of servers went, different versions of one name were recorded together."""
+    several = graded(replace(ONE, writer_version="a1+b2"))
+    assert Trace.from_dict(several.to_dict()) == several
+    assert judged_under(several, ONE).grades is None, "nobody knows which of them graded"
 
 
 def test_grades_of_another_version_are_not_reused_and_an_unknown_one_may_be_any() -> None:
@@ -124,7 +130,7 @@ def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServ
     bench = workbench(tmp_path, server)
     keys = []
     for digest in ("a1", "b2", ""):
-        bench._seen[bench.config.ollama_urls] = ServerState(True, versions=(("llama3.2:latest", digest),))
+        bench._seen[bench.config.ollama_url] = ServerState(True, versions=(("llama3.2:latest", digest),))
         made = bench.evaluator("llm", bench.language_model("ollama/llama3.2"), "ollama/llama3.2")
         assert isinstance(made, CachedEvaluator)
         keys.append(made._identity)

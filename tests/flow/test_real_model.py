@@ -14,6 +14,7 @@ from crag_core.base.types import AnswerState, StepState
 from crag_core.evaluators import LLMEvaluator, ModelSupport
 from crag_core.evaluators.citations.model_check import SCORES
 from crag_core.llms import ollama
+from crag_core.llms.call_limit import CallLimit
 from crag_core.pipeline.check_answer import CHECK
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
@@ -28,7 +29,7 @@ FOUND = (passage(1, "The ferry leaves at nine."), passage(2, "Knead the dough fo
 @pytest.mark.model
 def test_whole_run_with_a_real_model() -> None:
     with OllamaServer(RealModel(max_tokens=120)) as server:
-        model = ollama.model(server.url, MODEL, timeout=60.0, at_once=1)
+        model = ollama.model(server.url, MODEL, 60.0, CallLimit(1))
         # Whatever the judge says, the passages stay, so that there is something to write an answer from.
         policy = changed("paper").with_thresholds(0.0, 0.0)
         bench = Bench(policy, model=model, found=FOUND, web=WebMode.OFF)
@@ -66,7 +67,7 @@ def test_whole_run_with_a_real_model() -> None:
 @pytest.mark.model
 def test_an_answer_judged_by_a_real_model() -> None:
     with OllamaServer(RealModel(max_tokens=120)) as server:
-        judge = ModelSupport(ollama.model(server.url, MODEL, timeout=60.0, at_once=1), frozenset())
+        judge = ModelSupport(ollama.model(server.url, MODEL, 60.0, CallLimit(1)), frozenset())
         writer = FakeModel(
             answer="Ferries depart by nine [1]. Dough wants kneading [2]. “The ferry leaves at nine.” [1]"
         )

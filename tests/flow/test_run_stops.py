@@ -17,7 +17,8 @@ from crag_core.base.errors import (
 )
 from crag_core.base.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
 from crag_core.llms import ollama
-from crag_core.llms.model import LlamaIndexModel
+from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.server_model import ServerModel
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.trace import Trace
@@ -242,8 +243,8 @@ def server() -> Iterator[OllamaServer]:
         yield server
 
 
-def model_of(server: OllamaServer) -> LlamaIndexModel:
-    return ollama.model(server.url, MODEL, timeout=10.0, at_once=2)
+def model_of(server: OllamaServer) -> ServerModel:
+    return ollama.model(server.url, MODEL, 10.0, CallLimit(2))
 
 
 class AtPiece(Listener):

@@ -149,17 +149,17 @@ def test_the_median_is_held_as_often_as_promised() -> None:
 # --- quantiles ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0])
 @pytest.mark.parametrize("count", [1, 2, 3, 19, 20, 21, 100, 333])
-def test_a_quantile_is_that_of_numpy(count: int, share: float) -> None:
+def test_a_quantile_is_that_of_numpy(count: int) -> None:
     values = np.random.default_rng(count).normal(size=count).round(1)  # with ties
-    found = Resamples(count, 10).quantile(values, share)
-    assert found is not None and found.value == np.quantile(values, share, method="inverted_cdf")
-    assert values.min() <= found.low <= found.high <= values.max()
+    for share in (0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0):
+        found = Resamples(count, 10).quantile(values, share)
+        assert found is not None and found.value == np.quantile(values, share, method="inverted_cdf"), share
+        assert values.min() <= found.low <= found.high <= values.max(), share
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("share", [0.5, 0.93, 0.95])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("share", [0.5, 0.95])
 @pytest.mark.parametrize("known", [40, 4, 2])
 def test_every_draw_has_the_quantile_of_numpy(known: int, share: float, seed: int) -> None:
     """Of the numbers that it has; a draw that has none is left out."""

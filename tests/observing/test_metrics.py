@@ -210,12 +210,12 @@ def test_a_watched_figure_is_read_at_every_scrape() -> None:
     metrics = Metrics()
     waiting = [3]
     metrics.watch("crag_runs_waiting", lambda: waiting[0])
-    metrics.watch("crag_model_server_left_out", lambda: {"one": True, "two": False})
+    metrics.watch("crag_model_server_busy", lambda: {"one": 1, "two": 0})
     assert read(metrics)["crag_runs_waiting"] == 3
     waiting[0] = 0
     found = read(metrics)
     assert found["crag_runs_waiting"] == 0
-    assert found["crag_model_server_left_out", {"server": "one"}] == 1
+    assert found["crag_model_server_busy", {"server": "one"}] == 1
 
 
 def test_what_nobody_watches_is_left_out() -> None:

@@ -19,9 +19,8 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama
-from crag_core.llms.call_queue import Line
-from crag_core.llms.pooled_model import Served
-from crag_core.llms.server_pool import Pool
+from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.server_model import ServerModel
 from crag_core.observability import tracing
 from crag_core.observability.llamaindex_spans import LlamaSpans
 from crag_core.observability.spans import PLACE, Spans
@@ -67,11 +66,10 @@ def sent(collector: OTLPServer) -> Iterator[Sent]:
 
 
 @pytest.fixture
-def model() -> Iterator[Served]:
+def model() -> Iterator[ServerModel]:
     """A real client of LlamaIndex, with a server that speaks Ollama's wire."""
     with OllamaServer(ScriptedModel([ANSWER] * 20)) as server:
-        line = Line(Pool([server.url], 2))
-        yield Served(MODEL, {server.url: ollama.client(server.url, MODEL, 20.0)}, line)
+        yield ollama.model(server.url, MODEL, 20.0, CallLimit(2))
 
 
 def bench_with(observer: Listener, **fields: object) -> Bench:
@@ -113,7 +111,7 @@ def test_the_lanes_of_a_run_belong_to_it(sent: Sent, collector: OTLPServer) -> N
 
 
 def test_calls_of_llama_index_are_below_the_step_that_makes_them(
-    sent: Sent, collector: OTLPServer, model: Served
+    sent: Sent, collector: OTLPServer, model: ServerModel
 ) -> None:
     bench_with(sent.spans, model=model, best=0.5).pipeline.run(QUESTION)
     sent.flush()
@@ -125,7 +123,7 @@ def test_calls_of_llama_index_are_below_the_step_that_makes_them(
 
 
 def test_a_streamed_answer_has_a_trace_and_leaves_no_trace_in_the_caller(
-    sent: Sent, collector: OTLPServer, model: Served
+    sent: Sent, collector: OTLPServer, model: ServerModel
 ) -> None:
     bench = bench_with(sent.spans, model=model)
     pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
@@ -140,7 +138,7 @@ def test_a_streamed_answer_has_a_trace_and_leaves_no_trace_in_the_caller(
 
 
 def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(
-    sent: Sent, collector: OTLPServer, model: Served
+    sent: Sent, collector: OTLPServer, model: ServerModel
 ) -> None:
     found = (passage(1, f"{HOSTILE} plugh"), passage(2, USEFUL))
     refused = FakeModel(answer=ModelUnavailable(f"Refused: {HOSTILE}"))

@@ -23,7 +23,7 @@ from tests.word_embedder import WordEmbedder
 @pytest.fixture
 def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
-    return Workbench(Config(home=tmp_path, ollama_host="127.0.0.1:9,127.0.0.1:10"))
+    return Workbench(Config(home=tmp_path, ollama_host="127.0.0.1:9", openai_url="http://me:s3cret@127.0.0.1:10/v1"))
 
 
 def observers(workbench: Workbench, *, observed: bool = True) -> list[type]:

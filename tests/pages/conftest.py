@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
@@ -23,6 +25,8 @@ DOCUMENTS = {
     "Nobody may stand under a load.",
     "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
 }
+
+_scan_packages = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +86,10 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
 
 
 def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server learns at its first run that st.navigation rules, not the folder pages/; AppTest forgets it each run."""
+    """What a server learns once and AppTest forgets.
+
+    That st.navigation rules, not the folder pages/; and which packages hold components, which takes most of a test.
+    """
     original = PagesManager.__init__
 
     def remember(self: PagesManager, *args: Any, **kwargs: Any) -> None:
@@ -90,6 +97,7 @@ def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", remember)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", _scan_packages)
 
 
 def ask(app: AppTest, question: str) -> AppTest:

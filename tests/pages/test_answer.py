@@ -106,7 +106,7 @@ def test_each_sentence_has_its_standing_in_a_sign_and_in_words(meter: WordSuppor
         ("supported", "✓", ""),
         ("supported", "✓", ""),
         ("weak", "≈", "weakly supported"),
-        ("none", "✕", "nothing in the evidence supports this"),
+        ("none", "✗", "nothing in the evidence supports this"),
         ("unchecked", "–", "not checked"),
     ]
     assert [words(one) for one in found] == [part for part in re.split(r"(?<=\.) |\n\n", MIXED)]
@@ -207,7 +207,7 @@ def opined(text: str, writer: str = "llama3.2", judge: str = JUDGE) -> Trace:
 def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
     app = shown(opined("Dogs cost nothing [1]. Yachts pay fees [2]. The captain loved herring. Cats swim."))
     found = sentences(app)
-    assert [one["sign"] for one in found] == ["✓", "≈", "✕", "–"]
+    assert [one["sign"] for one in found] == ["✓", "≈", "✗", "–"]
     assert [one["head"] for one in found] == [
         f"Judged by {JUDGE}: supported. It rests on:",
         f"Judged by {JUDGE}: weakly supported. It rests on:",

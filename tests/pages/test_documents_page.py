@@ -68,7 +68,7 @@ def choose(app: AppTest, label: str, value: str) -> AppTest:
 def test_the_list_has_state_pages_passages_size_version_collection_and_time(start: Start, home: Path) -> None:
     app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.pdf", b"<html>no pdf</html>"))
     bad, good = listed(app)
-    assert (bad["name"], bad["state"], good["name"], good["state"]) == ("bad.pdf", "✕ refused", "ferry.md", "✓ indexed")
+    assert (bad["name"], bad["state"], good["name"], good["state"]) == ("bad.pdf", "✗ refused", "ferry.md", "✓ indexed")
     assert (good["passages"], good["size"], good["version"], good["collection"]) == (1, len(FERRY), 1, "main")
     upload(app, ("ferry.md", FERRY + b"It carries bicycles."))
     assert "replaced the older version" in shown(app)
@@ -231,7 +231,7 @@ def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
     (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
     assert "was damaged and has been rebuilt" in told and "bad.md" in told
     assert {row["name"]: row["state"] for row in listed(app)} == {
-        "bad.md": "✕ refused", "ferry.md": "✓ indexed", "small.txt": "✓ indexed",
+        "bad.md": "✗ refused", "ferry.md": "✓ indexed", "small.txt": "✓ indexed",
     }  # fmt: skip
     upload(app, ("other.txt", b"Another one."))
     assert not [one.value for one in app.warning if "keyword index" in one.value]

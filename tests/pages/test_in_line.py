@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -95,36 +94,29 @@ def test_question_that_is_refused_stays_in_its_field(start: Start, others: Calla
     assert app.session_state["trace"].question == QUESTION
 
 
-def test_calls_of_others_at_the_model_are_told(start: Start) -> None:
+def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         server.faults.delay_s = 60.0
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
-        flags = [threading.Event() for _ in range(3)]
+        other = threading.Event()
         model = app_state.shared_workbench().language_model(f"ollama/{MODEL}")
         assert model is not None
 
-        def ask(flag: threading.Event) -> None:
+        def ask() -> None:
             with suppress(Stopped):
-                model.complete((("user", "Hello"),), flag)
+                model.complete((("user", "Hello"),), other)
 
-        threads = [threading.Thread(target=ask, args=(flag,)) for flag in flags]
-        threads[0].start()
+        thread = threading.Thread(target=ask)
+        thread.start()
         assert wait_until(lambda: server.active == 1, 5.0)
-        for place, (thread, flag) in enumerate(zip(threads[1:], flags[1:], strict=True)):
-            thread.start()
-            assert wait_until(partial(lambda flag, place: model._line.ahead(flag) == place, flag, place), 5.0)
         begin(app)
         job = app.session_state["job"]
-        assert wait_until(lambda: app_state.shared_workbench().calls_before(job.cancel) == 2, 20.0)
-        assert "Waiting for the model: 2 calls of others first" in shown(app.run())
-        flags[1].set()
-        assert wait_until(lambda: app_state.shared_workbench().calls_before(job.cancel) == 1, 5.0)
-        assert "Waiting for the model: 1 call of others first" in shown(app.run())
+        assert wait_until(lambda: app_state.shared_workbench().is_model_busy(job.cancel), 20.0)
+        assert "Waiting for the model: it serves others" in shown(app.run())
+        assert not app_state.shared_workbench().is_model_busy(other)
         server.faults.clear()
-        for flag in flags:
-            flag.set()
-        for thread in threads:
-            thread.join()
+        other.set()
+        thread.join()
         settle(app)
         assert app.session_state["trace"].answer is not None
 

@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.policy_files import DEFAULT, load_policies
-from crag_core.app.workbench import EVALUATORS, Workbench, suit
+from crag_core.app.workbench import Workbench, suit
 from crag_core.base.types import Action
+from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions
@@ -43,15 +44,16 @@ NO_FILES = (
     b"a = nan\n",
 )
 _SET = LabelledSet("mine", tuple(LabelledQuestion(f"Question {n}?", Expected.CORRECT) for n in range(3)))
+EVALUATOR = next(iter(EVALUATORS))
 _DATE = "2026-01-01T00:00:00+00:00"
-_MADE = Conditions(EVALUATORS[0], "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")
+_MADE = Conditions(EVALUATOR, "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")
 
 
 def keep_sound(home: Path) -> None:
     """Presets that equal what the sliders start from, for every policy; a set, grades, outcomes, runs and labels."""
     policies, _ = load_policies()
     laboratory = Laboratory(home / "laboratory")
-    for policy in (suit(one, EVALUATORS[0]) for one in policies.values()):
+    for policy in (suit(one, EVALUATOR) for one in policies.values()):
         preset = TunedPreset(
             f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.strips.cutoff, _MADE
         )
@@ -75,7 +77,7 @@ def keep_stale(home: Path) -> None:
     known = (presets / f"same as {DEFAULT}.toml").read_text("utf-8")
     for name, old, new in (
         ("of another policy", f'policy = "{DEFAULT}"', 'policy = "gone"'),
-        ("of another evaluator", f'evaluator = "{EVALUATORS[0]}"', 'evaluator = "gone"'),
+        ("of another evaluator", f'evaluator = "{EVALUATOR}"', 'evaluator = "gone"'),
         ("of a newer version", "lower =", "later = 1\nlower ="),
         ("of no date", 'created = ""', 'created = "yesterday"'),
     ):

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path import run_path
+from crag_core.view.path.run_path import run_path
 from tests.browser.conftest import browser, page
 from tests.fakes import QUESTION, Bench, FakeModel, passages
 from ui.run.path.diagram import path_data

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import ui.run.scores.score_line_data
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
 from crag_core.decision.policy import Policy
-from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from crag_core.view.score_line import Line, Picture, picture
+from crag_core.view.score_words import STEP, edge
 from tests.core.builders import (
     CARD,
     POLICIES,
@@ -33,12 +32,10 @@ from tests.core.builders import (
     web_page,
 )
 from ui.run.scores.score_line import read_move
-from ui.run.scores.score_line_data import Line, Picture, picture
-from ui.run.scores.score_sentences import STEP, edge
 
 
 def drawn(of: Policy, run: Trace) -> Picture:
-    found = picture(run, of, reroute(run, of), lambda passage, rank: f"card-{passage.origin.value}-{rank}")
+    found = picture(view_run(run, of))
     assert found is not None
     return found
 
@@ -70,7 +67,7 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
     assert [(band.low, band.high) for band in line.bands] == [("zero", "lower"), ("lower", "upper"), ("upper", "one")]
     assert [point.value for point in line.points] == [0.9, 0.5, None, 0.1]
     assert [row.number for row in made.rows] == ["1", "2", "3", "4"]
-    assert [row.anchor for row in made.rows] == [f"card-corpus-{rank}" for rank in range(1, 5)]
+    assert [row.anchor for row in made.rows] == [f"passage-{rank}" for rank in range(1, 5)]
     assert [(mark.name, mark.value) for mark in made.marks] == [("lower", of.lower), ("upper", of.upper)]
     assert made.words[0].startswith(f"{made.action}: ")
     json.dumps(to_plain(made), allow_nan=False)
@@ -151,7 +148,7 @@ def test_a_run_without_any_grade_has_points_but_no_overall_score() -> None:
 def test_nothing_retrieved_is_no_picture() -> None:
     of = policy("paper")
     for run in (trace(of), trace(of, passages=()), trace(of, passages=(), web=searched(web_page("w", "x")))):
-        assert picture(run, of, reroute(run, of), lambda *_: "") is None
+        assert picture(view_run(run, of)) is None
 
 
 def test_only_passages_that_the_policy_looks_at_are_there_with_the_numbers_of_their_cards() -> None:
@@ -173,9 +170,9 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     web = replace(searched(*(web_page(name, "x") for name in "abc")), grades=(grade("b", 0.95), grade("c", None)))
     made = drawn(of, trace(of, passages=found, grades=grades, web=web))
     assert [(row.number, row.is_web, row.anchor) for row in made.rows] == [
-        ("1", False, "card-corpus-1"),
-        ("web 2", True, "card-web-2"),
-        ("web 3", True, "card-web-3"),
+        ("1", False, "passage-1"),
+        ("web 2", True, "web-2"),
+        ("web 3", True, "web-3"),
     ]
     assert [row.title for row in made.rows[:2]] == ["Passage 1, p1.txt", "Web result 2, b.example"]
     assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
@@ -348,16 +345,6 @@ def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
     )
 
 
-def test_the_data_of_the_picture_needs_no_streamlit() -> None:
-    for name in ("score_line_data", "score_sentences", "point_tooltips"):
-        tree = ast.parse((Path(ui.run.scores.score_line_data.__file__).parent / f"{name}.py").read_text("utf-8"))
-        found = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        found += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-        pure = {"ui.run.scores", "ui.run.scores.score_sentences", "ui.run.scores.point_tooltips", "ui.text"}
-        assert all("streamlit" not in str(one) for one in found)
-        assert {one for one in found if str(one).startswith("ui")} <= pure
-
-
 # --- on a page ------------------------------------------------------------------------------------------------------
 
 
@@ -390,7 +377,7 @@ def test_thresholds_are_taken_as_they_are_sent() -> None:
 def page() -> None:
     import streamlit as st
 
-    from crag_core.trace.reroute import reroute
+    from crag_core.view.run_view import view_run
     from tests.core.builders import graded, policy, trace
     from ui.run.scores.score_line import draw_scores
 
@@ -398,7 +385,7 @@ def page() -> None:
     found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))
     run = trace(of, passages=found, grades=grades)
     moved = None if st.session_state.get("still") else lambda *_: None
-    draw_scores(run, of, reroute(run, of), moved)
+    draw_scores(view_run(run, of), moved)
 
 
 def sent_to_browser(app: AppTest) -> dict[str, Any]:

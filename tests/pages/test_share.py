@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import EVALUATORS, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Edits
-from crag_core.evaluators import cards
+from crag_core.evaluators import EVALUATORS, cards
 from crag_core.trace.trace import Trace
 from tests.core.builders import graded, passage, policy, searched, strips_of, trace, web_page
 from tests.core.made_up import edits_of as made_up_edits

@@ -40,12 +40,12 @@ class Page:
     def all_told(self, css: str) -> list[str]:
         return [said(tag) for tag in self.soup.select(css)]
 
-    def head(self, number: str) -> str:
+    def head(self, number: str, kind: str = "passage") -> str:
         """The line that a passage is folded under."""
-        return said(self.card(number).select("summary")[0])
+        return said(self.card(number, kind).select("summary")[0])
 
-    def card(self, number: str) -> Tag:
-        return self.part(f"details.card:has(> #passage-{number})")
+    def card(self, number: str, kind: str = "passage") -> Tag:
+        return self.part(f"details.card:has(> #{kind}-{number})")
 
     def rows(self, css: str) -> list[str]:
         """Rows of tables, their cells parted by a bar."""

@@ -142,8 +142,8 @@ def test_two_signals_have_two_numbers_and_two_lines() -> None:
     assert "0.95 best topical score above lower 0.40" in _figures(page)
     captions = page.all_told("figcaption")
     assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
-    assert "the first line has settled it" in captions[1]
-    assert page.all_told("#scores thead th")[1:4] == ["Score", "Answering", "Topical"]
+    assert "not asked, settled already" in captions[1]
+    assert page.all_told("#scores thead th") == ["Passage", "Answering", "Topical", "Remarks"]
 
 
 def _figures(page: Page) -> list[str]:
@@ -186,9 +186,9 @@ def test_every_grade_is_a_point_and_a_row_and_what_was_not_graded_is_no_point() 
         assert [(said(point.find_all("text")[0]), point["x"]) for point in points] == [("1", "90.0%"), ("3", "10.0%")]
         assert ["decides" in point["class"] for point in points] == [True, False]
     assert page.rows("#scores tbody tr") == [
-        "1 fares.pdf, page 3 | 0.90 | Correct | yes",
-        "2 cats.txt | not graded | – | –",
-        "3 bread.md | 0.10 | Incorrect | –",
+        "1 fares.pdf, page 3 | 0.90 | score 0.90. decides. tells the price",
+        "2 cats.txt | not graded | not graded. no score in the reply",
+        "3 bread.md | 0.10 | score 0.10. tells the price",
     ]
 
 
@@ -216,7 +216,6 @@ def test_a_weighted_sum_shows_what_it_is_made_of() -> None:
     page = page_of(replace(recorded("heuristic"), signals=even(0.6)[:3]))
     rows = page.rows("#scores tbody tr")
     assert rows[0] == "keyword overlap | 0.60 | 0.30" and rows[3] == "diversity | not measured | 0.15"
-    assert "Alone it would be" not in page.told("#scores")
 
 
 # --- answer ---------------------------------------------------------------------------------------------------------
@@ -340,9 +339,9 @@ def test_web_results_come_with_query_provider_and_link() -> None:
     told = page.told("#web")
     assert "SearXNG answered with 2 results." in told and "dog fare (rewritten by model-7)" in told
     assert "DuckDuckGo: rate-limited (too many)" in told
-    link = page.part("#passage-w1 .address a")
+    link = page.part("#web-1 .address a")
     assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
-    assert page.told("#passage-w2 .text").startswith("Tickets are sold at the pier.")
+    assert page.told("#web-2 .text").startswith("Tickets are sold at the pier.")
 
 
 @pytest.mark.parametrize(
@@ -364,7 +363,7 @@ def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused
     run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages()))
     page = page_of(run, run.settings.policy.with_thresholds(0.1, 0.4))
     assert "They are in the record; this decision does not use them." in page.told("#web")
-    assert "not used" in page.head("w1")
+    assert "not used" in page.head("1", "web")
 
 
 def test_no_search_is_said_to_be_none_and_whether_one_was_wanted() -> None:
@@ -404,7 +403,9 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     assert "0.90" in page.head("1"), "the fact stays"
     assert page.told("#passage-1 .text") == FIRST and not page.soup.select("#passage-1 .text s")
     assert "pinned by hand" in page.head("3")
-    assert [said(row)[0] for row in page.soup.select("#scores tbody tr")] == ["2", "3"], "numbers stay, too"
+    assert [said(row)[0] for row in page.soup.select("#scores tbody tr")] == ["1", "2", "3"]
+    assert page.rows("#scores tbody tr")[0].startswith("1 fares.pdf, page 3 | 0.90 | score 0.90. dropped by you")
+    assert len(page.soup.select(".line.wide .point.dropped")) == 1
 
 
 def test_edits_of_passages_that_are_not_there_are_not_told() -> None:

@@ -82,10 +82,10 @@ def test_other_hosts_are_allowed_private_networks_among_them(host: str) -> None:
 @pytest.mark.parametrize("host", [host for host in METADATA if "%" not in host or host.startswith("%")])
 def test_no_setting_takes_a_metadata_address(host: str) -> None:
     url = f"http://{host}/v1"
-    for settings in ({"ollama_host": url}, {"openai_url": url}, {"ollama_host": f"http://127.0.0.1:1, {url}"}):
+    for settings in ({"ollama_host": url}, {"openai_url": url}):
         with pytest.raises(BadRecord) as refused:
             Config(**settings)
-        assert "never asked" in str(refused.value) or "expected addresses" in str(refused.value)
+        assert "never asked" in str(refused.value) or "expected an address" in str(refused.value)
     with pytest.raises(BadRecord):
         read_provider("SearXNG", url)
     with pytest.raises(BadRecord):

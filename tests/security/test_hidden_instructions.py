@@ -17,6 +17,7 @@ from crag_core.base.types import Action, Excerpt
 from crag_core.evaluators import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.experiments.drafting.wording import ask_for_question
 from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.call_limit import CallLimit
 from crag_core.trace.injection_scan import remark, warnings
 from tests.core.builders import passage, web_page
 from tests.fakes import Bench
@@ -139,7 +140,7 @@ def bodies(server: OllamaServer | OpenAIServer) -> list[dict[str, Any]]:
 def test_a_grade_that_an_obeying_judge_gives_is_flagged_beside_the_words_that_asked_for_it(
     server: OllamaServer,
 ) -> None:
-    model = ollama.model(server.url, MODEL, 10, 2)
+    model = ollama.model(server.url, MODEL, 10, CallLimit(2))
     bench = Bench(policy="worst-chunk", found=(numbered(1, ATTACK),), model=model, judge=LLMEvaluator(model).card)
     bench.evaluator.grade = LLMEvaluator(model).grade  # type: ignore[method-assign]
     trace = bench.pipeline.run("When does the ferry leave?")
@@ -156,7 +157,7 @@ def test_a_grade_that_an_obeying_judge_gives_is_flagged_beside_the_words_that_as
 
 @pytest.mark.parametrize("make", [LLMEvaluator, LLMBatchEvaluator, LLMListEvaluator])
 def test_no_call_to_ollama_carries_a_tool(server: OllamaServer, make: Callable[..., Any]) -> None:
-    model = ollama.model(server.url, MODEL, 10, 2)
+    model = ollama.model(server.url, MODEL, 10, CallLimit(2))
     make(model).grade("When?", [numbered(1, ATTACK)], Event())
     list(model.stream(prompts.answer("When?", (Excerpt(numbered(1, ATTACK), ATTACK),)), Event()))
     assert len(bodies(server)) >= 2
@@ -166,7 +167,7 @@ def test_no_call_to_ollama_carries_a_tool(server: OllamaServer, make: Callable[.
 
 def test_no_call_to_an_openai_server_carries_a_tool() -> None:
     with OpenAIServer(ScriptedModel(obeying, piece_chars=400)) as server:
-        model = openai_compatible.model(f"{server.url}/v1", server.models[0], "key", 10, 2)
+        model = openai_compatible.model(f"{server.url}/v1", server.models[0], "key", 10, CallLimit(2))
         model.complete(prompts.judge("When?", ATTACK), Event(), prompts.SCORE_SCHEMA)
         list(model.stream(prompts.answer("When?", ()), Event()))
         assert len(bodies(server)) == 2
@@ -177,7 +178,7 @@ def test_no_call_to_an_openai_server_carries_a_tool() -> None:
 def test_a_reply_that_asks_for_a_tool_is_only_text(server: OllamaServer) -> None:
     call = json.dumps({"tool_calls": [{"function": {"name": "shell", "arguments": {"cmd": "id"}}}]})
     server.engine = ScriptedModel(lambda messages: call, piece_chars=400)
-    model = ollama.model(server.url, MODEL, 10, 2)
+    model = ollama.model(server.url, MODEL, 10, CallLimit(2))
     assert model.complete(prompts.answer("When?", ()), Event()).text == call
 
 

@@ -28,7 +28,6 @@ OLLAMA = json.dumps({"models": [{"model": "m", "details": {"family": "llama"}}]}
         ("http://ann:s3cret@host/v1", "http://•••@host/v1"),
         ("ann:s3cret@host:11434", "•••@host:11434"),
         ("http://a:s3@cret@host", "http://•••@host"),
-        ("http://a, http://ann:s3cret@b:1/v1", "http://a, http://•••@b:1/v1"),
         ("http://host/v1?key=s3cret", "http://host/v1?•••"),
         ("http://host/v1#s3cret", "http://host/v1#•••"),
     ],
@@ -40,8 +39,8 @@ def test_an_address_is_shown_without_its_secrets(text: str, seen: str) -> None:
 
 
 def test_an_address_that_was_left_alone_keeps_its_password_and_others_are_taken_as_they_are_typed() -> None:
-    before = "http://ann:s3cret@a:1, http://b:2"
-    assert unmasked("http://•••@a:1, http://c:3", before) == "http://ann:s3cret@a:1, http://c:3"
+    before = "http://ann:s3cret@a:1"
+    assert unmasked("http://•••@a:1 ", before) == before
     assert unmasked("http://x:y@c", before) == "http://x:y@c"
     assert unmasked("", before) == ""
 

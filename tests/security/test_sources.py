@@ -47,9 +47,10 @@ def _wrong(node: ast.AST) -> Iterator[str]:
             yield f"{called}({name}={value})"
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=[str(path.relative_to(ROOT)) for path in PYTHON])
-def test_a_source_does_nothing_of_it(path: Path) -> None:
-    assert wrong_in(path.read_text("utf-8")) == []
+def test_a_source_does_nothing_of_it() -> None:
+    assert len(PYTHON) > 100
+    found = {str(path.relative_to(ROOT)): wrong for path in PYTHON if (wrong := wrong_in(path.read_text("utf-8")))}
+    assert found == {}
 
 
 def test_scripts_of_the_page_make_no_elements_out_of_text() -> None:
@@ -67,7 +68,7 @@ def test_templates_of_reports_let_no_value_through_unescaped() -> None:
     assert found == set()
 
 
-HTML_OF_OURS = {"app.py", "render_history_run.py", "render_versus.py", "render_run.py", "render_measures.py"}
+HTML_OF_OURS = {"app.py", "compare_page.py", "measures_table.py", "run_detail.py", "run_page.py"}
 
 
 def test_few_places_write_html_and_each_is_known() -> None:

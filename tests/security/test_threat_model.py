@@ -46,9 +46,8 @@ def names_in(file: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-@pytest.mark.parametrize("row", rows(TEXT), ids=[row[0][:60] for row in rows(TEXT)])
-def test_every_threat_names_tests_that_exist(row: tuple[str, str, str]) -> None:
-    assert problems(row) == []
+def test_every_threat_names_tests_that_exist() -> None:
+    assert [problem for row in rows(TEXT) for problem in problems(row)] == []
 
 
 WANTED = (

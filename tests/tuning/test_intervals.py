@@ -20,8 +20,7 @@ from crag_core.experiments.statistics.intervals import (
 )
 
 Interval = Callable[[int, int, float], Estimate | None]
-COUNTS = [(hits, count) for count in (1, 2, 3, 10, 57, 1000) for hits in {0, 1, count // 2, count - 1, count}]
-LEVELS = (0.5, 0.9, 0.95, 0.999)
+COUNTS = [(hits, count) for count in (1, 3, 57, 1000) for hits in {0, 1, count // 2, count - 1, count}]
 
 
 def known(told: Estimate | None) -> Estimate:
@@ -29,18 +28,18 @@ def known(told: Estimate | None) -> Estimate:
     return told
 
 
-@pytest.mark.parametrize(("counts", "level"), product(COUNTS, LEVELS))
-def test_both_intervals_are_those_of_scipy(counts: tuple[int, int], level: float) -> None:
-    for interval, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
-        told, theirs = known(interval(*counts, level)), binomtest(*counts).proportion_ci(level, method)
-        assert (told.low, told.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
-        assert told.value == counts[0] / counts[1]
+def test_both_intervals_are_those_of_scipy() -> None:
+    for counts, level in product(COUNTS, (0.5, 0.95, 0.999)):
+        for interval, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
+            told, theirs = known(interval(*counts, level)), binomtest(*counts).proportion_ci(level, method)
+            assert (told.low, told.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9), (counts, level, method)
+            assert told.value == counts[0] / counts[1]
 
 
-@pytest.mark.parametrize(("counts", "delta"), product(COUNTS, (0.5, 0.1, 0.05, 0.001)))
-def test_upper_bound_is_that_of_scipy(counts: tuple[int, int], delta: float) -> None:
-    theirs = binomtest(*counts, alternative="less").proportion_ci(1 - delta, "exact").high
-    assert clopper_pearson_upper(*counts, delta) == pytest.approx(theirs, abs=1e-9)
+def test_upper_bound_is_that_of_scipy() -> None:
+    for counts, delta in product(COUNTS, (0.5, 0.05, 0.001)):
+        theirs = binomtest(*counts, alternative="less").proportion_ci(1 - delta, "exact").high
+        assert clopper_pearson_upper(*counts, delta) == pytest.approx(theirs, abs=1e-9), (counts, delta)
 
 
 @pytest.mark.parametrize("truth", [0.01, 0.05, 0.2, 0.5, 0.9])

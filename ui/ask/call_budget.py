@@ -1,4 +1,4 @@
-"""What a question will cost in model calls, before it is asked."""
+"""The cost of a question in model calls, before it is asked."""
 
 from __future__ import annotations
 

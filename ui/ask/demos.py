@@ -1,4 +1,4 @@
-"""The recorded runs that come with the application, to play without model, network or documents."""
+"""The recorded demos on the Ask page."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Whole files as evidence: which ones, and whether the other documents are searched as well."""
+"""Chooses whole files as evidence."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from ui.session import app_state
-from ui.text import counted
 
 
 def draw_pins(busy: bool) -> None:

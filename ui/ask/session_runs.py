@@ -1,13 +1,14 @@
-"""The runs of this session, to look at again."""
+"""The earlier runs of this session."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.text.display import shortened
 from crag_core.trace.trace import Trace
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import current_run
-from ui.text import plain, shortened
+from ui.text import plain
 
 
 def draw_earlier(busy: bool) -> None:

@@ -1,4 +1,4 @@
-"""The Compare page: its configurations, and one question under all of them, side by side."""
+"""The Compare page: configurations, and one question under all of them side by side."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from crag_core.app.configuration_text import Configuration
 from crag_core.app.policy_files import PLAIN
 from crag_core.app.workbench import known_card
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, Decision, Knowledge
 from crag_core.decision.decide import ALWAYS
 from crag_core.pipeline.run import WebMode
@@ -25,7 +26,7 @@ from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
 from ui.run.what_if.run_offer import model_name
 from ui.session import app_state, current_run, tune_state
-from ui.text import clean, counted, paragraphs, plain
+from ui.text import paragraphs, plain
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
 _LETTERS = "ABCD"

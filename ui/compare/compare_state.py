@@ -1,4 +1,4 @@
-"""The configurations of the Compare page, what was run under them, and what runs now; the only place of that state."""
+"""State of the Compare page: its configurations, their runs, and the run in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a labelled set came to before something was changed: to be put beside what it comes to now, or forgotten."""
+"""Earlier results of a labelled set: chosen for the table, or deleted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.earlier_results import Earlier
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from ui.compare import set_results
 from ui.compare.set_results import Compared
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.text import counted, plain
+from ui.text import plain
 
 _SEEN = 6
 """Rows that are seen at once; the others by scrolling."""

@@ -1,4 +1,4 @@
-"""A labelled set under the configurations of the Compare page: running it, and the measures side by side."""
+"""Runs a labelled set under the configurations, and draws the table of metrics."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import clean, counted
 from crag_core.experiments.comparison.earlier_results import listed
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Cell, Row, Table
@@ -23,7 +24,7 @@ from ui.compare.set_results import LETTERS, Compared
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
-from ui.text import clean, counted, plain
+from ui.text import plain
 from ui.tune.grading_progress import format_left
 from ui.tune.question_sets import draw_sources
 

@@ -1,4 +1,4 @@
-"""The map of all passages, with the question that was asked last and the passages that were retrieved for it."""
+"""The map of all chunks, with the last question and its retrieved chunks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import streamlit as st
 
 from crag_core.base.documents import PassageMap
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted, shortened
 from ui.documents.corpus_map_chart import Asked, map_figure
 from ui.session import app_state
-from ui.text import counted, plain, shortened
+from ui.text import plain
 
 
 def draw_map(collection: str) -> None:

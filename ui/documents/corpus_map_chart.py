@@ -1,4 +1,4 @@
-"""The map of passages as a picture: a point a passage, the question, and the passages that were retrieved for it."""
+"""The Plotly figure of the corpus map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from crag_core.base.documents import MapPoint, PassageMap
-from ui.text import clean, counted, shortened
+from crag_core.base.text.display import clean, counted, shortened
 
 _COLOURS = ("#3f88c5", "#d98a1f", "#2e9b63", "#a463c2", "#c8463d", "#3aa6a6", "#b58a5a", "#d06aa5")
 _OTHERS = "#8794a1"

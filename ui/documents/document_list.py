@@ -1,4 +1,4 @@
-"""The list of documents, whole, waiting or refused; what became of files just added; what can be done with them."""
+"""The list of documents with states, results of the last upload, and actions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import streamlit as st
 from crag_core.base.documents import Document, Ingested, IngestOutcome, State
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import DocumentStore
+from crag_core.base.text.display import clean, counted
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.text import clean, counted, plain
+from ui.text import plain
 
 _ICONS = {
     IngestOutcome.INDEXED: ":green[:material/check_circle:]",
@@ -21,7 +22,7 @@ _ICONS = {
     IngestOutcome.REFUSED: ":red[:material/cancel:]",
     IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
 }
-_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✕"}
+_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✗"}
 _SHOWN_AT_ONCE = 8
 _MOST_LINES = 200
 _ALL = "All collections"

@@ -1,4 +1,4 @@
-"""Files that Streamlit holds in memory for the sessions of its server, indexed or not: so many of each, so many in all.
+"""Bounds the uploads that Streamlit holds in memory, for each session and in total.
 
 Streamlit limits one file, and a session may send any number of them: through a widget, or, without one, by requests of
 its own to the address of uploads.

@@ -1,4 +1,4 @@
-"""The passages of one document, a page of them at a time, and those that hold some words."""
+"""The chunks of one document, paged and searchable."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import streamlit as st
 
 from crag_core.base.documents import Document
 from crag_core.base.protocols import DocumentStore
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import fold
 from crag_core.base.types import Passage
-from ui.text import counted, paragraphs, plain
+from ui.text import paragraphs, plain
 
 _AT_ONCE = 20
 

@@ -1,4 +1,4 @@
-"""How the passages were made that are searched, and how to make them anew by another embedding model or length."""
+"""The recipe of the index, and re-indexing under another one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import streamlit as st
 from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import DocumentStore
+from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_rebuilding_live
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.text import counted, plain
+from ui.text import plain
 
 _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 

@@ -1,4 +1,4 @@
-"""Deleting, exporting and importing on the History page."""
+"""Delete, export and import on the History page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.storage.history.run_filter import Selection
 from crag_core.storage.history.run_summary import KeptRun
 from ui.history import history_state
 from ui.history.history_state import Listed
 from ui.history.import_export import LARGEST_IMPORT_MB, MOST_EXPORTED_MB, MOST_RECORDS, Imported
 from ui.session import app_state
-from ui.text import counted, plain
+from ui.text import plain
 
 
 def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:

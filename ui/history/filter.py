@@ -1,4 +1,4 @@
-"""What the History page is filtered by: words of its fields and of its address, and the runs that they mean. Pure.
+"""The filter of the History page, from its fields and its address. Pure.
 
 The fields write themselves into the address, so what comes back is anybody's text, and every part is checked here.
 """
@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import Action
 from crag_core.storage.history.run_filter import Feedback, Selection
 from crag_core.trace.run_stats import Ending
-from ui.text import clean, shortened
 
 ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
 FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"

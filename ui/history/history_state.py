@@ -1,4 +1,4 @@
-"""The runs that the History page shows, and what is done with them; the only place for that page's session state."""
+"""State of the History page, and its actions on recorded runs."""
 
 from __future__ import annotations
 

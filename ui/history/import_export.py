@@ -1,4 +1,4 @@
-"""Kept runs as files: whole records, one a line, and what the table shows; and records out of such a file. Pure."""
+"""Recorded runs as JSONL and CSV, and back. Pure."""
 
 from __future__ import annotations
 

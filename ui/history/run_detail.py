@@ -1,4 +1,4 @@
-"""One or two kept runs on the History page: the facts of one, what differs between two."""
+"""One recorded run, or two side by side, on the History page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted, shortened
 from crag_core.base.types import AnswerState, Knowledge
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.reroute import Reroute, reroute
@@ -18,7 +19,7 @@ from ui.history import history_state
 from ui.history.run_diff import differing
 from ui.run.share import open_link
 from ui.run.verdict import headline
-from ui.text import counted, paragraphs, plain, shortened, versioned
+from ui.text import paragraphs, plain, versioned
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
 _LETTERS = "AB"

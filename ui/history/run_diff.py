@@ -1,4 +1,4 @@
-"""Two runs beside each other: the settings that differ, and no others. Pure."""
+"""The settings in which two runs differ. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from crag_core.base.serialization import fingerprint
+from crag_core.base.text.display import counted
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import RunSettings
-from ui.text import counted, versioned
+from ui.text import versioned
 
 
 @dataclass(frozen=True)

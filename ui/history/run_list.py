@@ -1,4 +1,4 @@
-"""The History page: what it is filtered by, the list, and what can be done with all that match."""
+"""The History page: filter and list of runs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from datetime import datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.app.workbench import known_card
 from crag_core.base.serialization import fingerprint
+from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -20,12 +22,12 @@ from ui.history.filter import BETWEEN, Filter
 from ui.history.history_state import Listed
 from ui.run.what_if.run_offer import model_name
 from ui.session import access, app_state
-from ui.text import clean, counted, plain
+from ui.text import plain
 
-SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✕"}
+SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✗"}
 _TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it
-_MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✕"}
-_ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✕ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
+_MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✗"}
+_ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✗ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
 
 
 def draw_filter(titles: Mapping[str, str]) -> Filter:
@@ -151,7 +153,7 @@ def _title(name: str, known: Mapping[str, Policy]) -> str:
 
 
 def said_of(run: KeptRun) -> str:
-    """ "✓ route, ✕ answer, 3 passages"."""
+    """ "✓ route, ✗ answer, 3 passages"."""
     judged = (("route", run.route), ("answer", run.answer))
     message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
     return ", ".join([*message, *([counted(run.labelled, "passage")] if run.labelled else [])])

@@ -1,4 +1,4 @@
-"""The pictures of the Metrics page, from finished figures over time; the targets are drawn as lines."""
+"""The Plotly charts of the Metrics page, with targets as lines."""
 
 from __future__ import annotations
 

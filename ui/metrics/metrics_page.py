@@ -1,4 +1,4 @@
-"""Figures of many runs beside their targets: a card each, pictures over time, and the same as a table."""
+"""The Metrics page: cards, charts and table, beside targets."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import datetime
 import plotly.graph_objects as go
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import Action
 from crag_core.observability import trends
 from crag_core.observability.trends import Figures, Share, Times
 from ui.metrics import charts
 from ui.metrics.periods import width_of
-from ui.text import counted
 
 MANY = 20
 """Runs from which on a 95th percentile says more than the slowest run."""

@@ -1,4 +1,4 @@
-"""What the Metrics page looks at: the runs of a stretch of time, and of one policy if somebody chose one."""
+"""State of the Metrics page: period and policy, and the runs they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of time that figures are looked at over, cut at the hours, days or weeks of the visitor's clock."""
+"""Periods of time in the visitor's time zone: hours, days, weeks."""
 
 from __future__ import annotations
 

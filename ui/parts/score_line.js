@@ -1,4 +1,4 @@
-// Scores against thresholds: draws the data of ui/run/scores/score_line_data.py. A mark moves under the hand at once; Python follows.
+// Scores against thresholds: draws the data of crag_core/view/score_line.py. A mark moves under the hand at once; Python follows.
 
 const SEND_EVERY = 60; // milliseconds
 const SETTLE = 3000; // milliseconds in which the answer to an older move may still come in
@@ -6,7 +6,7 @@ const ROW = 26; // pixels, where there is room
 const ROOM = { beside: 252, stacked: 170 }; // pixels for all rows of a line together
 const NARROW = 640; // as in the style sheet
 const OVER = 14; // pixels that names and flags may stand over the ends of the line
-const SIGNS = { CORRECT: "✓", AMBIGUOUS: "?", INCORRECT: "✕" };
+const SIGNS = { CORRECT: "✓", AMBIGUOUS: "?", INCORRECT: "✗" };
 const ENDS = { zero: 0, one: 1 };
 const pictures = new WeakMap();
 

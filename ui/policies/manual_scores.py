@@ -1,4 +1,4 @@
-"""Scores that somebody makes up, in a table: to see what a policy would do with them."""
+"""A table of scores to enter by hand on the Policies page."""
 
 from __future__ import annotations
 

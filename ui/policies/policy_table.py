@@ -1,4 +1,4 @@
-"""All policies on one set of scores, side by side: each decision with its reason and what it would do."""
+"""All policies on one set of scores, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes on in the background, drawn live: a run, or the first start."""
+"""Live progress of a background job: a run, or the first start."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.documents import Progress
+from crag_core.base.text.display import counted
 from crag_core.trace.reroute import reroute
 from ui.run.path.diagram import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.background_jobs import Job
-from ui.text import counted, paragraphs, plain
+from ui.text import paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
 
@@ -116,15 +117,11 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
 
 
 def waiting_for(job: Job[Any, Any]) -> str:
-    """What a run waits for in line, with those that are before it; "": it is under way."""
+    """What a run waits for in line, or at the model server; "": it is under way."""
     runs = job.ticket.before if job.ticket else None
     if runs is not None:
         return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
-    calls = app_state.workbench().calls_before(job.cancel)
-    if calls is not None:
-        others = f"{counted(calls, 'call')} of others first" if calls else "your call is next"
-        return f"Waiting for the model: {others}"
-    return ""
+    return "Waiting for the model: it serves others" if app_state.workbench().is_model_busy(job.cancel) else ""
 
 
 def _doing(job: run_job.RunJob) -> str:

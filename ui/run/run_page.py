@@ -1,4 +1,4 @@
-"""A recorded run from verdict to record, in two fragments: a moved threshold redraws them and not the page."""
+"""A recorded run on the page, in two fragments that a moved threshold redraws."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.app.workbench import known_card
 from crag_core.base.types import AnswerState, CorrectionKind, Passage
+from crag_core.evaluators import EVALUATORS
 from crag_core.pipeline.pipeline import is_waiting
 from crag_core.trace.feedback import About
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -54,7 +55,7 @@ def _draw_story() -> None:
     st.html('<span id="answers"></span>')
     _draw_answers(view)
     st.subheader("Scores against thresholds", anchor="scores")
-    draw_scores(trace, policy, routed, on_move=current_run.move)
+    draw_scores(view.now, on_move=current_run.move)
 
 
 def _asks_for_approval(view: View) -> bool:

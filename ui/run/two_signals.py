@@ -1,4 +1,4 @@
-"""Two signals in words: does a passage hold the answer, and is it on the subject? Each has its own threshold."""
+"""The two signals of a decision in words: answering and topical, each with its threshold."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import streamlit as st
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage
 from crag_core.decision.policy import Aggregation, Policy
+from crag_core.view.score_words import QUESTIONS
 from ui.text import plain
 
-QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
-TWO_IN_ORDER = (
-    "First the best answering score: CORRECT if it reaches upper. If not, the best topical score: INCORRECT if it is "
-    "below lower, else AMBIGUOUS."
-)
 ONE_FOR_BOTH = "One score for both signals: it is compared with both thresholds, as in Paper."
 
 

@@ -1,9 +1,10 @@
-"""The verdict first: the action, its reason in numbers, and how far it is from flipping."""
+"""The verdict: action, reason in numbers, and distance to flip."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Action, Decision
 from crag_core.decision.policy import Policy
@@ -14,7 +15,7 @@ from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.two_signals import ONE_FOR_BOTH, draw_bests, is_one_for_both
 from ui.shell import presets
-from ui.text import counted, plain
+from ui.text import plain
 
 COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
 ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORRECT: "cancel"}

@@ -1,4 +1,4 @@
-"""Who is signed in, and what they may do. With sign-in off everybody may do everything, and nobody has a name.
+"""The signed-in person and their permissions. Without sign-in everything is allowed.
 
 Whatever somebody may be denied calls `require` where it is done; `may` only decides what is drawn.
 """

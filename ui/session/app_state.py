@@ -1,4 +1,4 @@
-"""Session state, caches and query parameters; single pages, and what is under way, have places of their own."""
+"""Session state, caches and query parameters shared by all pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import streamlit as st
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, EVALUATORS, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.observability.log_format import show_logs
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -138,8 +139,7 @@ def why_away(choice: str, models: Models) -> str:
     if choice == EXTRACTIVE or choice in models.choices:
         return ""
     server = models.ollama if choice.startswith("ollama/") else models.openai
-    is_there = server is not None and server.reachable and all(one.reachable for one in server.servers)
-    return "not offered by its server" if is_there else "not reachable"
+    return "not offered by its server" if server and server.reachable else "not reachable"
 
 
 def judges() -> list[str]:
@@ -172,7 +172,7 @@ def start_choices(models: Models) -> None:
     widget is drawn.
     """
     chosen, wanted = st.session_state, settings()
-    for key, known in (("policy", tuple(policies())), ("evaluator", EVALUATORS)):
+    for key, known in (("policy", tuple(policies())), ("evaluator", tuple(EVALUATORS))):
         if chosen.get(key) not in known:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])
@@ -200,8 +200,8 @@ def change_settings(**changes: Any) -> None:
         access.require(Right.SET_UP)
     started = shared_workbench().config
     changed = replace(settings(), **changes)
-    # The key that came with the start goes to the servers that came with it: one that is typed here can be anybody's.
-    is_known = set(changed.openai_urls) <= set(started.openai_urls)
+    # The key that came with the start goes to the server that came with it: one that is typed here can be anybody's.
+    is_known = changed.openai_url in ("", started.openai_url)
     changed = replace(changed, openai_key=started.openai_key if is_known else "")
     shared_workbench().using(changed).searcher  # noqa: B018  a bad address is refused here, not at the first search
     st.session_state["config"] = changed

@@ -1,4 +1,4 @@
-"""Work that goes on in its own thread while the page keeps answering; knows nothing of the screen."""
+"""Jobs in background threads; independent of Streamlit."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The run that the Ask page shows and what this session changed about it; with state.py the only place for that."""
+"""State of the run that the Ask page shows, and of the edits to it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from crag_core.trace.edits import measured
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import RunView
 from ui.session import app_state
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
@@ -30,6 +32,11 @@ class View:
     trace: Trace
     policy: Policy
     routed: Reroute
+
+    @cached_property
+    def now(self) -> RunView:
+        """What is drawn of it."""
+        return RunView(self.trace, self.policy, self.routed)
 
     @property
     def is_changed(self) -> bool:

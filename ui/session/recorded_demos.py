@@ -1,4 +1,4 @@
-"""Recorded runs that come with the application: they play without model, network or documents."""
+"""The recorded demos that ship with the application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays a recorded run step by step, as it looked when it was made; nothing is retrieved, graded or asked again."""
+"""Replays a recorded run step by step; calls nothing."""
 
 from __future__ import annotations
 

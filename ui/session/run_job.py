@@ -1,4 +1,4 @@
-"""The run of this session that is under way: how it starts, is followed, kept and put away."""
+"""The run of this session in progress: start, follow, keep, dismiss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorded run out of a file that somebody chose: refused, with the reason, unless all of it can be shown."""
+"""Reads a recorded run from an uploaded file; refuses one that cannot be shown in full."""
 
 from __future__ import annotations
 

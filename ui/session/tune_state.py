@@ -1,4 +1,4 @@
-"""The labelled set of the Tune page, what was graded of it, and the objective; for these the only place of state."""
+"""State of the Tune page: labelled set, grades and objective."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The health strip: model, embedding, web and store, one line each, with the command that helps."""
+"""The health strip: model, embedding, web and store, one line each."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +11,10 @@ import streamlit as st
 from crag_core.app.workbench import Models
 from crag_core.base.errors import CragError
 from crag_core.base.types import WebOutcome
-from crag_core.llms.servers import ServerState, Standing
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import app_state
-from ui.text import counted, plain
+from ui.text import plain
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,12 @@ def models_now(models: Models, drawn_at: float) -> Models:
 
 
 def _is_any_away(models: Models) -> bool:
-    kinds = [kind for kind in (models.ollama, models.openai) if kind]
     is_chosen_away = bool(app_state.why_away(st.session_state.get("model", EXTRACTIVE), models))
-    return is_chosen_away or not all(one.reachable for kind in kinds for one in (kind, *kind.servers))
+    return is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one)
 
 
 def _draw_models(models: Models, drawn_at: float) -> None:
-    now = models_now(models, drawn_at)
-    for health in (_model(now), *_servers(now)):
-        _draw(health)
+    _draw(_model(models_now(models, drawn_at)))
 
 
 def _draw(health: Health) -> None:
@@ -79,54 +74,16 @@ def _draw(health: Health) -> None:
     st.markdown(f":small[{_ICONS[health.ok]} **{plain(health.name)}** {plain(health.message)}]{hint}")
 
 
-def servers_now(models: Models) -> tuple[tuple[ServerState, Standing], ...]:
-    """Each model server where there are several of a kind: what it has, and how it does."""
-    workbench = app_state.workbench()
-    kinds = ((models.ollama, "ollama"), (models.openai, "openai"))
-    return tuple(
-        pair
-        for summary, kind in kinds
-        if summary and summary.servers
-        for pair in zip(summary.servers, workbench.standings(kind), strict=True)
-    )
-
-
-def state_of(server: ServerState, now: Standing) -> str:
-    """Whether a server is asked, and why not."""
-    if now.failures:
-        left = f"left out for another {math.ceil(now.seconds)} s" if now.seconds else "to be tried by the next call"
-        return f"{left}: {now.reason}"
-    if server.reachable:
-        return "answers" if server.models else "has no model"
-    return server.message
-
-
-def _servers(models: Models) -> tuple[Health, ...]:
-    return tuple(
-        Health(
-            now.name,
-            server.reachable and bool(server.models) and not now.failures,
-            f"{state_of(server, now).rstrip('.')} · {counted(len(server.models), 'model')} · {now.served} served",
-            server.hint,
-        )
-        for server, now in servers_now(models)
-    )
-
-
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
     chosen = st.session_state.get("model", EXTRACTIVE)
     if why := app_state.why_away(chosen, models):
-        kind = models.ollama if chosen.startswith("ollama/") else models.openai
-        summary, hint = (kind.message, kind.hint) if kind else ("OPENAI_BASE_URL is not set.", "")
+        server = models.ollama if chosen.startswith("ollama/") else models.openai
+        summary, hint = (server.message, server.hint) if server else ("OPENAI_BASE_URL is not set.", "")
         there = f", {writers} others available" if writers else ""
         return Health(
             "Model", False, f"{app_state.called(chosen)} ({why}) stays chosen{there}. {summary}".strip(), hint
         )
-    kinds = [kind for kind in (models.ollama, models.openai) if kind]
-    away = next((kind for kind in kinds if kind.servers and kind.message), None)
-    if writers and away:
-        return Health("Model", False, f"{writers} available. {away.message}", away.hint)
     if writers:
         return Health("Model", True, f"{writers} available")
     away = models.openai if models.openai and not models.openai.models else models.ollama

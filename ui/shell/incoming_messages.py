@@ -1,4 +1,4 @@
-"""What a browser sends for a widget is checked before anything reads it, a callback of ours or Streamlit itself.
+"""Validates widget values from the browser before Streamlit or a callback reads them.
 
 A session speaks by WebSocket messages, which need not come from our page. Streamlit looks at a choice only when it
 draws the widget, after the callbacks have run, and at the type of a value not at all: an unknown policy was a KeyError,

@@ -1,4 +1,4 @@
-"""One line in place of what somebody may not use."""
+"""One line in place of what is not allowed."""
 
 from __future__ import annotations
 

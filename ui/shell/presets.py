@@ -1,12 +1,12 @@
-"""Tuned presets in the sidebar: chosen there, and told as long as their thresholds are in use."""
+"""Presets in the sidebar: choosing one, and showing it while its thresholds are in use."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.workbench import EVALUATORS
 from crag_core.base.errors import CragError
 from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.preset import TunedPreset
 from ui.session import app_state, tune_state
 from ui.text import plain

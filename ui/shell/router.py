@@ -1,4 +1,4 @@
-"""Keeps every visit on the way through app.py.
+"""Sends every page through app.py.
 
 A folder named pages/ makes Streamlit serve its files as pages of their own until st.navigation is called for the first
 time in the server's life. Somebody whose link leads straight to a page could be that first one.

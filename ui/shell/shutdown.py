@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, taken over from Streamlit: it would take Python down under the threads that are at work."""
+"""Takes Ctrl-C and SIGTERM over from Streamlit, for an orderly shutdown."""
 
 from __future__ import annotations
 

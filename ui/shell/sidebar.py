@@ -1,4 +1,4 @@
-"""The sidebar that every page shares: what decides, where the thresholds lie, who writes, and what works here now."""
+"""The sidebar of every page: policy, thresholds, models, web and health."""
 
 from __future__ import annotations
 

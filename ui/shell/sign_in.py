@@ -1,4 +1,4 @@
-"""The way in and out: settings that are checked at the start, and the one page for whoever is not signed in."""
+"""Sign-in and sign-out: checks its settings, and draws the page before sign-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the provider of sign-in is there, asked before anybody is sent to it."""
+"""Checks that the OpenID provider answers, before somebody is redirected to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of the Tune page, from finished figures; colours are those of the actions, on any background."""
+"""The Plotly charts of the Tune page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
+from crag_core.base.text.display import clean
 from crag_core.experiments.statistics.curves import Histogram, PrecisionRecall, RiskCoverage, Roc
 from crag_core.experiments.statistics.reliability import Bin
 from crag_core.experiments.thresholds.threshold_board import Array
-from ui.text import clean
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"
 _SCALE = [[0.0, "#2e9b63"], [0.35, "#e2c25b"], [1.0, "#c8463d"]]

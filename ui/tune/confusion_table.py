@@ -1,17 +1,18 @@
-"""The table of routes: what was expected of a question against what became of it, down to the questions themselves."""
+"""The confusion table of routes, down to single questions."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted, shortened
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.rates import confusion, macro_f1
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array, Board
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
-from ui.text import counted, plain, shortened
+from ui.text import plain
 
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:

@@ -1,4 +1,4 @@
-"""Labelled questions out of what is there: the documents, and what people said on the Ask page."""
+"""Drafts labelled questions from documents and from feedback."""
 
 from __future__ import annotations
 

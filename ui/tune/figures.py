@@ -1,10 +1,11 @@
-"""What the thresholds of the sidebar do to a graded set: rates, routes and curves. Drawn anew when they move."""
+"""Rates, routes and curves of a graded set at the present thresholds."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.decision.policy import Aggregation
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.auroc import auroc
@@ -15,7 +16,7 @@ from crag_core.experiments.thresholds.rates import Rates, always, rate
 from crag_core.experiments.thresholds.threshold_board import AMBIGUOUS, CORRECT, INCORRECT, Board
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
-from ui.text import counted, plain
+from ui.text import plain
 from ui.tune import charts
 from ui.tune.confusion_table import draw_routes
 

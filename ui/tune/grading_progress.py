@@ -1,4 +1,4 @@
-"""Grading a labelled set: what it will take, how far it is, and what stopped it."""
+"""Grading a labelled set: cost, progress and errors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import streamlit as st
 
 from crag_core.app.workbench import known_card
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import Seen, SetJob
-from ui.text import counted, plain
+from ui.text import plain
 
 _LOOK_EVERY = 0.4  # seconds
 _SMALL = 300  # questions, up to which a model that grades them is no matter of hours

@@ -1,4 +1,4 @@
-"""Where labelled questions come from, what is wrong with them, and the table in which they are edited."""
+"""Sources of labelled questions, their problems, and the table to edit them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TypeVar
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
-from ui.text import counted, plain
+from ui.text import plain
 from ui.tune import draft_questions
 
 Found = TypeVar("Found")

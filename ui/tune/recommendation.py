@@ -1,17 +1,18 @@
-"""What a mistake costs, the thresholds that follow from it, and how far these can be trusted."""
+"""Costs of mistakes, the recommended thresholds, and how far to trust them."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Compared, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
-from ui.text import counted, plain
+from ui.text import plain
 from ui.tune import charts
 
 ALL = 0.99

@@ -1,4 +1,4 @@
-"""Keeping thresholds under a name, and taking them along: TOML, Python, and a page for others to read."""
+"""Saves thresholds as a preset, and exports them: TOML, Python, HTML."""
 
 from __future__ import annotations
 

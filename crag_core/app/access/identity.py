@@ -1,4 +1,4 @@
-"""Who somebody is, by what the provider of sign-in says of them."""
+"""The signed-in person, from the claims of the OpenID provider."""
 
 from __future__ import annotations
 

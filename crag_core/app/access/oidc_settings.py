@@ -1,4 +1,4 @@
-"""The section [auth] of Streamlit's secrets, which says who signs people in: read, and refused where it cannot work."""
+"""Reads and checks the section [auth] of Streamlit's secrets."""
 
 from __future__ import annotations
 

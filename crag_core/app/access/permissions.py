@@ -1,4 +1,4 @@
-"""Who may do what, where people sign in: rights, and whom a setting grants each to."""
+"""Permissions of signed-in people, and the settings that grant them."""
 
 from __future__ import annotations
 

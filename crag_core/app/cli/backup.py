@@ -1,4 +1,4 @@
-"""The commands backup and restore: a home folder into one file while the application runs, and back."""
+"""The commands `backup` and `restore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m crag_core compare`: a labelled set under several configurations, measured side by side."""
+"""The command `compare`: a labelled set under several configurations, side by side."""
 
 from __future__ import annotations
 

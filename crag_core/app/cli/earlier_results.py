@@ -1,4 +1,4 @@
-"""Earlier results for the command compare: which there are, which are put beside the configurations of now."""
+"""Earlier results for the command `compare`: lists them, and puts chosen ones beside the present ones."""
 
 from __future__ import annotations
 

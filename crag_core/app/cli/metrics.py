@@ -1,4 +1,4 @@
-"""The command serve-metrics: the figures of the shared history for Prometheus, beside any number of app processes."""
+"""The command `serve-metrics`: Prometheus figures of the shared history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled sets for the command line: kept ones by name, files, and folders in the layout of public evaluation sets."""
+"""Finds labelled sets for the command line: kept sets by name, files, and folders of public evaluation sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command settings: which ones hold now, and the reference of all of them as a page."""
+"""The command `settings`: prints the settings that hold, or the reference page of all of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "CRAG_TOP_K": "8",
     },
     "Models": {
-        "OLLAMA_HOST": "http://one:11434,http://two:11434",
-        "OPENAI_BASE_URL": "http://vllm-1:8000/v1,http://vllm-2:8000/v1",
+        "OLLAMA_HOST": "http://one:11434",
+        "OPENAI_BASE_URL": "http://vllm:8000/v1",
         "OPENAI_API_KEY": "sk-…",
         "CRAG_MODEL": "ollama/llama3.2",
         "CRAG_SUPPORT": "ollama/llama3.2",
@@ -67,7 +67,7 @@ GROUPS: dict[str, dict[str, str]] = {
 """Every variable in its group, with an example that is not its default."""
 
 LISTS = (
-    *("OLLAMA_HOST", "OPENAI_BASE_URL", "CRAG_WEB_PROVIDERS", "CRAG_MAY_ENTER", "CRAG_MAY_INDEX", "CRAG_MAY_TUNE"),
+    *("CRAG_WEB_PROVIDERS", "CRAG_MAY_ENTER", "CRAG_MAY_INDEX", "CRAG_MAY_TUNE"),
     *("CRAG_MAY_SEE_HISTORY", "CRAG_MAY_SET_UP"),
 )
 OTHERS = {

@@ -1,4 +1,4 @@
-"""`python -m crag_core evaluate` and `… tune`: a labelled set against thresholds, for people and for somebody's CI."""
+"""The commands `evaluate` and `tune`: thresholds on a labelled set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the tuning commands, and what their texts mean."""
+"""Options of the commands `evaluate` and `tune`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.app.policy_files import DEFAULT
-from crag_core.app.workbench import EVALUATORS
+from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.objective import Costs, Objective
 
 NOT_KEPT = 3

@@ -1,4 +1,4 @@
-"""What the tuning commands print, for people and as plain data."""
+"""Output of the commands `evaluate` and `tune`, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for work in another thread, with an eye on the cancel flag."""
+"""Waits for work in another thread while watching a cancel flag."""
 
 from __future__ import annotations
 

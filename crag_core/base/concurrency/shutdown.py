@@ -1,4 +1,4 @@
-"""What goes on in the background of this process, and how the process ends: it is told to stop, waited for, and left.
+"""The one list of background work, and how the process ends: ask it to stop, wait for seconds, exit.
 
 Whoever starts a thread or a process that keeps something, or that would outlive us, tells `at_end`. Threads that do
 neither (that wait for a server, that serve figures) need not: nothing is torn down under them. For a process that

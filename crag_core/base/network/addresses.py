@@ -1,4 +1,4 @@
-"""Addresses that no request may go to: a machine's own link, and where clouds answer with a machine's secrets. Pure.
+"""Refuses addresses that no request may go to: link-local ones, and the metadata services of clouds. Pure.
 
 Other private networks stay allowed, since model servers stand there.
 """

@@ -1,4 +1,4 @@
-"""The URL of a database as people write it, and as much of it as may be shown."""
+"""Parses database URLs, and hides their passwords."""
 
 from __future__ import annotations
 

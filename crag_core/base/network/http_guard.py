@@ -1,4 +1,4 @@
-"""What every request to a configured server keeps to: no forbidden address, no redirect, a bounded reply.
+"""Limits on every HTTP request to a configured server: no forbidden address, no redirect, a bounded reply.
 
 Hooks for `httpx` clients, which the clients of Ollama and OpenAI are made of. Names are looked up before a request is
 sent; where a proxy is set in the environment it does that, and names are its business. Whoever answers a look-up with

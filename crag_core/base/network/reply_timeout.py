@@ -1,4 +1,4 @@
-"""An end to waiting for a server that is silent: its line is cut, which wakes a driver that would wait for ever."""
+"""Aborts a blocked database read after a time-out, by shutting its socket down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters of other scripts that look like Latin ones, as Unicode's confusables list has them (UTS 39). Data; pure.
+"""Letters of other scripts that look like Latin ones, after Unicode's confusables (UTS 39). Data.
 
 Only letters that people see as a plain letter of a to z, from the scripts that it is done with. Fullwidth and
 mathematical letters are not among them, for NFKC makes them Latin. A capital may look like another letter than its

@@ -1,4 +1,4 @@
-"""Rows as CSV in which no cell is a formula, whatever a spreadsheet takes for the end of a cell. Pure.
+"""Writes CSV whose cells no spreadsheet runs as formulas. Pure.
 
 A spreadsheet calculates a cell that begins with one of a few signs, and may look for that beginning behind characters
 that are not seen. Many take a semicolon, a tab or a line end for the end of a cell, so these begin one as well.

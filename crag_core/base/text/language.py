@@ -1,4 +1,4 @@
-"""In which script and language a text is written, told by its letters and its commonest little words: a guess."""
+"""Guesses script and language of a text by its letters and stop words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers for people: counts, and scores with enough decimals to compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decompose a passage into strips: sentences, list items, table rows and code blocks, with their offsets.
+"""Splits a passage into strips (sentences, list items, table rows, code blocks) with their offsets.
 
 Sentence ends are found by rule, since a strip must keep its exact place in the passage and every script that a user
 brings must work without a model. Every character that is not white space belongs to exactly one strip.

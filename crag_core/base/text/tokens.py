@@ -1,4 +1,4 @@
-"""How many tokens a text may have for a model whose tokenizer nobody here has: a bound, corrected by what was counted.
+"""An upper bound on the tokens of a text for an unknown tokenizer, corrected by counts of the server.
 
 `words.estimate_tokens` is the published formula, words x 1.3, and four times too low for long compounds, more for text
 without spaces. This bound counts characters too, and what is no plain word by more of them. `tests/core/test_tokens.py`

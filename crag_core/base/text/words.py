@@ -1,4 +1,4 @@
-"""Words and token estimates, for scripts with and without spaces between words."""
+"""Words and token estimates, also for scripts without spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model says of every sentence of an answer whether the evidence supports it: one call a sentence.
+"""Asks a language model whether the evidence supports a sentence of an answer: one call a sentence.
 
 How well depends on the model: `benchmarks/support.py --judge ollama/NAME` measures yours beside words. One without any
 judgement, SmolLM2-135M (`--words-only --judge small --judged 60`), called every sentence of three sets (62, 55 and 64)

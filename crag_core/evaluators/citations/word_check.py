@@ -1,4 +1,4 @@
-"""How much of a sentence stands in the evidence: words, rare ones counting most, numbers, rates, names and "not"s.
+"""Scores how far a sentence is supported by the evidence: idf-weighted words, numbers, names and negation.
 
 Measured by `benchmarks/support.py`, mean AUROC over nine kinds of mistake: words alone 0.76, capped by facts 0.84. The
 trained evaluator's reading beside that gave 0.85, on no kind clearly more, and cosines 0.84; so no model is asked

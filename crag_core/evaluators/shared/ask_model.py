@@ -1,17 +1,18 @@
-"""Asking a language model to judge passages, some a call: one retry, and every score with the passage it belongs to."""
+"""Asks a language model to grade passages, several a call, with one retry."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from crag_core.base import prompts
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.reply_parsing import ScoreReply
-from crag_core.base.types import Grade, Passage, Usage
+from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
+from crag_core.evaluators.shared.parts import EvaluatorParts
 
 ROOM = 18_000
 """Bytes of passages in one call: some 6000 tokens in any script. A longer prompt the server cuts, and tells nobody."""
@@ -85,6 +86,23 @@ class Inquiry:
             for passage, one in zip(group, scores, strict=True)
         ]
         return (replace(message[0], usage=reply.usage), *message[1:])
+
+
+class ModelEvaluator:
+    """Grades as the `inquiry` of its kind asks; `grade` raises `Stopped`."""
+
+    card: ClassVar[EvaluatorCard]
+    inquiry: ClassVar[Inquiry]
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    @classmethod
+    def build(cls, parts: EvaluatorParts) -> Self:
+        return cls(parts.model_for(cls.card.name))
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        return self.inquiry.grade(self._model, question, passages, cancel)
 
 
 def _split(passages: Sequence[Passage], most: int) -> list[Group]:

@@ -1,4 +1,4 @@
-"""The files of the trained evaluator: what evaluator.json says of them, and that they are what it says."""
+"""Loads and verifies the files of the trained evaluator by its evaluator.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models themselves, without PyTorch: one reads passage and question together, one each by itself."""
+"""Runs the ONNX models of the trained evaluator: a cross-encoder and a bi-encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a text is written in the script that the trained evaluator learned to read."""
+"""Whether a text is in the script that the trained evaluator was trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long text in overlapping windows of word pieces, so that nothing of it is cut away unread."""
+"""Overlapping windows of word pieces over a text longer than the model reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer against the texts that are known to answer: exact match and token F1 as SQuAD scores them, and containment.
+"""An answer against known answers: exact match and token F1 as in SQuAD, and containment.
 
 Rajpurkar et al. 2016 (EMNLP): lower case, without punctuation and English articles; F1 over the tokens that both have,
 the best over the known answers. A run of Japanese or Chinese is compared sign by sign.

@@ -1,4 +1,4 @@
-"""Results of the past that can stand beside the configurations of now: which there are, and what was other then."""
+"""Earlier results that can stand beside the present configurations, and the settings that differed."""
 
 from __future__ import annotations
 

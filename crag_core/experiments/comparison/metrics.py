@@ -1,4 +1,4 @@
-"""The measures of a labelled set, each once: what it is called, which way is better, and what a question adds to it."""
+"""The metrics of a labelled set: title, direction, and the contribution of one question."""
 
 from __future__ import annotations
 

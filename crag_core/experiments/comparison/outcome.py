@@ -1,4 +1,4 @@
-"""What one run of a labelled question came to: all that its measures are worked out from, without the texts."""
+"""The outcome of one labelled question under one configuration: what metrics need, without texts."""
 
 from __future__ import annotations
 

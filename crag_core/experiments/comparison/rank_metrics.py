@@ -1,4 +1,4 @@
-"""Measures of one ranked list against what is known to be relevant, as `trec_eval` defines them.
+"""Metrics of one ranked list, as `trec_eval` defines them: hit, precision, recall, MRR, nDCG.
 
 A grade is 0 (not relevant), 1 (related) or 2 (answers). For hit, precision, recall and reciprocal rank a document
 counts that answers; nDCG takes the grades as gains. The list is measured as long as it is. `known` holds the grades of

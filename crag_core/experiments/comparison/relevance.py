@@ -1,4 +1,4 @@
-"""What of the evidence is relevant to a labelled question: 0 not, 1 related, 2 answers."""
+"""Relevance of evidence to a labelled question: 0 not, 1 related, 2 answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run questions under several configurations: one question side by side, or a labelled set whose outcomes are kept.
+"""Runs one question, or a labelled set, under several configurations.
 
 Each configuration runs by itself, one after the other, and makes every call of its own, so its record holds what it
 really cost. Only the caches of its parts know what was asked before.

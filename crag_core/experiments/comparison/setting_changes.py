@@ -1,4 +1,4 @@
-"""What differs between two setups, in words."""
+"""The differences between two setups, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under what a set was run: all that an answer depends on besides the question; and what is kept under it."""
+"""The setup of a comparison: everything besides the question that an answer depends on."""
 
 from __future__ import annotations
 

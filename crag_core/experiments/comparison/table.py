@@ -1,4 +1,4 @@
-"""Configurations side by side: every measure of each, and what each gains over the first, question by question."""
+"""The comparison table: every metric of each configuration, and its gain over the first, paired by question."""
 
 from __future__ import annotations
 

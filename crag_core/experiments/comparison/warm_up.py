@@ -1,4 +1,4 @@
-"""Has models load before anything is measured, so that no question pays for what happens once in a process."""
+"""Loads models before anything is measured."""
 
 from __future__ import annotations
 

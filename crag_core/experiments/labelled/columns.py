@@ -1,4 +1,4 @@
-"""Which columns of a file mean what, and what their values mean."""
+"""Recognises the columns and values of a file of labelled questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under which conditions a labelled set was graded; thresholds hold for these alone."""
+"""The conditions that a labelled set was graded under; thresholds hold for these alone."""
 
 from __future__ import annotations
 

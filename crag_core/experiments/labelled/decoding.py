@@ -1,4 +1,4 @@
-"""The bytes of an uploaded file as text, and text without what no screen can take."""
+"""Decodes an uploaded file, and removes characters that cannot be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that come more than once: what becomes of them."""
+"""Merges or refuses questions that occur more than once."""
 
 from __future__ import annotations
 

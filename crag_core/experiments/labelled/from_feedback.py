@@ -1,4 +1,4 @@
-"""Labelled questions out of what people said of routes on the Ask page."""
+"""Labelled questions from the feedback on the Ask page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public evaluation sets as labelled questions and documents: queries.jsonl, corpus.jsonl and qrels.tsv, already read.
+"""Public evaluation sets (queries.jsonl, corpus.jsonl, qrels.tsv) as labelled questions and documents.
 
 No such set carries routes: what its labels are taken for is said here, and nowhere else.
 """

@@ -1,4 +1,4 @@
-"""Questions with the route that they should take: what thresholds are chosen and judged by."""
+"""Labelled questions: a question with its expected route."""
 
 from __future__ import annotations
 

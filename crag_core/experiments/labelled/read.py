@@ -1,4 +1,4 @@
-"""Labelled questions out of an uploaded file, and back into one."""
+"""Reads labelled questions from an uploaded file, and writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a CSV or JSONL text, each with the line on which it starts; a row that is broken costs no other one."""
+"""Rows of CSV or JSONL with their line numbers; a broken row does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What grading a labelled question recorded: all that any policy decides from, without the texts."""
+"""A graded labelled question: everything that a policy decides from, without texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chance that a question of one kind outscores one of the other, with an interval that allows for clusters.
+"""AUROC with an interval that allows for clusters.
 
 Scores and labels are as in `crag_core.experiments.statistics.curves`: what was never graded is left out.
 """

@@ -1,4 +1,4 @@
-"""Intervals by resampling questions: for a ratio of sums, for quantiles, and for differences on the same questions.
+"""Bootstrap intervals over questions: ratios of sums, quantiles, and paired differences.
 
 The percentile bootstrap (Efron 1979, Annals of Statistics 7): as many questions as there are, drawn with replacement,
 many times. Every figure is worked out from the same draws, so that configurations are compared question by question.

@@ -1,4 +1,4 @@
-"""Scores turned into probabilities, by a curve fitted to questions whose outcome is known."""
+"""Calibration: scores to probabilities, fitted to questions with known outcome."""
 
 from __future__ import annotations
 

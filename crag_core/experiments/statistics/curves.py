@@ -1,4 +1,4 @@
-"""How well scores tell two kinds of questions apart, at every threshold.
+"""ROC, precision-recall and risk-coverage curves of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
 graded, and is left out everywhere; `graded` says how many there are. Of equal scores none comes first: a threshold

@@ -1,4 +1,4 @@
-"""Shares of a whole, with the interval that a sample of this size leaves open."""
+"""Proportions with confidence intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether probabilities come true as often as they say. A NaN, which nothing was said by, is left out."""
+"""Reliability of probabilities: bins, ECE and Brier score. NaN is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled sets and presets as small files that people can read, edit and keep under version control."""
+"""Labelled sets and presets as small text files in a folder."""
 
 from __future__ import annotations
 

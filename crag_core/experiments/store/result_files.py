@@ -1,4 +1,4 @@
-"""A table of configurations as text for people, as CSV and as plain data."""
+"""A comparison table as text, CSV and JSON."""
 
 from __future__ import annotations
 

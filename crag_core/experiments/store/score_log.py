@@ -1,4 +1,4 @@
-"""What was graded, and what whole runs came to: a row in SQLite for every question under every set of conditions.
+"""Grades and outcomes of labelled questions in SQLite, a row for each question and setup.
 
 A row is written at once, so that a kill loses only what was under way.
 """

@@ -1,4 +1,4 @@
-"""What a sentence cut-off keeps, of the sentences of passages in which a known answer stands."""
+"""Recall and precision of a sentence cut-off on sentences with known answers."""
 
 from __future__ import annotations
 

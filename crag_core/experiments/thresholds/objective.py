@@ -1,4 +1,4 @@
-"""What makes thresholds good: costs that somebody puts on mistakes and effort, or a limit on the worst mistake."""
+"""The objective of tuning: costs of mistakes and effort, or a limit on the worst mistake."""
 
 from __future__ import annotations
 

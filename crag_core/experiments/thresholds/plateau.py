@@ -1,4 +1,4 @@
-"""The thresholds that are as good as the best, as far as the questions can tell, and the middle of them."""
+"""The plateau: thresholds as good as the best within the noise, and its middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds under a name, with where they come from: what the Ask page, the command line and the library use."""
+"""A preset: named thresholds with the conditions they were chosen under."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routing a labelled set right and wrong amounts to: the table of routes, named rates, and what they cost."""
+"""Confusion table of routes, named rates, and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds to use: chosen on one half of the questions, judged on the other, with how far they can be trusted."""
+"""Recommends thresholds: chosen on one half of the questions, judged on the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound on confident mistakes that holds although the threshold was chosen by looking.
+"""An upper bound on confident mistakes that stays valid although the threshold was selected.
 
 Fixed-sequence testing (Angelopoulos et al. 2021, Learn then Test, arXiv 2110.01052): the thresholds are tried from the
 safest one on, in an order that was fixed before the labels were looked at, each by an exact binomial test of "the rate

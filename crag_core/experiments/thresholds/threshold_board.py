@@ -1,4 +1,4 @@
-"""Every question of a set under one policy, at any thresholds: what `decide` would say, as arrays.
+"""A labelled set under one policy as arrays: the action of every question at any thresholds.
 
 Only the first retrieval counts: a policy that retrieves again (agentic, heuristic) is judged by its first decision.
 """

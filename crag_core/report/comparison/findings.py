@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Row, Table
 from crag_core.experiments.statistics.intervals import Estimate
@@ -18,7 +19,6 @@ from crag_core.report.comparison.results import (
     is_none,
     tone_of,
 )
-from crag_core.report.text import counted
 
 _POINTS = {
     "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected
@@ -13,7 +14,6 @@ from crag_core.report import page, style_sheet, text
 from crag_core.report.comparison import charts, tables
 from crag_core.report.comparison import findings as comparison_findings
 from crag_core.report.run.verdict import MEANINGS, Figure
-from crag_core.report.text import counted
 from crag_core.report.thresholds.rates import LABELS
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

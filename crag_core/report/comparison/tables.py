@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.metrics import Group, Unit
 from crag_core.experiments.comparison.table import Cell, Path, Row, Table
@@ -19,7 +20,6 @@ from crag_core.report.comparison.results import (
     title_of,
     tone_of,
 )
-from crag_core.report.text import counted
 from crag_core.report.thresholds.rates import LABELS
 
 _DIRECTIONS = {1: "more is better", -1: "less is better", 0: "neither is better"}

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crag_core.base.types import Action, Answer, AnswerState, Support, WebOutcome
-from crag_core.report.reported_run import Name, Shown, name_of
 from crag_core.report.text import shortened
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations, left_out
 from crag_core.trace.reroute import Missing
+from crag_core.view.run_view import Name, RunView, name_of
 
 _QUOTED = 150
 _MARKS = {Standing.SUPPORTED: "✓", Standing.WEAK: "~", Standing.NONE: "✗", Standing.UNCHECKED: "not checked"}
@@ -80,19 +80,19 @@ class Told:
         return tuple(sentence for sentence in self.sentences if sentence.number is not None)
 
 
-def answer_of(shown: Shown) -> Told:
+def answer_of(view: RunView) -> Told:
     """Only the answer that belongs to this decision and this evidence; an old one is never shown under a new action."""
-    answer = shown.routed.answer
-    sources = tuple(_sources(shown, answer))
+    answer = view.routed.answer
+    sources = tuple(_sources(view, answer))
     if answer is None:
-        return Told((), sources, _why_none(shown), ())
+        return Told((), sources, _why_none(view), ())
     if answer.state is AnswerState.CANNOT_ANSWER:
         return Told((), sources, answer.message or "This cannot be answered from the evidence.", ())
-    return Told(tuple(_sentences(shown, answer)), sources, "", tuple(_notes(shown, answer)), _about(shown))
+    return Told(tuple(_sentences(view, answer)), sources, "", tuple(_notes(view, answer)), _about(view))
 
 
-def _why_none(shown: Shown) -> str:
-    trace, failure = shown.trace, shown.trace.failure
+def _why_none(view: RunView) -> str:
+    trace, failure = view.trace, view.trace.failure
     if trace.answer is not None:
         return (
             "No answer was written from this evidence. The run as taken has one, from other evidence or under "
@@ -102,30 +102,28 @@ def _why_none(shown: Shown) -> str:
         return f"No answer was written yet: the web search for “{trace.web.query}” waits for approval."
     if failure:
         return f"No answer was written: the run ended at the step “{failure.name}”. {failure.summary} {failure.hint}"
-    lacking = [f"{one}" for one in shown.routed.missing if one is not Missing.ANSWER]
+    lacking = [f"{one}" for one in view.routed.missing if one is not Missing.ANSWER]
     return f"No answer was written.{' This route would first need: ' + '; '.join(lacking) + '.' if lacking else ''}"
 
 
-def _notes(shown: Shown, answer: Answer) -> Iterator[str]:
+def _notes(view: RunView, answer: Answer) -> Iterator[str]:
     if answer.state in _STATES:
         yield f"{_STATES[answer.state]} {answer.message}".strip()
     elif answer.writer == EXTRACTIVE:
-        doubt = (
-            "" if shown.routed.decision.action is Action.CORRECT else " They are the nearest, and may not answer it."
-        )
+        doubt = "" if view.routed.decision.action is Action.CORRECT else " They are the nearest, and may not answer it."
         yield f"Quoted: the best kept sentences word for word; no language model wrote this.{doubt}"
     else:
         yield f"Written by the language model {answer.writer} from the evidence below."
     if cut := left_out(answer.usage):
         yield cut
-    if not citations(answer.text, len(shown.routed.knowledge.excerpts)):
+    if not citations(answer.text, len(view.routed.knowledge.excerpts)):
         yield "This answer cites nothing. Check it against the evidence it was given."
-    if shown.trace.support is None:
+    if view.trace.support is None:
         yield "Which evidence supports which sentence was not measured in this run."
 
 
-def _about(shown: Shown) -> str:
-    by = shown.trace.settings.support
+def _about(view: RunView) -> str:
+    by = view.trace.settings.support
     if by == WORDS:
         return _BY_WORDS
     return (
@@ -137,25 +135,25 @@ def _about(shown: Shown) -> str:
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
-def _sentences(shown: Shown, answer: Answer) -> Iterator[Sentence]:
+def _sentences(view: RunView, answer: Answer) -> Iterator[Sentence]:
     """The whole text in order: the sentences that were measured, and what lies between them."""
     at = 0
-    for number, support in enumerate(shown.trace.support or (), start=1):
+    for number, support in enumerate(view.trace.support or (), start=1):
         if support.start > at:
-            yield Sentence(_linked(shown, answer.text[at : support.start]))
-        yield _sentence(shown, answer.text[support.start : support.end], number, support)
+            yield Sentence(_linked(view, answer.text[at : support.start]))
+        yield _sentence(view, answer.text[support.start : support.end], number, support)
         at = support.end
     if at < len(answer.text):
-        yield Sentence(_linked(shown, answer.text[at:]))
+        yield Sentence(_linked(view, answer.text[at:]))
 
 
-def _sentence(shown: Shown, text: str, number: int, support: Support) -> Sentence:
-    pieces = tuple(link for piece in support.pieces if (link := _piece(shown, piece)))
+def _sentence(view: RunView, text: str, number: int, support: Support) -> Sentence:
+    pieces = tuple(link for piece in support.pieces if (link := _piece(view, piece)))
     stands = standing(support.score)
-    is_scored = support.score is not None and shown.trace.settings.support == WORDS
+    is_scored = support.score is not None and view.trace.settings.support == WORDS
     score = f" {support.score:.2f}" if is_scored else ""
     return Sentence(
-        words=_linked(shown, text),
+        words=_linked(view, text),
         number=number,
         mark=f"{_MARKS[stands]}{score}",
         support=f"{stands}{f' ({score.strip()})' if score else ''}",
@@ -165,40 +163,42 @@ def _sentence(shown: Shown, text: str, number: int, support: Support) -> Sentenc
     )
 
 
-def _piece(shown: Shown, piece: str) -> Link | None:
+def _piece(view: RunView, piece: str) -> Link | None:
     """A strip or a passage that went in whole, by its id."""
-    for strip in (verdict.strip for verdict in shown.routed.knowledge.verdicts):
+    for strip in (verdict.strip for verdict in view.routed.knowledge.verdicts):
         if strip.id == piece:
-            number = shown.numbers[strip.passage_id]
-            return Link(f"{number}, sentence {strip.index + 1}", f"{shown.anchor(strip.passage_id)}-{strip.index}")
-    return Link(shown.numbers[piece], shown.anchor(piece)) if piece in shown.numbers else None
+            number = view.labels[strip.passage_id].number
+            return Link(
+                f"{number}, sentence {strip.index + 1}", f"{view.labels[strip.passage_id].anchor}-{strip.index}"
+            )
+    return Link(view.labels[piece].number, view.labels[piece].anchor) if piece in view.labels else None
 
 
-def _linked(shown: Shown, text: str) -> Words:
+def _linked(view: RunView, text: str) -> Words:
     """The text with each citation [n] as a link to its passage; a number that cites nothing stays text."""
     words: list[str | Link] = []
     for at, part in enumerate(CITATION.split(text)):
         if at % 2:
             for number in re.findall(r"\d+", part):
-                words += [_citation(shown, int(number)), " "]
+                words += [_citation(view, int(number)), " "]
             words.pop()
         else:
             words.append(part)
     return tuple(words)
 
 
-def _citation(shown: Shown, number: int) -> Link:
-    excerpts = shown.routed.knowledge.excerpts
+def _citation(view: RunView, number: int) -> Link:
+    excerpts = view.routed.knowledge.excerpts
     there = 1 <= number <= len(excerpts)
-    return Link(f"[{number}]", shown.anchor(excerpts[number - 1].passage.id) if there else None)
+    return Link(f"[{number}]", view.labels[excerpts[number - 1].passage.id].anchor if there else None)
 
 
-def _sources(shown: Shown, answer: Answer | None) -> Iterator[Source]:
+def _sources(view: RunView, answer: Answer | None) -> Iterator[Source]:
     """Every excerpt that the writer was given, or would be."""
-    excerpts = shown.routed.knowledge.excerpts
+    excerpts = view.routed.knowledge.excerpts
     cited = citations(answer.text, len(excerpts)) if answer else ()
     for number, excerpt in enumerate(excerpts, start=1):
         passage = excerpt.passage
         quoted = shortened(excerpt.text, _QUOTED)
-        name, own = name_of(passage), shown.numbers[passage.id]
-        yield Source(number, name, own, shown.anchor(passage.id), quoted, number in cited)
+        name, own = name_of(passage), view.labels[passage.id].number
+        yield Source(number, name, own, view.labels[passage.id].anchor, quoted, number in cited)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Origin, Passage, StripVerdict
 from crag_core.decision.policy import Aggregation
-from crag_core.report.reported_run import Name, Shown, name_of
-from crag_core.report.run.score_line import value_of
 from crag_core.report.run.sentences import Piece, pieces_of, why_struck
 from crag_core.report.text import web_address
 from crag_core.trace.injection_scan import warnings
+from crag_core.view.run_view import Name, RunView, name_of, score_text
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
 _DIGITS = {"rrf": 4, "keyword": 1}
@@ -55,32 +54,32 @@ class Card:
     is_open: bool
 
 
-def corpus_cards(shown: Shown) -> tuple[Card, ...]:
+def corpus_cards(view: RunView) -> tuple[Card, ...]:
     """Every corpus passage that the record holds, in the order of finding."""
-    return tuple(_card(shown, passage, str(rank)) for rank, passage in enumerate(shown.trace.all_passages, 1))
+    return tuple(_card(view, passage, str(rank)) for rank, passage in enumerate(view.trace.all_passages, 1))
 
 
-def web_cards(shown: Shown) -> tuple[Card, ...]:
-    return tuple(_card(shown, passage, f"w{rank}") for rank, passage in enumerate(shown.web_passages, 1))
+def web_cards(view: RunView) -> tuple[Card, ...]:
+    return tuple(_card(view, passage, f"web {rank}") for rank, passage in enumerate(view.web_passages, 1))
 
 
-def _card(shown: Shown, passage: Passage, number: str) -> Card:
-    grade = shown.trace.grade_of(passage.id)
-    verdicts = [one for one in shown.routed.knowledge.verdicts if one.strip.passage_id == passage.id]
-    anchor = f"passage-{number}"
+def _card(view: RunView, passage: Passage, number: str) -> Card:
+    grade = view.trace.grade_of(passage.id)
+    verdicts = [one for one in view.routed.knowledge.verdicts if one.strip.passage_id == passage.id]
+    anchor = view.labels[passage.id].anchor
     reasons = why_struck(verdicts)
-    badges = tuple(_badges(shown, passage, verdicts))
+    badges = tuple(_badges(view, passage, verdicts))
     return Card(
         number=number,
         anchor=anchor,
         name=name_of(passage),
         address=web_address(passage.url),
         url=passage.url or "",
-        score=_score(shown, grade),
+        score=_score(view, grade),
         badges=badges,
-        bars=tuple(_bars(shown, grade)),
+        bars=tuple(_bars(view, grade)),
         reason=_reason(grade),
-        notes=tuple(_notes(shown, passage)),
+        notes=tuple(_notes(view, passage)),
         pieces=pieces_of(passage.text, verdicts, reasons, anchor),
         struck=tuple((mark, reason, count) for reason, (mark, count) in reasons.items()),
         retrieval=_retrieval(passage),
@@ -90,17 +89,12 @@ def _card(shown: Shown, passage: Passage, number: str) -> Card:
     )
 
 
-def describe(grade: Grade | None, part: str | None = None) -> str:
-    value = value_of(grade, part)
-    return "not graded" if value is None else f"{value:.2f}"
-
-
-def _score(shown: Shown, grade: Grade | None) -> str:
+def _score(view: RunView, grade: Grade | None) -> str:
     """The number, or the two numbers, that the decision looked at."""
     both = grade.two_signals if grade else None
-    if both and shown.routed.decision.topical is not None:
+    if both and view.routed.decision.topical is not None:
         return "answering {:.2f}, topical {:.2f}".format(*both)
-    return describe(grade)
+    return score_text(grade)
 
 
 def _other_parts(grade: Grade | None) -> Iterator[tuple[str, str]]:
@@ -109,15 +103,15 @@ def _other_parts(grade: Grade | None) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), f"{value:.2f}"
 
 
-def _badges(shown: Shown, passage: Passage, verdicts: Sequence[StripVerdict]) -> Iterator[Badge]:
-    edits, knowledge = shown.trace.edits, shown.routed.knowledge
+def _badges(view: RunView, passage: Passage, verdicts: Sequence[StripVerdict]) -> Iterator[Badge]:
+    edits, knowledge = view.trace.edits, view.routed.knowledge
     numbers = [n for n, excerpt in enumerate(knowledge.excerpts, 1) if excerpt.passage.id == passage.id]
     if passage.id in edits.dropped:
         yield Badge("dropped by hand: counts as never found", "by hand")
         return
     if passage.id in edits.pinned:
         yield Badge("pinned by hand: counts as graded 1.00", "by hand")
-    if passage.id in shown.routed.decision.deciding and shown.is_decided:
+    if passage.id in view.routed.decision.deciding and view.is_decided:
         yield Badge("decides", "decides")
     kept = sum(verdict.kept for verdict in verdicts)
     how = "whole" if kept == len(verdicts) else f"{kept} of {len(verdicts)} sentences"
@@ -127,13 +121,13 @@ def _badges(shown: Shown, passage: Passage, verdicts: Sequence[StripVerdict]) ->
         yield Badge("not used")
 
 
-def _bars(shown: Shown, grade: Grade | None) -> Iterator[Bar]:
+def _bars(view: RunView, grade: Grade | None) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
     if grade is None or grade.score is None:
         return
-    policy, signals = shown.policy, grade.two_signals
+    policy, signals = view.policy, grade.two_signals
     is_sum = policy.aggregation is Aggregation.SIGNALS
-    has_two_limits = shown.routed.decision.topical is not None
+    has_two_limits = view.routed.decision.topical is not None
     if not (has_two_limits and signals):
         yield _bar("score", grade.score, *(() if is_sum else (policy.lower, policy.upper)))
     if signals:
@@ -155,11 +149,11 @@ def _reason(grade: Grade | None) -> str:
     return grade.reason
 
 
-def _notes(shown: Shown, passage: Passage) -> Iterator[str]:
-    yield from warnings(shown.trace, passage)
-    if passage.origin is Origin.WEB or passage.id in shown.trace.edits.dropped:
+def _notes(view: RunView, passage: Passage) -> Iterator[str]:
+    yield from warnings(view.trace, passage)
+    if passage.origin is Origin.WEB or passage.id in view.trace.edits.dropped:
         return
-    trace, decision_path = shown.trace, shown.routed.decision_path
+    trace, decision_path = view.trace, view.routed.decision_path
     if passage.id not in {one.id for one in trace.passages or ()}:
         found = next(
             (one for one in trace.rounds for way in one.retrievals if passage.id in {p.id for p in way.passages}), None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
-from crag_core.report.reported_run import Name, Shown, name_of
-from crag_core.report.run.evidence import describe
 from crag_core.report.run.verdict import headline
-from crag_core.report.text import counted, sentence
 from crag_core.trace.opinions import Disagreement, Row, Verdict, disagreement
+from crag_core.view.run_view import Name, RunView, score_text
 
 
 @dataclass(frozen=True)
@@ -50,19 +49,19 @@ class Comparison:
     lines: tuple[Line, ...]
 
 
-def comparisons(shown: Shown) -> tuple[Comparison, ...]:
+def comparisons(view: RunView) -> tuple[Comparison, ...]:
     """One for each further evaluator, each judged by thresholds that fit it; () when no other was asked."""
-    own = shown.trace.settings
+    own = view.trace.settings
 
     def suited(card: EvaluatorCard) -> Policy:
-        return shown.policy if card == own.evaluator else shown.policy.suited_to(card, own.strip_evaluator)
+        return view.policy if card == own.evaluator else view.policy.suited_to(card, own.strip_evaluator)
 
-    return tuple(_comparison(shown, one) for one in disagreement(shown.trace, suited))
+    return tuple(_comparison(view, one) for one in disagreement(view.trace, suited))
 
 
-def _comparison(shown: Shown, found: Disagreement) -> Comparison:
+def _comparison(view: RunView, found: Disagreement) -> Comparison:
     both = (found.main, found.other)
-    return Comparison(tuple(map(_side, both)), _describe(found), tuple(_line(shown, both, row) for row in found.rows))
+    return Comparison(tuple(map(_side, both)), _describe(found), tuple(_line(view, both, row) for row in found.rows))
 
 
 def _side(verdict: Verdict) -> Side:
@@ -82,14 +81,14 @@ def _describe(found: Disagreement) -> str:
     return f"{apart} Agreement of their order: {order} (Kendall's tau, from −1 to 1)."
 
 
-def _line(shown: Shown, both: tuple[Verdict, Verdict], row: Row) -> Line:
+def _line(view: RunView, both: tuple[Verdict, Verdict], row: Row) -> Line:
     cells = []
     for verdict, grade, band in zip(both, row.grades, row.bands, strict=True):
         label = verdict.policy.route(band).label if band else ""
-        cells.append(Cell(describe(grade), _signals(grade), label, _reason(grade)))
-    passage = row.passage
+        cells.append(Cell(score_text(grade), _signals(grade), label, _reason(grade)))
+    label = view.labels[row.passage.id]
     gap = "–" if row.gap is None else f"{row.gap:.2f}"
-    return Line(shown.numbers[passage.id], shown.anchor(passage.id), name_of(passage), tuple(cells), gap, row.is_apart)
+    return Line(label.number, label.anchor, label.name, tuple(cells), gap, row.is_apart)
 
 
 def _signals(grade: Grade | None) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crag_core.report.reported_run import Shown
+from crag_core.base.text.display import counted
 from crag_core.report.run.verdict import headline
-from crag_core.report.text import counted, duration, shortened
-from crag_core.view.path import Stage, StageState, run_path
+from crag_core.report.text import duration, shortened
+from crag_core.view.path.run_path import Stage, StageState, run_path
+from crag_core.view.run_view import RunView
 
 _GROUPS = (
     ("Find and grade", "", ("retrieve", "grade", "route", "again")),
@@ -39,9 +40,9 @@ class Group:
     stations: tuple[Station, ...]
 
 
-def path_of(shown: Shown) -> tuple[Group, ...]:
+def path_of(view: RunView) -> tuple[Group, ...]:
     """Every stage, those that were not taken too."""
-    stages = {stage.id: stage for stage in run_path(shown.trace, shown.routed).stages}
+    stages = {stage.id: stage for stage in run_path(view.trace, view.routed).stages}
     return tuple(
         Group(title, lane, tuple(_station(stages[name]) for name in names if name in stages))
         for title, lane, names in _GROUPS
@@ -65,11 +66,11 @@ def _station(stage: Stage) -> Station:
     )
 
 
-def looks_of(shown: Shown) -> tuple[str, ...]:
+def looks_of(view: RunView) -> tuple[str, ...]:
     """Each look at the evidence: how it was found, and what was decided by it; () for a single look."""
-    found = {one.path: one for one in shown.changed.rounds}
+    found = {one.path: one for one in view.changed.rounds}
     message = []
-    for iteration in shown.routed.decision_path.iterations:
+    for iteration in view.routed.decision_path.iterations:
         later = found.get(iteration.path)
         how = f"{iteration.path[-1]}, “{later.retrievals[-1].query}”" if later else "first retrieval"
         count = counted(len(iteration.passages), "passage")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crag_core.base.types import CorrectionKind, EvaluatorCard, Step, WebOutcome, WebSearch
-from crag_core.report.reported_run import Shown
 from crag_core.report.text import duration, moment
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.reroute import Missing
+from crag_core.view.run_view import RunView
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class StepRow:
     calls: str
 
 
-def steps_of(shown: Shown) -> tuple[StepRow, ...]:
-    return tuple(_row(step) for step in shown.trace.steps)
+def steps_of(view: RunView) -> tuple[StepRow, ...]:
+    return tuple(_row(step) for step in view.trace.steps)
 
 
 def _row(step: Step) -> StepRow:
@@ -34,20 +34,20 @@ def _row(step: Step) -> StepRow:
     return StepRow(step.name, step.state, step.summary, step.hint, duration(step.seconds), calls)
 
 
-def describe_web(shown: Shown) -> str:
+def describe_web(view: RunView) -> str:
     """What came of the web search, or why there was none."""
-    web = shown.trace.web
+    web = view.trace.web
     if web is None:
-        wants = shown.routed.decision.wants(CorrectionKind.WEB_SEARCH)
+        wants = view.routed.decision.wants(CorrectionKind.WEB_SEARCH)
         why = ", though this route asks for one" if wants else ": this route asks for none"
-        return f"No web search was made in this run{why if shown.is_decided else ''}."
+        return f"No web search was made in this run{why if view.is_decided else ''}."
     if web.outcome is WebOutcome.OFF:
         return "This route asks for a web search, and web search was off. Nothing left the machine."
     if web.outcome is WebOutcome.REFUSED:
         return "The web search was refused by the person who asked. Nothing left the machine."
     if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return "The web search was not made yet: it waits for approval, and nothing left the machine."
-    is_unused = web.passages and not shown.routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    is_unused = web.passages and not view.routed.decision.wants(CorrectionKind.WEB_SEARCH)
     return f"{_outcome(web)}{' They are in the record; this decision does not use them.' if is_unused else ''}"
 
 
@@ -59,9 +59,9 @@ def _outcome(web: WebSearch) -> str:
     return f"The web search brought nothing ({web.outcome}). {web.message}".strip()
 
 
-def settings_of(shown: Shown) -> tuple[tuple[str, str], ...]:
+def settings_of(view: RunView) -> tuple[tuple[str, str], ...]:
     """Everything that the run depended on, as name and value; the policy is that of the run."""
-    trace, own = shown.trace, shown.trace.settings
+    trace, own = view.trace, view.trace.settings
     policy = own.policy
     found = {
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
@@ -89,23 +89,23 @@ def _card(card: EvaluatorCard) -> str:
     return f"{card.title} ({card.name}{version}), scale {card.scale}"
 
 
-def absences(shown: Shown) -> tuple[str, ...]:
+def absences(view: RunView) -> tuple[str, ...]:
     """What a reader might look for and does not find, each said once."""
-    return tuple(_absent(shown))
+    return tuple(_absent(view))
 
 
-def _absent(shown: Shown) -> Iterator[str]:
-    trace = shown.trace
+def _absent(view: RunView) -> Iterator[str]:
+    trace = view.trace
     if trace.passages is None:
         yield "Nothing was retrieved, so there is no evidence to show."
     elif trace.grades is None:
         yield "No passage was graded."
     if trace.passages and trace.strips is None:
         yield "No sentence was scored, so passages are shown without any kept or struck out."
-    for lacking in shown.routed.missing if shown.is_decided else ():
+    for lacking in view.routed.missing if view.is_decided else ():
         if lacking is not Missing.ANSWER:
             yield f"This decision would need {lacking}."
-    if shown.routed.answer is None:
+    if view.routed.answer is None:
         yield "There is no answer to this decision."
     elif trace.support is None:
         yield "How well the evidence supports each sentence of the answer was not measured."

@@ -1,4 +1,4 @@
-"""The score line: bands, thresholds and every passage as a numbered point, laid out for one width."""
+"""The score line of a report: bands, thresholds and points laid out for one width."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin, Passage
-from crag_core.decision.stability import Interval
-from crag_core.report.reported_run import Shown, name_of
-from crag_core.report.run.verdict import stability_of
+from crag_core.view.score_line import Line, Picture, Row
+from crag_core.view.score_words import QUESTIONS
 
 WIDTHS = {"wide": 620, "narrow": 300}
 """The least width in pixels at which each layout is shown; nothing overlaps from there on."""
@@ -21,12 +19,14 @@ _TOP, _TICKS, _ROW = 30, 24, 34
 
 @dataclass(frozen=True)
 class Point:
-    number: str
-    title: str
+    row: Row
     at: float
     y: int
-    is_web: bool
     decides: bool
+
+    @property
+    def number(self) -> str:
+        return self.row.number.replace("web ", "w")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Mark:
     at: float
     y: int
     room: tuple[float, float] | None = None
+    stays: str = ""
 
     @property
     def is_left(self) -> bool:
@@ -55,8 +56,8 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One picture. Places along the line are percentages, heights are pixels."""
+class Drawing:
+    """One line of the picture. Places along it are percentages, heights are pixels."""
 
     layout: str
     title: str
@@ -69,83 +70,34 @@ class Line:
     is_asked: bool
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """What one line measures: each passage's number, and the actions between the edges."""
-
-    title: str
-    part: str | None
-    compared: tuple[str, float] | None
-    edges: tuple[float, ...]
-    actions: tuple[Action | None, ...]
-    thresholds: tuple[tuple[str, float, Interval], ...]
-    is_asked: bool = True
-
-
-def lines_of(shown: Shown) -> tuple[tuple[Line, ...], ...]:
-    """For each number that is compared one line, in a wide and in a narrow layout; () where nothing has a score."""
-    if not any(grade and grade.score is not None for _, grade in graded_passages(shown)):
+def drawings_of(made: Picture | None) -> tuple[tuple[Drawing, ...], ...]:
+    """Each line in a wide and in a narrow layout; () where nothing has a score."""
+    if made is None or all(point.value is None for line in made.lines for point in line.points):
         return ()
-    return tuple(tuple(_draw(shown, scale, layout) for layout in WIDTHS) for scale in _scales(shown))
+    return tuple(tuple(_draw(made, line, layout) for layout in WIDTHS) for line in made.lines)
 
 
-def graded_passages(shown: Shown) -> list[tuple[Passage, Grade | None]]:
-    """What the decision looked at, and the web results that were graded."""
-    web = shown.changed.web.passages if shown.changed.web else ()
-    rows = [(passage, shown.changed.grade_of(passage.id)) for passage in shown.routed.decision_path.looked_at]
-    graded = ((passage, shown.changed.grade_of(passage.id)) for passage in web)
-    return rows + [(passage, grade) for passage, grade in graded if grade is not None]
-
-
-def _scales(shown: Shown) -> Iterator[_Scale]:
-    policy, decision, stable = shown.policy, shown.routed.decision, stability_of(shown)
-    lower, upper = ("lower", policy.lower, stable.lower), ("upper", policy.upper, stable.upper)
-    if decision.score is None or decision.topical is None:
-        overall = None if decision.score is None or decision.rule else ("overall", decision.score)
-        edges = (0.0, policy.lower, policy.upper, 1.0)
-        actions = (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
-        yield _Scale("Score", None, overall, edges, actions, (lower, upper))
-        return
-    best = ("best", decision.score)
-    answered = f"{ANSWERING.capitalize()}: does it hold the answer?"
-    yield _Scale(answered, ANSWERING, best, (0.0, policy.upper, 1.0), (None, Action.CORRECT), (upper,))
-    bands = (Action.INCORRECT, Action.AMBIGUOUS)
-    is_asked = decision.action is not Action.CORRECT
-    about = f"{TOPICAL.capitalize()}: is it on the subject?"
-    yield _Scale(about, TOPICAL, ("best", decision.topical), (0.0, policy.lower, 1.0), bands, (lower,), is_asked)
-
-
-def value_of(grade: Grade | None, part: str | None) -> float | None:
-    return None if grade is None else grade.part(part) if part else grade.score
-
-
-def _draw(shown: Shown, scale: _Scale, layout: str) -> Line:
+def _draw(made: Picture, line: Line, layout: str) -> Drawing:
     width = WIDTHS[layout]
-    values = [(passage, value_of(grade, scale.part)) for passage, grade in graded_passages(shown)]
-    known = [(passage, value) for passage, value in values if value is not None]
-    lanes = _lanes([value for _, value in known], width)
+    known = [(row, point, point.value) for row, point in zip(made.rows, line.points, strict=True)
+             if point.value is not None]  # fmt: skip
+    lanes = _lanes([value for _, _, value in known], width)
     axis = _TOP + _POINT * (max(lanes, default=0) + 1)
-    points = [
-        Point(
-            number=shown.numbers[passage.id],
-            title=f"{shown.numbers[passage.id]}. {name_of(passage)}: {value:.2f}",
-            at=round(100 * value, 2),
-            y=axis - _POINT // 2 - _POINT * lane,
-            is_web=passage.origin is Origin.WEB,
-            decides=passage.id in shown.routed.decision.deciding and _made_it(scale, value),
-        )
-        for (passage, value), lane in zip(known, lanes, strict=True)
-    ]
-    marks = tuple(_marks(scale, axis + _TICKS))
-    height = axis + _TICKS + _ROW * len(marks)
-    bands = tuple(_bands(shown, scale, width))
-    message = _described(scale, points)
-    return Line(layout, scale.title, message, bands, tuple(points), marks, axis, height, scale.is_asked)
+    points = tuple(
+        Point(row, _percent(value), axis - _POINT // 2 - _POINT * lane, point.decides)
+        for (row, point, value), lane in zip(known, lanes, strict=True)
+    )
+    marks = tuple(_marks(made, line, axis + _TICKS))
+    title = f"{line.part.capitalize()}: {QUESTIONS[line.part]}" if line.part else "Score"
+    described = f"{title}. {line.compared_told}. {'. '.join(mark.stays for mark in marks if mark.stays)}."
+    return Drawing(
+        *(layout, title, f"{described} The table below holds every number.", tuple(_bands(made, line, width)), points),
+        *(marks, axis, axis + _TICKS + _ROW * len(marks), line.is_asked),
+    )
 
 
-def _made_it(scale: _Scale, value: float) -> bool:
-    """Of two signals a deciding passage may have made the other number."""
-    return scale.part is None or (scale.compared is not None and value == scale.compared[1])
+def _percent(value: float) -> float:
+    return round(100 * value, 2)
 
 
 def _lanes(values: Sequence[float], width: int) -> list[int]:
@@ -160,26 +112,20 @@ def _lanes(values: Sequence[float], width: int) -> list[int]:
     return lanes
 
 
-def _bands(shown: Shown, scale: _Scale, width: int) -> Iterator[Band]:
-    for action, low, high in zip(scale.actions, scale.edges, scale.edges[1:], strict=False):
-        name = shown.policy.route(action).label if action else "see the next line"
-        fits = len(name) * _LETTER + 8 <= (high - low) * width
-        yield Band((action or "").lower(), name if fits else "", round(100 * low, 2), round(100 * (high - low), 2))
+def _bands(made: Picture, line: Line, width: int) -> Iterator[Band]:
+    edges = {"zero": 0.0, "one": 1.0} | {mark.name: mark.value for mark in made.marks}
+    for band in line.bands:
+        low, high = edges[band.low], edges[band.high]
+        fits = len(band.label) * _LETTER + 8 <= (high - low) * width
+        yield Band((band.action or "").lower(), band.label if fits else "", _percent(low), _percent(high - low))
 
 
-def _marks(scale: _Scale, top: int) -> Iterator[Mark]:
-    rows: list[tuple[str, str, float, Interval | None]] = []
-    rows += [("threshold", name, value, interval) for name, value, interval in scale.thresholds]
-    if scale.compared:
-        rows.append(("compared", *scale.compared, None))
-    others = [value for _, _, value, _ in rows]
-    for row, (kind, name, value, interval) in enumerate(rows):
-        message = readable(value, *others)[0]
-        room = (round(100 * interval.low, 2), round(100 * interval.high, 2)) if interval else None
-        yield Mark(kind, f"{name} {message}", round(100 * value, 2), top + _ROW * row, room)
-
-
-def _described(scale: _Scale, points: Sequence[Point]) -> str:
-    against = ", ".join(f"{name} {value:.2f}" for name, value, _ in scale.thresholds)
-    compared = f" The number compared is {scale.compared[0]} {scale.compared[1]:.2f}." if scale.compared else ""
-    return f"{scale.title}. {len(points)} points against {against}.{compared} The table below holds every number."
+def _marks(made: Picture, line: Line, top: int) -> Iterator[Mark]:
+    thresholds = [mark for mark in made.marks if mark.name in line.marks]
+    numbers = [mark.value for mark in thresholds] + ([] if line.compared is None else [line.compared])
+    for row, mark in enumerate(thresholds):
+        label, room = f"{mark.name} {readable(mark.value, *numbers)[0]}", (_percent(mark.low), _percent(mark.high))
+        yield Mark("threshold", label, _percent(mark.value), top + _ROW * row, room, mark.told)
+    if line.compared is not None:
+        label, y = line.compared_told.partition(",")[0], top + _ROW * len(thresholds)
+        yield Mark("compared", label, _percent(line.compared), y)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
-from crag_core.decision.stability import Stability, flips, stability
-from crag_core.report.reported_run import Shown, name_of
-from crag_core.report.text import counted, duration, sentence
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Edits
+from crag_core.decision.stability import flips
+from crag_core.report.text import duration
 from crag_core.trace.injection_scan import remark
+from crag_core.trace.opinions import judged_by
+from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence_diff import difference
+from crag_core.view.run_view import RunView
 
 MEANINGS = {
     Action.CORRECT: "The evidence holds up.",
@@ -46,11 +49,11 @@ class Verdict:
     notes: tuple[str, ...]
 
 
-def verdict_of(shown: Shown) -> Verdict:
-    decision = shown.routed.decision
-    if not shown.is_decided:
-        return Verdict("open", "NOT DECIDED", "", _why_open(shown.trace), "", _costs(shown.trace), (), ())
-    near = flips(stability_of(shown), shown.policy)
+def verdict_of(view: RunView) -> Verdict:
+    decision = view.routed.decision
+    if not view.is_decided:
+        return Verdict("open", "NOT DECIDED", "", _why_open(view.trace), "", _costs(view.trace), (), ())
+    near = flips(view.stability, view.policy)
     return Verdict(
         tone=decision.action.lower(),
         action=decision.action,
@@ -59,15 +62,10 @@ def verdict_of(shown: Shown) -> Verdict:
         if decision.action is Action.AMBIGUOUS and decision.score is None
         else MEANINGS[decision.action],
         reason=sentence(decision.reason),
-        figures=(*_scores(shown), _kept(shown), *_costs(shown.trace)),
+        figures=(*_scores(view), _kept(view), *_costs(view.trace)),
         flips=tuple(f"{flip.sentence} ({flip.distance:.2f} away)" for flip in near) or (_FIXED,),
-        notes=(*shown.routed.knowledge.notes, *([f"{message}."] if (message := remark(shown.trace)) else [])),
+        notes=(*view.routed.knowledge.notes, *([f"{message}."] if (message := remark(view.trace)) else [])),
     )
-
-
-def stability_of(shown: Shown) -> Stability:
-    record = shown.changed
-    return stability(shown.policy, record.passages or (), record.grades, record.signals, record.rounds)
 
 
 def headline(decision: Decision) -> str:
@@ -85,9 +83,9 @@ def _why_open(trace: Trace) -> str:
     return f"The run ended{where} before {after}."
 
 
-def _scores(shown: Shown) -> Iterator[Figure]:
+def _scores(view: RunView) -> Iterator[Figure]:
     """What was compared with the thresholds."""
-    decision, policy = shown.routed.decision, shown.policy
+    decision, policy = view.routed.decision, view.policy
     if decision.score is not None and decision.topical is not None:
         yield _against(f"best {ANSWERING} score", decision.score, "upper", policy.upper)
         yield _against(f"best {TOPICAL} score", decision.topical, "lower", policy.lower)
@@ -105,9 +103,9 @@ def _against(name: str, best: float, threshold_name: str, threshold: float) -> F
     return Figure(value, name, f"{side} {threshold_name} {limit}")
 
 
-def _kept(shown: Shown) -> Figure:
-    verdicts = shown.routed.knowledge.verdicts
-    excerpts = shown.routed.knowledge.excerpts
+def _kept(view: RunView) -> Figure:
+    verdicts = view.routed.knowledge.verdicts
+    excerpts = view.routed.knowledge.excerpts
     if not verdicts:
         return Figure(str(len(excerpts)), "passages used", "no sentence was scored")
     kept = sum(verdict.kept for verdict in verdicts)
@@ -128,14 +126,25 @@ def _costs(trace: Trace) -> tuple[Figure, ...]:
 # --- what differs from the run as taken -----------------------------------------------------------------------------
 
 
-def changes(shown: Shown) -> tuple[str, ...]:
+def changes(view: RunView) -> tuple[str, ...]:
     """What was changed since the run was taken, and what that does; () when nothing was."""
-    found = [*_other_policy(shown), *_other_judge(shown), *_edits(shown)]
-    return (*found, *_outcome(shown)) if found else ()
+    before = _as_taken(view.trace)
+    found = [*_other_policy(view), *_other_judge(view, before), *_edits(view)]
+    return (*found, *_outcome(view, before)) if found else ()
 
 
-def _other_policy(shown: Shown) -> Iterator[str]:
-    own, policy = shown.trace.settings.policy, shown.policy
+def _as_taken(trace: Trace) -> Trace:
+    """The record without edits, by the evaluator whose grades give the decision that was taken."""
+    plain = replace(trace, edits=Edits())
+    others = (judged_by(plain, opinion.evaluator.name, opinion.writer) for opinion in trace.opinions)
+    for one in (plain, *others):
+        if one and reroute(one, one.settings.policy).decision == trace.decision:
+            return one
+    return plain
+
+
+def _other_policy(view: RunView) -> Iterator[str]:
+    own, policy = view.trace.settings.policy, view.policy
     if policy.name != own.name:
         yield f"The policy is {policy.title} instead of {own.title}."
     names = ("Lower", "Upper", "The cut-off for sentences")
@@ -147,27 +156,26 @@ def _other_policy(shown: Shown) -> Iterator[str]:
         yield "The policy has other rules than at the time of the run."
 
 
-def _other_judge(shown: Shown) -> Iterator[str]:
-    now, then = shown.trace.settings.evaluator, shown.before.settings.evaluator
+def _other_judge(view: RunView, before: Trace) -> Iterator[str]:
+    now, then = view.trace.settings.evaluator, before.settings.evaluator
     if now != then:
         yield f"The grades are those of {now.title} instead of {then.title}."
 
 
-def _edits(shown: Shown) -> Iterator[str]:
-    edits = shown.trace.edits
-    names = {passage.id: name_of(passage) for passage in (*shown.trace.all_passages, *shown.web_passages)}
+def _edits(view: RunView) -> Iterator[str]:
+    edits = view.trace.edits
     for ids, done in (
         (edits.dropped, "dropped by hand, as if never found"),
         (edits.pinned, "pinned by hand, as if graded 1.00"),
     ):
-        message = ", ".join(f"{shown.numbers[id_]} ({names[id_]})" for id_ in ids if id_ in names)
+        message = ", ".join(f"{view.labels[id_].number} ({view.labels[id_].name})" for id_ in ids if id_ in view.labels)
         if message:
             yield f"{counted(len(ids), 'passage')} {done}: {message}."
 
 
-def _outcome(shown: Shown) -> Iterator[str]:
-    if not shown.is_decided:
+def _outcome(view: RunView, before: Trace) -> Iterator[str]:
+    if not view.is_decided:
         return
-    then, now = shown.taken, shown.routed
+    then, now = reroute(before, view.trace.settings.policy), view.routed
     yield f"The run as taken was {headline(then.decision)}: {then.decision.reason}."
     yield f"What that does: {difference(then, now).summary}. It was decided again from the record; no model was called."

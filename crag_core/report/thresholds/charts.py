@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from crag_core.base.text.display import counted
 from crag_core.decision.policy import Aggregation
 from crag_core.experiments.statistics.curves import graded, histogram
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array
-from crag_core.report.text import counted
 from crag_core.report.thresholds.result import Tuned
 
 _ACROSS, _PITCH = 10, 20

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import Origin
 from crag_core.experiments.thresholds.threshold_board import ACTIONS
-from crag_core.report.text import counted
 from crag_core.report.thresholds.result import Tuned
 
 _ORIGINS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crag_core.base.text.display import counted
 from crag_core.decision.policy import Aggregation, FastPath
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -10,7 +11,6 @@ from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.report import page, style_sheet, text
 from crag_core.report.run.verdict import Figure
-from crag_core.report.text import counted
 from crag_core.report.thresholds import charts
 from crag_core.report.thresholds import limits as threshold_limits
 from crag_core.report.thresholds import rates as threshold_rates

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.rates import confusion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS
-from crag_core.report.text import counted
 from crag_core.report.thresholds.result import Tuned
 from crag_core.report.thresholds.trust import describe_interval
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from crag_core.base.text.display import counted
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.plateau import Plateau
 from crag_core.experiments.thresholds.recommend import Compared
 from crag_core.experiments.thresholds.risk_bound import Guarantee
-from crag_core.report.text import counted
 from crag_core.report.thresholds.result import Tuned, is_same
 
 _COSTS = {

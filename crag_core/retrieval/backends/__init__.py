@@ -1,8 +1,9 @@
-"""What an index can stand on; `backend.py` says what that takes."""
+"""What an index can stand on, by how CRAG_STORE names it; `backend.py` says what that takes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,31 +13,46 @@ if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend
     from crag_core.retrieval.backends.lance.write_protocol import Send
 
-_POSTGRES = ("postgresql://", "postgres://")
-_OBJECTS = "s3://"
+
+def _disk(setting: str, folder: Path, send: Send | None) -> Backend:
+    from crag_core.retrieval.backends.disk.backend import FolderBackend
+
+    return FolderBackend(folder, send)
+
+
+def _postgres(setting: str, folder: Path, send: Send | None) -> Backend:
+    from crag_core.retrieval.backends.postgres.backend import PostgresBackend
+
+    return PostgresBackend(setting)
+
+
+def _objects(setting: str, folder: Path, send: Send | None) -> Backend:
+    from crag_core.retrieval.backends.objects.backend import ObjectBackend
+
+    return ObjectBackend(setting, send)
+
+
+BACKENDS: dict[str, Callable[[str, Path, Send | None], Backend]] = {
+    "disk": _disk,
+    "postgresql://": _postgres,
+    "postgres://": _postgres,
+    "s3://": _objects,
+}
+"""What a setting is, or how a URL begins. Each loads its own engine only, and touches neither disk nor network yet."""
 
 
 def open_backend(setting: str, folder: Path, send: Send | None = None) -> Backend:
-    """The backend that CRAG_STORE asks for; touches neither disk nor network yet, and loads that one only.
+    """The backend that CRAG_STORE asks for; "" is "disk", which is `folder`.
 
-    "" and "disk" give `folder`, the URL of a PostgreSQL that server, one with s3:// that object store.
     `send` writes to tables whose engine would run in this process; None: it does.
     """
-    setting = setting.strip()
-    if setting in ("", "disk"):
-        from crag_core.retrieval.backends.disk.backend import FolderBackend
-
-        return FolderBackend(folder, send)
-    if setting.startswith(_POSTGRES):
-        from crag_core.retrieval.backends.postgres.backend import PostgresBackend
-
-        return PostgresBackend(setting)
-    if setting.startswith(_OBJECTS):
-        from crag_core.retrieval.backends.objects.backend import ObjectBackend
-
-        return ObjectBackend(setting, send)
-    known = ", ".join((*_POSTGRES, _OBJECTS))
-    raise BadRecord(f"CRAG_STORE: expected disk, or a URL that starts with {known}; found {_show(setting)}.")
+    setting = setting.strip() or "disk"
+    for start, build in BACKENDS.items():
+        if setting == start or (start.endswith("://") and setting.startswith(start)):
+            return build(setting, folder, send)
+    names = ", ".join(start for start in BACKENDS if not start.endswith("://"))
+    urls = ", ".join(start for start in BACKENDS if start.endswith("://"))
+    raise BadRecord(f"CRAG_STORE: expected {names}, or a URL that starts with {urls}; found {_show(setting)}.")
 
 
 def _show(setting: str) -> str:

@@ -1,4 +1,4 @@
-"""Who is at work on a document, so that the next start can tell work under way from work that a kill left."""
+"""Leases of workers on documents, to tell running work from work that a kill left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under which headings each passage of a page stands."""
+"""The headings that each chunk of a page stands under."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages back into the document they were cut from: what neighbours repeat is taken out again."""
+"""Joins the chunks of a document back together, without their overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages into chunks within limits: how many a document may have, and whether somebody has stopped it meanwhile."""
+"""Chunks pages within a limit on their number, and stops when cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the sentences of a line begin, as NLTK's Punkt tells untrained, which is how LlamaIndex uses it.
+"""Sentence boundaries as NLTK's untrained Punkt finds them, which LlamaIndex's splitter uses.
 
 Kiss and Strunk, Unsupervised Multilingual Sentence Boundary Detection, 2006. Our own, since NLTK loads NumPy, SciPy and
 pandas, which the process that reads documents does without; a test holds both to the same sentences.

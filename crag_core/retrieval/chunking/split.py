@@ -1,4 +1,4 @@
-"""Pages into chunks, numbered and labelled with where they come from, and chunks into LlamaIndex's nodes."""
+"""Pages to numbered chunks with their sources, and chunks to LlamaIndex nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One text into chunks: at paragraphs, then lines and sentences, clauses, words and letters, whichever is fine enough.
+"""Splits text by paragraphs, lines, sentences, clauses, words and letters, as LlamaIndex's SentenceSplitter does.
 
 The same chunks as LlamaIndex's `SentenceSplitter` makes, to which a test holds it, but for what no reader can use: a
 chunk is bounded in characters as well, and the work grows with the length of the text, whatever stands in it.

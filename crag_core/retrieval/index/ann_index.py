@@ -1,4 +1,4 @@
-"""When an approximate index of the vectors is worth its misses, and how hard to search in it, by measured recall."""
+"""Decides when an approximate vector index pays, and its search effort, by measured recall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before and after a passage in its document, from the passages beside it in the index."""
+"""The text before and after a passage, from its neighbours in the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One document into passages with vectors: read, split and embedded, without touching the index."""
+"""One document to embedded passages; does not touch the index."""
 
 from __future__ import annotations
 

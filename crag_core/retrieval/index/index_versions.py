@@ -1,4 +1,4 @@
-"""Which passages are searched, which are being made anew beside them, and how one takes the place of the other."""
+"""Versions of the index: the one that is searched, and the one that re-indexing builds beside it."""
 
 from __future__ import annotations
 

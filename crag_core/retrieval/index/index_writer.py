@@ -1,4 +1,4 @@
-"""Lists, passages and files of the documents, changed together so that a kill leaves each document whole or absent."""
+"""Writes documents, passages and files in an order that leaves each document whole or absent after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files into the index: kept, read, split, embedded, and written several documents at a time, each whole."""
+"""Ingests files: store, read, chunk, embed and write, several documents at a time."""
 
 from __future__ import annotations
 

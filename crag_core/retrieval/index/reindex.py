@@ -1,4 +1,4 @@
-"""All passages made anew by another recipe, beside those that are searched, which they replace when they are whole."""
+"""Re-indexes all documents under another recipe, beside the version that is searched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which documents an index cannot be made with, found by trying halves."""
+"""Finds the documents that an index cannot be built with, by bisection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexed documents: files in, passages out, whatever the index stands on."""
+"""The passage store: files in, passages out, over any backend."""
 
 from __future__ import annotations
 

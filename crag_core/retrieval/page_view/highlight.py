@@ -1,4 +1,4 @@
-"""A page with its sentences marked: kept ones on colour with a line below, struck ones faded and crossed out."""
+"""Draws highlights on a page image: kept sentences marked, dropped ones crossed out."""
 
 from __future__ import annotations
 

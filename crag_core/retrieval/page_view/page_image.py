@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture, a text marked in it sentence by sentence."""
+"""Renders a PDF page with a passage marked sentence by sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One page of a PDF at a time, through PDFium: its picture, its letters, and the box of each letter in the picture."""
+"""One PDF page through PDFium: image, letters, and the box of each letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a text stands in another that was made from the same letters. Pure: knows no document and no page."""
+"""Aligns a text with another that has the same letters but other spaces and breaks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letters on a picture into the boxes that are drawn around them, line by line. Pure: sees no PDF library."""
+"""Merges letter boxes into line boxes. Pure."""
 
 from __future__ import annotations
 

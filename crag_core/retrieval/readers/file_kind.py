@@ -27,6 +27,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"%!PS", "a PostScript file"),
 )
 _EXPECTED = {
+    **dict.fromkeys((".csv", ".htm", ".html", ".markdown", ".md", ".txt"), "text"),
     ".pdf": "a PDF",
     ".docx": "a Word document (.docx)",
     ".pptx": "a PowerPoint presentation (.pptx)",
@@ -39,7 +40,7 @@ _EXPECTED = {
     ".rtf": "an RTF document",
     ".eml": "an e-mail (.eml)",
 }
-_EXTENSIONS = {kind: extension for extension, kind in _EXPECTED.items() if extension != ".xlsm"}
+_EXTENSIONS = {kind: extension for extension, kind in _EXPECTED.items() if kind != "text" and extension != ".xlsm"}
 # Both are text as well, and a note may begin as a mail does.
 _TEXTS = ("text", "an HTML page", "an e-mail (.eml)")
 _ADVICE = {
@@ -87,9 +88,9 @@ def name_kind(content: bytes) -> str:
 
 
 def check_kind(content: bytes, extension: str, name: str) -> None:
-    """Raises `DocumentRefused` when the content cannot be what the extension promises."""
-    found, expected = name_kind(content), _EXPECTED.get(extension, "text")
-    if found == expected or (expected == "text" and found in _TEXTS):
+    """Raises `DocumentRefused` when the content cannot be what the extension promises, as far as that is known here."""
+    found, expected = name_kind(content), _EXPECTED.get(extension)
+    if expected in (None, found) or (expected == "text" and found in _TEXTS):
         return
     advised = next((advice for word, advice in _ADVICE.items() if word.strip(".") in re.findall(r"\w+", found)), "")
     if advised:

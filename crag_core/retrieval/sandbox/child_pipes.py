@@ -1,4 +1,4 @@
-"""The pipes of a process that answers requests, as it sees them itself."""
+"""The pipes of a child process, seen from inside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process of our own that answers one request after the other, as the application sees it."""
+"""A child process that answers one request after another, seen from the application."""
 
 from __future__ import annotations
 

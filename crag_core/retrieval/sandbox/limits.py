@@ -1,4 +1,4 @@
-"""What a process gives up before it reads files of strangers. Each system takes what it knows; none is an error."""
+"""Drops privileges and sets limits of a process before it reads untrusted files, as far as the system can."""
 
 from __future__ import annotations
 

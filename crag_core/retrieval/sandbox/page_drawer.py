@@ -1,4 +1,4 @@
-"""Pages are drawn in processes of their own: a hostile PDF can neither crash, hang nor fill the application."""
+"""Draws PDF pages in child processes."""
 
 from __future__ import annotations
 

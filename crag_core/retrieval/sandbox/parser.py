@@ -1,4 +1,4 @@
-"""Documents are parsed in processes of their own: a hostile file can neither crash, hang nor fill the application."""
+"""Parses and chunks documents in child processes, within limits of time, memory and size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a page on the wire: what the process says of it is compared with what it was asked for."""
+"""The page image on the wire, checked against the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few processes that parse documents or draw their pages; any thread may ask, and gets one for itself."""
+"""A pool of child processes; any thread may borrow one."""
 
 from __future__ import annotations
 

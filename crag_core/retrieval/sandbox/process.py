@@ -1,4 +1,4 @@
-"""One process that parses documents or draws their pages, as the application sees it."""
+"""One child process that parses documents and draws pages, seen from the application."""
 
 from __future__ import annotations
 

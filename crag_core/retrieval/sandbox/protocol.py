@@ -1,4 +1,4 @@
-"""What the application and its parsing process say to each other: frames of a JSON header and bytes.
+"""Messages between application and parsing process: frames of a JSON header and bytes.
 
 No pickle: the process has read files of strangers, so the worst that it may send is a wrong text or picture.
 """

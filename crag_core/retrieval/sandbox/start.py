@@ -1,4 +1,4 @@
-"""How a process that parses documents is started: isolated, and without what only we need to know."""
+"""Starts a parsing process: isolated, with a minimal environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that parses documents and draws their pages: requests come over its stdin, replies leave over its stdout.
+"""The parsing process: reads requests from stdin, writes replies to stdout.
 
 Started by `parse_process`, with where our package lies and the limits as arguments. It ends when its stdin does.
 """

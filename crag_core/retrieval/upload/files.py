@@ -1,4 +1,4 @@
-"""Files as people give them, one by one: an archive is taken for the files in it."""
+"""Uploaded files one by one; an archive counts as the files in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a folder and of those in it, each under its path relative to the first; ZIP archives are opened."""
+"""The files of a folder tree under relative paths; opens ZIP archives."""
 
 from __future__ import annotations
 

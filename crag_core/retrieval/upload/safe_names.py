@@ -1,4 +1,4 @@
-"""Names of files that come together, made safe: relative, with "/", and nothing in them that no person typed."""
+"""Makes file names safe: relative, with "/", without control characters."""
 
 from __future__ import annotations
 

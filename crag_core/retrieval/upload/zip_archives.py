@@ -1,4 +1,4 @@
-"""Many files at once, one after the other, each under a name that is safe: what is in a ZIP archive.
+"""Unpacks ZIP archives within limits, one file after the other, under safe names.
 
 Nothing is unpacked to disk, and the bytes of one file are in memory at a time (for an archive inside an archive, those
 of the inner one as well). What must not go in is refused by its name and stops no other.

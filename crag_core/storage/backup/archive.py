@@ -1,4 +1,4 @@
-"""A backup as one tar file: the files of a home, and last of all the manifest, without which it is not whole."""
+"""A backup as one tar file; the manifest comes last and marks it complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home as it is at one moment, beside itself: links to what never changes, copies of what does."""
+"""A consistent snapshot of a home: hard links to immutable files, copies of the others."""
 
 from __future__ import annotations
 

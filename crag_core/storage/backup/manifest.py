@@ -1,4 +1,4 @@
-"""What a backup says of itself: by which program, when, how much, and every file with its checksum."""
+"""The manifest of a backup: program, time, sizes and checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A restored home takes its place with one step, or not at all."""
+"""Replaces a home by a restored one in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is there when it is whole, and not before."""
+"""A file that appears only when it is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One database, for any number of threads and processes: an SQLite file unless a URL says otherwise."""
+"""The history database: SQLite by default, PostgreSQL by URL; for any number of threads and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A selection as conditions on the table of runs; loads SQLAlchemy."""
+"""A run filter as SQL conditions; loads SQLAlchemy."""
 
 from __future__ import annotations
 

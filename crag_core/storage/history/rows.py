@@ -1,4 +1,4 @@
-"""What is read and written in one transaction; loads SQLAlchemy."""
+"""Reads and writes within one transaction; loads SQLAlchemy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside a record in the history: what a list shows, what is selected by, and figures."""
+"""The columns beside a record: for lists, filters and metrics."""
 
 from __future__ import annotations
 

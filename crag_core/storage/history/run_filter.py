@@ -1,4 +1,4 @@
-"""Which of the kept runs are meant. Pure."""
+"""A filter of recorded runs. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the history tells of a run without opening its record."""
+"""The summary of a recorded run, without its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the history, and the way to them from every earlier version; loads SQLAlchemy."""
+"""The tables, and the migration from every earlier version; loads SQLAlchemy."""
 
 from __future__ import annotations
 

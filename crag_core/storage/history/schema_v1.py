@@ -1,4 +1,4 @@
-"""The tables as version 1 had them, never to be changed; loads SQLAlchemy."""
+"""The tables of version 1; never changed. Loads SQLAlchemy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of version 2, in which runs can be selected and counted, and the way there; loads SQLAlchemy."""
+"""The tables of version 2 and the migration to them; loads SQLAlchemy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs and labels, kept for good."""
+"""The history: recorded runs and their labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the evidence stands behind each sentence of an answer, by its words or in a model's opinion. Pure.
+"""The support of each sentence of an answer in the evidence, by words or by a model's verdict. Pure.
 
 A score of words says how much of a sentence stands in the evidence; it proves nothing. Other words for the same thing,
 words in another order and a fact of somebody else are beyond it; `benchmarks/support.py` measures how often each fools

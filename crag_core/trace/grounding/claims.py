@@ -1,4 +1,4 @@
-"""An answer in sentences, and what each of them claims: its words in a common form, its numbers and names. Pure."""
+"""The claims of an answer: its sentences with normalised words, numbers and names. Pure."""
 
 from __future__ import annotations
 

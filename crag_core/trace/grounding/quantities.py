@@ -1,4 +1,4 @@
-"""How much, how often and whether at all: what of it a sentence says and the texts behind it do not. Pure.
+"""Numbers, rates and negation of a sentence that its evidence lacks. Pure.
 
 "twice a year" and "not more often than every two years" share most of their words. What is compared here is what those
 words mean: numbers, in digits or words; the unit beside a number; rates; bounds such as "at most"; and a "not".

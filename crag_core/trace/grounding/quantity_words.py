@@ -1,4 +1,4 @@
-"""The words for how much, how often and whether at all, in English, German, French and Spanish. Data; pure.
+"""Words of quantity, frequency and negation in English, German, French and Spanish. Data.
 
 A word that means something else in another of the four languages is left out (Spanish "once", French "cent").
 """

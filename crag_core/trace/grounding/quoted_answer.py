@@ -1,4 +1,4 @@
-"""Answers without a model: quoting, citing, and saying plainly that the evidence does not hold the answer."""
+"""Answers without a model: quotations with citations, or "cannot be answered"."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from crag_core.base.text.display import shortened
 from crag_core.base.types import Action, Answer, AnswerState, Excerpt
 from crag_core.decision.policy import Policy
 from crag_core.pipeline.check_answer import CHECK
@@ -18,7 +19,7 @@ from ui import PARTS
 from ui.run.answer.answer_blocks import SIGNS, Lines, rank_of
 from ui.run.answer.unanswered import draw_unanswered
 from ui.run.passages.passages import source_line
-from ui.text import plain, shortened
+from ui.text import plain
 
 _component = st.components.v2.component(
     "answer",

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from crag_core.base.protocols import Piece
+from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import Answer, Excerpt, Origin, Support
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import (
@@ -29,9 +30,8 @@ from crag_core.trace.grounding.quoted_answer import CITATION, quotable
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.passages.passages import anchor
-from ui.text import clean, shortened
 
-SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✕", Standing.UNCHECKED: "–"}
+SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
 _HINTED = 160
 _WHY_UNCHECKED = (

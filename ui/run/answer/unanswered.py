@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.text.display import shortened
 from crag_core.base.types import Answer
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.quoted_answer import quotable
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.unanswered import Nearest, unanswered
-from ui.text import plain, shortened
+from crag_core.view.answer.unanswered import Nearest, unanswered
+from ui.text import plain
 
 _LONGEST = 300
 

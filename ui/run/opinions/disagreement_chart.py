@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from crag_core.base.text.display import shortened
 from crag_core.base.types import Grade
 from crag_core.trace.opinions import Disagreement, Verdict
 from ui.run.passages.sentence_table import chart_text
 from ui.run.what_if.run_offer import model_name
-from ui.text import shortened
 
 _ROW = 26  # pixels
 _MAIN, _OTHER, _APART = "#1d7cc4", "#9a5fc0", "#d08a1d"

@@ -9,6 +9,7 @@ from functools import partial
 import streamlit as st
 
 from crag_core.app.workbench import OWN_JUDGE, known_card
+from crag_core.base.text.display import counted, shortened
 from crag_core.base.types import Action, EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, disagreement
@@ -17,7 +18,7 @@ from crag_core.trace.trace import Trace
 from ui.run.opinions.disagreement_chart import figure, judge_name
 from ui.run.passages.sentence_table import card_name
 from ui.run.verdict import COLOURS, ICONS, headline
-from ui.text import counted, plain, shortened
+from ui.text import plain
 
 
 def draw_opinions(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted
 from crag_core.base.types import Origin, Passage, StripVerdict
 from ui import PARTS
 from ui.run.passages.page_view_lines import describe, lines_of
-from ui.text import counted, link, plain
+from ui.text import link, plain
 
 if TYPE_CHECKING:
     from crag_core.app.workbench import Workbench

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from crag_core.base.text.display import clean
 from crag_core.base.types import StripVerdict
-from ui.text import clean
 
 AROUND, PASSAGE, KEPT, STRUCK, GAP = "around", "passage", "kept", "struck", "gap"
 _SAID = {AROUND: "", PASSAGE: "", KEPT: "kept", STRUCK: "struck out"}

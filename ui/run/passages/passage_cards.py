@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from crag_core.base.text.display import clean, counted
 from crag_core.base.types import ANSWERING, TOPICAL, Edits, Grade, Origin, Passage, Scores, StripVerdict
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.score_words import QUESTIONS
 from ui.run.passages.card_heads import Head
 from ui.run.passages.sentences import deciding_cutoff
-from ui.run.two_signals import QUESTIONS, describe_deciding
-from ui.text import clean, counted, link, plain
+from ui.run.two_signals import describe_deciding
+from ui.text import link, plain
 
 _RETRIEVERS = {"cosine": "cosine", "keyword": "keyword (BM25)", "rrf": "rank fusion", "retriever": "retriever"}
 

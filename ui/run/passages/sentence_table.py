@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
+from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types import Origin, Passage, StripVerdict
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.passages.sentences import deciding_cutoff
-from ui.text import clean, counted, plain, shortened
+from ui.text import plain
 
 _ROW = 34  # pixels
 _SPREAD = 0.32

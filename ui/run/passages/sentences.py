@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from crag_core.base.text.display import clean
 from crag_core.base.types import Handling, Origin, Passage, StripVerdict
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui import PARTS
-from ui.text import clean
 
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _RULE = re.compile(r"[|:\-\s]+$")

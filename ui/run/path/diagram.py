@@ -1,4 +1,4 @@
-"""The path of a run as a diagram: each stage a button that leads to its evidence, ways not taken drawn faintly."""
+"""The path of a run as a diagram; each stage is a button to its evidence."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import streamlit as st
 
+from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types import Handling
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path import RunPath, Stage, StageState, run_path
+from crag_core.view.path.run_path import RunPath, Stage, StageState, run_path
 from ui import PARTS
 from ui.run.verdict import COLOURS
-from ui.text import clean, counted, shortened
 
 _LONGEST = 240  # characters
 _PATH = st.components.v2.component(

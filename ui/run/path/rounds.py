@@ -1,15 +1,16 @@
-"""How a question went through several looks at the evidence, and what was done to that evidence."""
+"""The rounds of retrieval of a run."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import Correction, Round
 from crag_core.decision.plan import EXPAND
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.verdict import headline
-from ui.text import counted, plain
+from ui.text import plain
 
 
 def draw_course(trace: Trace, routed: Reroute) -> None:

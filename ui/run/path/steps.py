@@ -1,4 +1,4 @@
-"""What a run did, step by step, with its time and cost."""
+"""The steps of a run with time and cost."""
 
 from __future__ import annotations
 

@@ -9,14 +9,10 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.decision.policy import Policy
-from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
+from crag_core.view.run_view import RunView
+from crag_core.view.score_line import picture
+from crag_core.view.score_words import PAGE, QUESTIONS, STEP, TWO_IN_ORDER
 from ui import PARTS
-from ui.run.passages.passages import anchor
-from ui.run.scores.score_line_data import picture
-from ui.run.scores.score_sentences import PAGE, STEP
-from ui.run.two_signals import QUESTIONS, TWO_IN_ORDER
 
 _score_line = st.components.v2.component(
     "crag_score_line",
@@ -27,9 +23,7 @@ _score_line = st.components.v2.component(
 
 
 def draw_scores(
-    trace: Trace,
-    policy: Policy,
-    routed: Reroute,
+    view: RunView,
     on_move: Callable[[float, float, bool], None] | None = None,
     on_pick: Callable[[str], None] | None = None,
     key: str = "scores",
@@ -38,7 +32,7 @@ def draw_scores(
 
     `on_pick(passage_id)` is told which point was chosen; the page scrolls to the passage's card in any case.
     """
-    drawn = picture(trace, policy, routed, anchor)
+    drawn = picture(view)
     if drawn is None:
         st.caption("Nothing was retrieved, so there is no score to compare.")
         return

@@ -1,4 +1,4 @@
-"""Runs that come by a link or a file, and the way there."""
+"""Opens runs from a link or a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from contextlib import suppress
 import streamlit as st
 
 from crag_core import report
-from crag_core.app.workbench import EVALUATORS, known_card
+from crag_core.app.workbench import known_card
 from crag_core.base.errors import CragError
+from crag_core.evaluators import EVALUATORS
 from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.run.share.share import draw_import, draw_share

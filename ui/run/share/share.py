@@ -1,4 +1,4 @@
-"""Sharing a run: a link to the same decision, and files to send; and opening such a file."""
+"""Shares a run: link, JSON and report; opens a record."""
 
 from __future__ import annotations
 

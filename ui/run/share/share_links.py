@@ -1,4 +1,4 @@
-"""A recorded decision as a link: which run, under which policy, evaluator, thresholds and edits. Pure.
+"""Encodes a decision as a link: run, policy, evaluator, thresholds and edits. Pure.
 
 Settings stand in it as the sidebar's widgets write them into the address: a choice by its title, a range as the same
 name twice. What comes back is anybody's text, so every part is checked here.
@@ -15,10 +15,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint
+from crag_core.base.text.display import counted, shortened
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
-from ui.text import counted, shortened
 
 RUN, POLICY, EVALUATOR, THRESHOLDS, STRIPS = "run", "policy", "evaluator", "thresholds", "strips"
 DROPPED, PINNED = "dropped", "pinned"

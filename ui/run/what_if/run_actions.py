@@ -1,4 +1,4 @@
-"""The buttons that carry a recorded run on: another route, the word on a web query, a run that broke off."""
+"""Buttons that continue a recorded run: another route, approval of a web query, resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the present choice would do beyond what a run has recorded, and what it costs, before a run and after it."""
+"""What the present settings would add to a recorded run, and its cost."""
 
 from __future__ import annotations
 

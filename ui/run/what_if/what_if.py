@@ -1,4 +1,4 @@
-"""What was changed about a run, what that does to decision and evidence, and a second answer beside the first."""
+"""What-if: the changes to a run, their effect, and a second answer beside the first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
+from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Usage
 from crag_core.decision.policy import Policy
@@ -16,7 +17,7 @@ from crag_core.view.evidence_diff import Difference, difference
 from ui.run.answer.answer import draw_answer
 from ui.run.verdict import headline
 from ui.run.what_if.run_offer import Offer, model_name
-from ui.text import counted, plain, shortened
+from ui.text import plain
 
 _IDLE = (
     "The run as it was taken. Move a threshold, choose another policy or evaluator, drop or pin a passage: "

@@ -1,14 +1,15 @@
-"""What the stages that work on the web tell: rewrite, search, grade what came. Pure."""
+"""The stages on the web as view data: rewrite, search, grade. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import CorrectionKind, WebOutcome, WebSearch
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.stage import Stage, StageState, counted, kept, stage, why_not
+from crag_core.view.path.stage import Stage, StageState, kept, stage, why_not
 
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 

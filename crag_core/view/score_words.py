@@ -1,20 +1,28 @@
-"""What the picture of the scores says of the whole: numbers, how far each threshold may move, and who decides."""
+"""What the score line says: of one point, of each threshold and how far it may move, and of what decides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from crag_core.base.text.display import clean, shortened
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import Action, Decision
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, EvaluatorCard, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import Interval, Stability
-from ui.text import clean
+from crag_core.trace.trace import Trace
 
+NOT_GRADED = "not graded"
+QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
+TWO_IN_ORDER = (
+    "First the best answering score: CORRECT if it reaches upper. If not, the best topical score: INCORRECT if it is "
+    "below lower, else AMBIGUOUS."
+)
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
 
 _MOST_NAMED = 6  # passages in a sentence
+_LONGEST = 200  # characters of a grader's reason
 
 
 @dataclass(frozen=True)
@@ -98,3 +106,62 @@ def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
     if len(numbers) > _MOST_NAMED:
         return f"{len(numbers)} passages decide together."
     return f"Passages {', '.join(numbers[:-1])} and {numbers[-1]} decide together."
+
+
+# --- one point ------------------------------------------------------------------------------------------------------
+
+
+def tell_score(numbers: Sequence[tuple[str, str]]) -> str:
+    """ "score 0.83", or of two signals "answering 0.71, topical 0.12"; "" where it was not graded."""
+    if any(number.startswith(NOT_GRADED) for _, number in numbers):
+        return ""
+    return ", ".join(f"{part or 'score'} {number}" for part, number in numbers)
+
+
+def tell_ungraded(grade: Grade | None, policy: Policy, passage: Passage) -> str:
+    """ "not graded", and what the policy counts that as; "" where it was graded."""
+    if grade is None or grade.score is not None:
+        return "" if grade else NOT_GRADED
+    is_counted = policy.ungraded_score is not None and passage.origin is Origin.CORPUS
+    return NOT_GRADED + (f", counts as {policy.ungraded_score:.2f}" if is_counted else "")
+
+
+def tell_edit(kind: str, own: Grade | None) -> str:
+    if kind == "dropped":
+        return "dropped by you: counts as never found"
+    graded = NOT_GRADED if own is None or own.score is None else f"graded {own.score:.2f}"
+    return f"pinned by you: counts as 1.00, {graded}" if kind else ""
+
+
+def tell_deciding(parts: Sequence[str], decision: Decision) -> str:
+    if not parts:
+        return ""
+    if decision.topical is None:
+        return "decides" if len(decision.deciding) == 1 else "decides, with others"
+    return f"decides: best {' and '.join(parts)}"
+
+
+def tell_reason(grade: Grade | None) -> str:
+    """The grader's, or why there is no score."""
+    return shortened(clean(own_reason(grade) if grade.score is not None else grade.cause), _LONGEST) if grade else ""
+
+
+def own_reason(grade: Grade) -> str:
+    """The grader's, without the two signals that the trained evaluator says first."""
+    both = grade.two_signals
+    if not both:
+        return grade.reason
+    return grade.reason.removeprefix(f"{ANSWERING} {both[0]:.2f}, {TOPICAL} {both[1]:.2f}").lstrip(", ")
+
+
+def evaluators(trace: Trace) -> tuple[str, ...]:
+    """Who graded: the evaluator of the decision, then those of the second opinions."""
+    settings = trace.settings
+    return (
+        _titled(settings.evaluator, settings.writer),
+        *(_titled(opinion.evaluator, opinion.writer) for opinion in trace.opinions),
+    )
+
+
+def _titled(card: EvaluatorCard, writer: str) -> str:
+    return clean(f"{card.title} ({writer})" if card.calls_model else card.title)

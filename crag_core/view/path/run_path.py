@@ -1,18 +1,19 @@
-"""The story of a run: every stage of its path, taken or not, with what came of it, its cost, or why not. Pure."""
+"""The path of a run: every stage, taken or not, with result, cost or the reason why not. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import AnswerState, StepState, WebOutcome
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import GRADE, Trace, context_ids
-from crag_core.view import corpus_stages, web_stages
-from crag_core.view.stage import BROKEN, PLACES, Stage, StageState, break_at, counted, stage
+from crag_core.view.path import corpus_stages, web_stages
+from crag_core.view.path.stage import BROKEN, PLACES, Stage, StageState, break_at, stage
 
 __all__ = ["RunPath", "Stage", "StageState", "run_path"]
 

@@ -1,16 +1,17 @@
-"""What the stages that work on the documents tell: retrieve, grade, route, look again, refine. Pure."""
+"""The stages on the documents as view data: retrieve, grade, route, retrieve again, refine. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Handling
 from crag_core.decision.plan import EXPAND, REFINE
 from crag_core.decision.policy import Strategy
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.stage import Stage, StageState, break_at, counted, is_skipped, kept, stage, why_not
+from crag_core.view.path.stage import Stage, StageState, break_at, is_skipped, kept, stage, why_not
 
 _HANDLINGS = {Handling.WHOLE: "Use whole", Handling.EXTRACT: "Extract", Handling.DISCARD: "Discard"}
 _ROUNDS = {

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
+from crag_core.base.text.display import clean
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
-from crag_core.decision.stability import stability
-from crag_core.trace.edits import edited
-from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from ui.run.scores import point_tooltips
-from ui.run.scores.point_tooltips import NOT_GRADED, evaluators, name
-from ui.run.scores.score_sentences import Mark, describe, sentences, tell_marks
-from ui.text import clean
-
-Anchor = Callable[[Passage, int], str]
-"""Where on the page the card of a passage of this rank is."""
+from crag_core.view import score_words
+from crag_core.view.run_view import Label, RunView
+from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, sentences, tell_marks
 
 _HOW = {
     Aggregation.BEST: "the best",
@@ -98,10 +91,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class _Found:
-    """A passage with its rank, its own grade, and the grade that counts: another one where it was pinned."""
+    """A passage with its label, its own grade, and the grade that counts: another one where it was pinned."""
 
     passage: Passage
-    rank: int
+    label: Label
     own: Grade | None
     counts: Grade | None
     edit: str
@@ -111,47 +104,46 @@ class _Found:
 class _Case:
     """What every part of the picture is made from."""
 
-    trace: Trace
-    policy: Policy
-    decision: Decision
+    view: RunView
     found: tuple[_Found, ...]
 
     def describe(self, value: float | None) -> str:
-        return NOT_GRADED if value is None else describe(value, self.policy.lower, self.policy.upper)
+        policy = self.view.policy
+        return NOT_GRADED if value is None else describe(value, policy.lower, policy.upper)
 
 
-def picture(trace: Trace, policy: Policy, routed: Reroute, anchor: Anchor) -> Picture | None:
-    """Every passage that `policy` looks at, dropped ones too, and every graded web result; None: there is none."""
-    now, decision = edited(trace), routed.decision
-    case = _Case(trace, policy, decision, _found(trace, now, routed))
+def picture(view: RunView) -> Picture | None:
+    """Every passage that the policy looks at, dropped ones too, and every graded web result; None: there is none."""
+    policy, decision = view.policy, view.routed.decision
+    case = _Case(view, _found(view))
     if not case.found:
         return None
     lines = _lines(case)
-    rows = tuple(_row(case, lines, at, anchor) for at in range(len(case.found)))
-    stable = stability(policy, now.passages or (), now.grades, now.signals, now.rounds)
-    marks = tell_marks(policy, decision, stable)
+    rows = tuple(_row(case, lines, at) for at in range(len(case.found)))
     return Picture(
         action=decision.action,
         lines=lines,
         rows=rows,
-        marks=marks,
-        legend=_legend(trace, lines, rows),
+        marks=tell_marks(policy, decision, view.stability),
+        legend=_legend(view.trace, lines, rows),
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
-        table=_table(trace, lines, rows),
+        table=_table(lines, rows),
     )
 
 
-def _found(trace: Trace, now: Trace, routed: Reroute) -> tuple[_Found, ...]:
+def _found(view: RunView) -> tuple[_Found, ...]:
     """In the order and with the numbers of the passages' cards. A row of "not graded" for the web would say nothing."""
+    trace = view.trace
     edits = dict.fromkeys(trace.edits.dropped, "dropped") | dict.fromkeys(trace.edits.pinned, "pinned")
-    looked_at = {passage.id for passage in routed.decision_path.looked_at} | set(trace.edits.dropped)
-    own, counting = _grades(trace), _grades(now)
-    web = enumerate(trace.web.passages if trace.web else (), start=1)
-    ranked = [one for one in enumerate(trace.all_passages, start=1) if one[1].id in looked_at]
-    ranked += [one for one in web if one[1].id in own or one[1].id in counting]
+    looked_at = {passage.id for passage in view.routed.decision_path.looked_at} | set(trace.edits.dropped)
+    own, counting = _grades(trace), _grades(view.changed)
+    found = [one for one in trace.all_passages if one.id in looked_at]
+    found += [one for one in view.web_passages if one.id in own or one.id in counting]
     return tuple(
-        _Found(one, rank, own.get(one.id), counting.get(one.id, own.get(one.id)), edits.get(one.id, ""))
-        for rank, one in ranked
+        _Found(
+            *(one, view.labels[one.id], own.get(one.id), counting.get(one.id, own.get(one.id))), edits.get(one.id, "")
+        )
+        for one in found
     )
 
 
@@ -165,7 +157,7 @@ def _grades(trace: Trace) -> dict[str, Grade]:
 
 def _lines(case: _Case) -> tuple[Line, ...]:
     """One line, or of two signals one each: answering against upper first, then topical against lower."""
-    policy, decision = case.policy, case.decision
+    policy, decision = case.view.policy, case.view.routed.decision
     ambiguous = _band(policy, Action.AMBIGUOUS, "lower", "upper")
     incorrect, correct = (
         _band(policy, Action.INCORRECT, "zero", "lower"),
@@ -194,16 +186,16 @@ def _line_of(case: _Case, part: str, best: float, mark: str, bands: tuple[Band, 
 
 def _points(case: _Case, part: str = "", best: float | None = None) -> tuple[Point, ...]:
     # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
-    is_by_passages = case.decision.rule is None and case.policy.aggregation is not Aggregation.SIGNALS
-    deciding = case.decision.deciding if is_by_passages else ()
-    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in case.trace.opinions]
+    is_by_passages = case.view.routed.decision.rule is None and case.view.policy.aggregation is not Aggregation.SIGNALS
+    deciding = case.view.routed.decision.deciding if is_by_passages else ()
+    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in case.view.trace.opinions]
     points = []
     for one in case.found:
         value, id_ = _value(one.counts, part), one.passage.id
         given = (grades.get(id_) for grades in opinions)
         others = tuple((other := _value(grade, part), case.describe(other) if grade else "") for grade in given)
         decides = id_ in deciding and (best is None or value == best)
-        message = point_tooltips.ungraded(one.counts, case.policy, one.passage) or case.describe(value)
+        message = score_words.tell_ungraded(one.counts, case.view.policy, one.passage) or case.describe(value)
         points.append(Point(value, message, decides, others))
     return tuple(points)
 
@@ -217,29 +209,29 @@ def _value(grade: Grade | None, part: str) -> float | None:
 # --- rows, legend, table --------------------------------------------------------------------------------------------
 
 
-def _row(case: _Case, lines: tuple[Line, ...], at: int, anchor: Anchor) -> Row:
+def _row(case: _Case, lines: tuple[Line, ...], at: int) -> Row:
     one, points = case.found[at], [(line.part, line.points[at]) for line in lines]
     others = (
         f"{who}: {', '.join(point.others[number][1] for _, point in points)}"
-        for number, who in enumerate(evaluators(case.trace)[1:])
+        for number, who in enumerate(evaluators(case.view.trace)[1:])
         if points[0][1].others[number][1]
     )
     remarks = (
-        point_tooltips.score([(part, point.told) for part, point in points]),
-        point_tooltips.deciding([part for part, point in points if point.decides], case.decision),
-        point_tooltips.edit(one.edit, one.own),
+        score_words.tell_score([(part, point.told) for part, point in points]),
+        score_words.tell_deciding([part for part, point in points if point.decides], case.view.routed.decision),
+        score_words.tell_edit(one.edit, one.own),
         points[0][1].told if points[0][1].value is None else "",
         *others,
-        point_tooltips.reason(one.own),
+        score_words.tell_reason(one.own),
     )
-    is_web, named = one.passage.origin is Origin.WEB, name(one.passage)
+    label = one.label
     return Row(
         id=one.passage.id,
-        number=f"web {one.rank}" if is_web else str(one.rank),
-        title=f"{'Web result' if is_web else 'Passage'} {one.rank}, {named}",
-        name=named,
-        anchor=anchor(one.passage, one.rank),
-        is_web=is_web,
+        number=label.number,
+        title=label.title,
+        name=str(label.name),
+        anchor=label.anchor,
+        is_web=one.passage.origin is Origin.WEB,
         edit=one.edit,
         remarks=tuple(remark for remark in remarks if remark),
     )
@@ -262,7 +254,7 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tup
     return tuple((kind, meaning) for kind, meaning, is_there in signs if is_there)
 
 
-def _table(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
+def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
     """The same for those who do not see the picture."""
     head = ("Passage", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
     body = (

@@ -1,4 +1,4 @@
-"""Why a question was not answered from the evidence, and what would help: all of it from the record. Pure."""
+"""Why a question was not answered from the evidence, and what would help. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome, WebSearch
 from crag_core.decision.policy import Policy
@@ -87,9 +88,7 @@ def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
     looked_at = routed.decision_path.looked_at
     sources = {passage.source for passage in looked_at}
     rounds = len(routed.decision_path.iterations)
-    message = (
-        f"{_counted(len(looked_at), 'passage')} of {_counted(len(sources), 'document')}" if looked_at else "nothing"
-    )
+    message = f"{counted(len(looked_at), 'passage')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
     pinned = ", files that you pinned" if trace.settings.pinned else ""
     yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
@@ -99,7 +98,7 @@ def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
 def _describe_web(web: WebSearch | None) -> str:
     message = WEB_TOLD[web.outcome if web else None]
     if web and web.outcome is WebOutcome.USED:
-        message = f"{_counted(len(web.passages), 'result')}, none of them kept"
+        message = f"{counted(len(web.passages), 'result')}, none of them kept"
     return f"{message} ({web.provider})" if web and web.provider else message
 
 
@@ -151,7 +150,7 @@ def _by_threshold(trace: Trace, policy: Policy, routed: Reroute) -> str:
                 message, there = readable(now, value)
                 return (
                     f"Move the {flip.threshold} threshold from {message} to {there}: the decision turns to "
-                    f"{then.decision.action}, with {_counted(count, 'piece')} of evidence."
+                    f"{then.decision.action}, with {counted(count, 'piece')} of evidence."
                 )
     return ""
 
@@ -165,7 +164,7 @@ def _by_cutoff(trace: Trace, policy: Policy, routed: Reroute) -> str:
         then = reroute(trace, policy.with_thresholds(cutoff=value)) if value >= 0 else routed
         if (more := _pieces(then.knowledge) - _pieces(routed.knowledge)) > 0:
             now, there = readable(cutoff, value)
-            what = _counted(more, "more sentence")
+            what = counted(more, "more sentence")
             return f"Lower the sentence cut-off from {now} to {there}: {what} would be evidence."
     return ""
 
@@ -179,7 +178,3 @@ def _hundredths(at: float, down: bool) -> tuple[float, float]:
 
 def _pieces(knowledge: Knowledge) -> int:
     return sum(len(excerpt.strip_ids) or 1 for excerpt in knowledge.excerpts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

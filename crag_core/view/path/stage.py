@@ -1,10 +1,11 @@
-"""One stage of the path of a run: what it is called, where its evidence is shown, and what became of it. Pure."""
+"""One stage of a path: title, anchor of its evidence, and state. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import Action, Handling, Passage, Step, StepState, StripVerdict
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import GRADE, Trace
@@ -90,7 +91,3 @@ def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> s
     ids = {passage.id for passage in passages}
     own = [verdict.kept for verdict in verdicts if verdict.strip.passage_id in ids]
     return f"{sum(own)} of {counted(len(own), 'sentence')}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,24 @@
+"""Text and counts as people read them, safe to show on one line."""
+
+from __future__ import annotations
+
+_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
+
+
+def clean(text: str) -> str:
+    """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself."""
+    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in _JOINERS)
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 passage", "2 passages"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def sentence(reason: str) -> str:
+    """A reason with a capital and a full stop."""
+    return f"{reason[:1].upper()}{reason[1:]}." if reason else ""

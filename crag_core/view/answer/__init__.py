@@ -1,0 +1,1 @@
+"""The answer of a run sentence by sentence, or why there is none."""

@@ -1,0 +1,102 @@
+"""A run under one policy: what every part of the view is made from, and how its chunks and snippets are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from crag_core.base.text.display import clean
+from crag_core.base.types import Grade, Origin, Passage
+from crag_core.decision.policy import Policy
+from crag_core.decision.stability import Stability, stability
+from crag_core.trace.edits import edited
+from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Name:
+    """Where a passage is from. The two are kept apart, since a file name may run from right to left."""
+
+    source: str
+    page: str
+
+    def __str__(self) -> str:
+        return f"{self.source}, {self.page}" if self.page else self.source
+
+
+@dataclass(frozen=True)
+class Label:
+    """A passage in the lists of the view: `number` is "3", or "web 2"; `anchor` is where links to it lead."""
+
+    rank: int
+    number: str
+    anchor: str
+    title: str
+    name: Name
+
+
+@dataclass(frozen=True)
+class RunView:
+    """`trace` is the record with its edits beside it, `routed` what `policy` makes of both."""
+
+    trace: Trace
+    policy: Policy
+    routed: Reroute
+
+    @cached_property
+    def changed(self) -> Trace:
+        """The record with its edits carried out."""
+        return edited(self.trace)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the run came far enough for a decision to mean anything."""
+        is_open = self.trace.decision is None and self.routed.decision_path.ungraded
+        return self.trace.passages is not None and not is_open
+
+    @property
+    def web_passages(self) -> tuple[Passage, ...]:
+        return self.trace.web.passages if self.trace.web else ()
+
+    @cached_property
+    def labels(self) -> dict[str, Label]:
+        """By passage id, dropped ones too; ids of a record may hold anything, so anchors are made of numbers alone."""
+        return {
+            one.id: _label(one, rank)
+            for passages in (self.web_passages, self.trace.all_passages)
+            for rank, one in enumerate(passages, start=1)
+        }
+
+    @cached_property
+    def stability(self) -> Stability:
+        """How far each threshold may move."""
+        now = self.changed
+        return stability(self.policy, now.passages or (), now.grades, now.signals, now.rounds)
+
+
+def view_run(trace: Trace, policy: Policy | None = None) -> RunView:
+    """`policy` None: that of the run."""
+    policy = policy or trace.settings.policy
+    return RunView(trace, policy, reroute(trace, policy))
+
+
+def _label(passage: Passage, rank: int) -> Label:
+    is_web, name = passage.origin is Origin.WEB, name_of(passage)
+    return Label(
+        rank,
+        f"web {rank}" if is_web else f"{rank}",
+        f"{'web' if is_web else 'passage'}-{rank}",
+        f"{'Web result' if is_web else 'Passage'} {rank}, {name}",
+        name,
+    )
+
+
+def name_of(passage: Passage) -> Name:
+    return Name(clean(passage.source) or "(no name)", f"page {passage.page}" if passage.page else "")
+
+
+def score_text(grade: Grade | None, part: str = "") -> str:
+    """ "0.83", or "not graded"."""
+    value = None if grade is None else grade.part(part) if part else grade.score
+    return "not graded" if value is None else f"{value:.2f}"

@@ -1,0 +1,375 @@
+"""Calls at one server: never more than the limit, in the order they came, given up at once; what is said is true."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.types import Usage
+from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.call_limit import CallLimit, run_of
+from crag_core.llms.context_window import Capacity
+from crag_core.llms.model import LlamaIndexModel, LoopModel, OnBegin, ignore
+from crag_core.llms.server_model import ServerModel
+from crag_core.pipeline.run import TimedCancel
+from tests.fakes import Hand, set_when
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.local_server import wait_until
+from tests.stand_ins.model_server import ModelServer
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.openai_server import OpenAIServer
+
+T = TypeVar("T")
+NAME = "llama3.2"
+CHAT: Messages = (("user", "Who was Alan Turing?"),)
+HANGING = 60.0
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+async def settled() -> None:
+    """Until every task has gone as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Calls:
+    """Runs that ask at one limit, one letter each; `served` tells who got turns, in order."""
+
+    def __init__(self, limit: CallLimit) -> None:
+        self.limit = limit
+        self.flags: dict[str, Cancel] = {}
+        self.served: list[str] = []
+        self.ends: list[asyncio.Event] = []
+        self.tasks: list[tuple[str, asyncio.Task[None]]] = []
+
+    def flag(self, who: str) -> Cancel:
+        return self.flags.setdefault(who, threading.Event())
+
+    async def ask(self, who: str, count: int = 1) -> None:
+        async def one() -> None:
+            async with self.limit.turn("x", self.flag(who)):
+                self.served.append(who)
+                self.ends.append(end := asyncio.Event())
+                try:
+                    await end.wait()
+                finally:
+                    self.ends.remove(end)
+
+        self.tasks += [(who, asyncio.create_task(one())) for _ in range(count)]
+        await settled()
+
+    async def end(self) -> None:
+        """The call that got its turn longest ago."""
+        self.ends[0].set()
+        await settled()
+
+    async def cancel(self, who: str) -> None:
+        next(task for one, task in self.tasks if one == who and not task.done()).cancel()
+        await settled()
+
+    def waiting(self, names: str) -> str:
+        return "".join(who for who in names if self.limit.is_waiting(self.flag(who)))
+
+
+def test_calls_get_their_turns_in_the_order_they_came_and_who_waits_is_told() -> None:
+    async def work() -> None:
+        calls = Calls(CallLimit(2))
+        await calls.ask("a", 3)
+        await calls.ask("b")
+        await calls.ask("c")
+        assert calls.served == ["a", "a"] and calls.limit.under_way == 2
+        assert calls.waiting("abcd") == "bc", "a has calls under way, and d has none"
+        await calls.end()
+        await calls.end()
+        assert calls.served == ["a", "a", "a", "b"] and calls.waiting("abc") == "c"
+        for _ in range(3):
+            await calls.end()
+        assert calls.served[-1] == "c" and calls.limit.under_way == 0 and calls.waiting("abc") == ""
+
+    run(work())
+
+
+def test_run_is_told_by_its_flag_whatever_time_limit_is_put_around_it() -> None:
+    flag = threading.Event()
+    assert run_of(TimedCancel(TimedCancel(flag, None), 5.0)) is flag
+
+    async def work() -> None:
+        calls = Calls(CallLimit(1))
+        calls.flags["b"] = TimedCancel(flag, None)
+        await calls.ask("a")
+        await calls.ask("b")
+        assert calls.limit.is_waiting(flag) and calls.limit.is_waiting(TimedCancel(flag, None))
+        flag.set()
+        assert not calls.limit.is_waiting(flag), "it is stopped"
+        await calls.end()
+
+    run(work())
+
+
+def test_call_that_is_cancelled_leaves_the_line_at_once() -> None:
+    async def work() -> None:
+        calls = Calls(CallLimit(1))
+        for who in "abc":
+            await calls.ask(who)
+        await calls.cancel("b")
+        assert calls.waiting("abc") == "c"
+        await calls.end()
+        assert calls.served == ["a", "c"]
+        await calls.cancel("c")
+        assert calls.limit.under_way == 0
+
+    run(work())
+
+
+def test_call_whose_flag_is_set_gets_no_turn_even_before_it_is_cancelled() -> None:
+    async def work() -> None:
+        calls = Calls(CallLimit(1))
+        for who in "abc":
+            await calls.ask(who)
+        calls.flag("b").set()
+        await calls.end()
+        assert calls.served == ["a", "c"]
+        assert isinstance(calls.tasks[1][1].exception(), Stopped)
+        await calls.end()
+
+    run(work())
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.sampled_from("abcd"), st.integers(1, 4)),
+        st.tuples(st.just("end"), st.just(""), st.integers(0, 9)),
+        st.tuples(st.just("cancel"), st.just(""), st.integers(0, 9)),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(EVENTS, st.integers(1, 3))
+def test_whatever_happens_the_limit_holds_and_nobody_starves(events: list[tuple[str, str, int]], at_once: int) -> None:
+    async def work() -> None:
+        calls = Calls(CallLimit(at_once))
+        for what, who, number in events:
+            if what == "ask":
+                await calls.ask(who, number)
+            elif what == "end" and calls.ends:
+                calls.ends[number % len(calls.ends)].set()
+                await settled()
+            elif what == "cancel" and calls.tasks:
+                calls.tasks[number % len(calls.tasks)][1].cancel()
+                await settled()
+            left = sum(not task.done() for _, task in calls.tasks)
+            assert calls.limit.under_way == len(calls.ends) == min(left, at_once)
+        while calls.ends:
+            await calls.end()
+        assert all(task.done() for _, task in calls.tasks) and calls.waiting("abcd") == ""
+
+    run(work())
+
+
+def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_piece() -> None:
+    async def work() -> None:
+        clock, flag = Hand(), threading.Event()
+        limit = CallLimit(2, clock)
+        async with limit.turn("slow", flag) as first:
+            assert (limit.silent_model(flag, 0.0), limit.silent_model(flag, 1.5)) == ("slow", "")
+            clock.now += 2
+            assert limit.silent_model(flag, 1.5) == "slow" and limit.silent_model(threading.Event(), 0.0) == ""
+            async with limit.turn("other", flag) as second:
+                assert limit.silent_model(flag, 1.5) == "slow", "it was asked first"
+                second.is_begun = True
+                assert limit.silent_model(flag, 1.5) == "", "the run hears something"
+            first.is_begun = True
+            assert limit.silent_model(flag, 0.0) == ""
+
+    run(work())
+
+
+# --- through the model ----------------------------------------------------------------------------------------------
+
+
+class Gated(LoopModel):
+    """Its replies come when `go` is set; `begun` tells what was asked, in order."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go = threading.Event()
+
+    async def pieces(
+        self,
+        messages: Messages,
+        cancel: Cancel,
+        schema: dict[str, Any] | None = None,
+        on_begin: OnBegin = ignore,
+        *,
+        is_whole: bool = False,
+    ) -> AsyncGenerator[str | Usage, None]:
+        self.begun.append(messages[-1][1])
+        while not self.go.is_set():
+            await asyncio.sleep(0.001)
+        on_begin()
+        yield messages[-1][1]
+        yield Usage(1)
+
+
+async def reads_nothing() -> int | None:
+    return None
+
+
+def limited(model: LoopModel, limit: CallLimit) -> ServerModel:
+    return ServerModel(model, limit, Capacity(), reads_nothing)
+
+
+def chats(who: str, count: int) -> list[Messages]:
+    return [(("user", f"{who}{number}"),) for number in range(count)]
+
+
+def in_threads(*work: Callable[[], object]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=one) for one in work]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_runs_in_threads_share_the_limit_and_a_stream_is_a_call_as_long_as_it_lasts() -> None:
+    client, limit = Gated(), CallLimit(1)
+    models = [limited(client, limit) for _ in range(3)]
+    a, b, c = threading.Event(), threading.Event(), threading.Event()
+    threads = in_threads(lambda: models[0].complete_all(chats("a", 3), a))
+    assert wait_until(lambda: client.begun == ["a0"], 5.0)
+    threads += in_threads(lambda: list(models[1].stream(chats("b", 1)[0], b)))
+    assert wait_until(lambda: limit.is_waiting(b), 5.0)
+    threads += in_threads(lambda: models[2].complete(chats("c", 1)[0], c))
+    assert wait_until(lambda: limit.is_waiting(c), 5.0)
+    assert not limit.is_waiting(a) and limit.under_way == 1
+    client.go.set()
+    for thread in threads:
+        thread.join(10.0)
+    assert client.begun == ["a0", "a1", "a2", "b0", "c0"]
+
+
+def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
+    client = Gated()
+    client.go.set()
+    model = limited(client, CallLimit(1))
+    stream = model.stream(chats("a", 1)[0], threading.Event())
+    assert next(stream) == "a0"
+    stream.close()  # type: ignore[attr-defined]
+    assert model.complete(chats("b", 1)[0], threading.Event()).text == "b0"
+
+
+def test_bug_in_a_client_is_let_through_and_gives_its_turn_back() -> None:
+    model = limited(LlamaIndexModel(object(), "broken"), CallLimit(1))  # type: ignore[arg-type]
+    for _ in range(3):
+        with pytest.raises(AttributeError):
+            model.complete(CHAT, threading.Event())
+        with pytest.raises(AttributeError):
+            list(model.stream(CHAT, threading.Event()))
+
+
+# --- with a real server ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[OllamaServer, OpenAIServer], ids=["ollama", "openai"])
+def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    engine = ScriptedModel(lambda messages: f"to {messages[-1]['content']}")
+    with request.param(engine, models=[NAME]) as made:
+        yield made
+
+
+def model_on(server: ModelServer, limit: CallLimit) -> ServerModel:
+    if isinstance(server, OpenAIServer):
+        return openai_compatible.model(server.api_base, NAME, "", 20.0, limit)
+    return ollama.model(server.url, NAME, 20.0, limit)
+
+
+def texts(replies: Sequence[Reply | Exception]) -> list[str]:
+    return [reply.text if isinstance(reply, Reply) else repr(reply) for reply in replies]
+
+
+def test_batch_keeps_its_order(server: ModelServer) -> None:
+    replies = model_on(server, CallLimit(3)).complete_all(chats("", 9), threading.Event(), {"type": "object"})
+    assert texts(replies) == [f"to {number}" for number in range(9)] and server.chat_calls == 9
+
+
+def test_cancel_stops_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
+    server.faults.delay_s = HANGING
+    limit = CallLimit(2)
+    with pytest.raises(Stopped):
+        model_on(server, limit).complete_all(chats("", 9), set_when(lambda: server.active == 2))
+    assert server.wait_for_disconnects(2)
+    assert server.chat_calls == 2, "what waited was never sent"
+    assert wait_until(lambda: limit.under_way == 0, 5.0)
+    server.faults.clear()
+    assert texts(model_on(server, limit).complete_all(chats("", 5), threading.Event())) == [f"to {n}" for n in range(5)]
+
+
+def test_stopped_run_leaves_the_line_and_touches_nobody_elses_call(server: ModelServer) -> None:
+    server.faults.delay_s = HANGING
+    limit, first, second = CallLimit(1), threading.Event(), threading.Event()
+    stopped: list[str] = []
+
+    def ask(name: str, cancel: threading.Event) -> None:
+        try:
+            model_on(server, limit).complete(CHAT, cancel)
+        except Stopped:
+            stopped.append(name)
+
+    threads = in_threads(lambda: ask("first", first))
+    assert wait_until(lambda: server.active == 1, 5.0)
+    threads += in_threads(lambda: ask("second", second))
+    assert wait_until(lambda: limit.is_waiting(second), 5.0)
+    second.set()
+    assert wait_until(lambda: stopped == ["second"], 5.0) and threads[0].is_alive() and server.chat_calls == 1
+    first.set()
+    for thread in threads:
+        thread.join(5.0)
+    assert wait_until(lambda: limit.under_way == 0, 5.0)
+
+
+def test_server_that_comes_back_is_used_by_the_next_call(server: ModelServer) -> None:
+    model = model_on(server, CallLimit(1))
+    server.stop()
+    for _ in range(3):
+        with pytest.raises(ModelUnavailable, match="went away") as failed:
+            model.complete(CHAT, threading.Event())
+        assert failed.value.retryable and "Start it" in failed.value.hint
+    server.start()
+    assert model.complete(CHAT, threading.Event()).text == "to Who was Alan Turing?"
+
+
+def test_model_that_was_fetched_meanwhile_is_found(server: ModelServer) -> None:
+    had, server.models = server.models, []
+    model = model_on(server, CallLimit(1))
+    for _ in range(2):
+        with pytest.raises(ModelMissing, match=NAME):
+            model.complete(CHAT, threading.Event())
+    server.models = had
+    assert model.complete(CHAT, threading.Event()).text
+
+
+def test_password_of_an_address_is_in_no_message() -> None:
+    url = "http://me:s3cret@127.0.0.1:9/v1"
+    for model in (
+        openai_compatible.model(url, NAME, "", 5.0, CallLimit(1)),
+        ollama.model(url, NAME, 5.0, CallLimit(1)),
+    ):
+        with pytest.raises(ModelUnavailable) as failed:
+            model.complete(CHAT, threading.Event())
+        assert "http://127.0.0.1:9 " in failed.value.message and "s3cret" not in str(failed.value)
+    for state in (openai_compatible.look(url, timeout=0.5), ollama.look(url, timeout=0.5)):
+        assert "http://127.0.0.1:9" in state.message and "s3cret" not in repr(state)
