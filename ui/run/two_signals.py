@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.view.score_words import QUESTIONS
-from ui.text import plain
 
 ONE_FOR_BOTH = "One score for both signals: it is compared with both thresholds, as in Paper."
 
@@ -38,16 +37,7 @@ def draw_bests(policy: Policy, decision: Decision, sure: str) -> None:
             )
 
 
-def draw_two_signals(grade: Grade, answering: float, topical: float) -> None:
-    for column, (name, value) in zip(st.columns(2), ((ANSWERING, answering), (TOPICAL, topical)), strict=True):
-        column.progress(value, f"**{value:.2f}** {name}: {QUESTIONS[name]}")
-    # The trained evaluator says both numbers first, which stand above.
-    more = grade.reason.removeprefix(f"answering {answering:.2f}, topical {topical:.2f}").lstrip(", ")
-    if more:
-        st.caption(plain(more))
-
-
-def describe_deciding(passage: Passage, grade: Grade | None, decision: Decision) -> str:
+def describe_deciding(grade: Grade | None, decision: Decision) -> str:
     """What a deciding passage is the best in, of two signals: ": best answering"."""
     if decision.topical is None or grade is None:
         return ""

@@ -36,21 +36,6 @@ def wilson(hits: float, count: int, level: float = 0.95) -> Estimate | None:
     return Estimate(share, max(low, 0.0), min(high, 1.0))
 
 
-def clopper_pearson(hits: int, count: int, level: float = 0.95) -> Estimate | None:
-    """`hits` of `count`, in 0..1, with the exact interval; None of nothing (Clopper & Pearson 1934, Biometrika 26).
-
-    It holds the truth with probability `level` or more, whatever the truth is. ValueError as in `wilson`.
-    """
-    _check(hits, count, level)
-    if not count:
-        return None
-    from scipy.special import betaincinv  # a third of a second, which the first page of the application need not wait
-
-    tail = (1 - level) / 2
-    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
-    return Estimate(hits / count, low, clopper_pearson_upper(hits, count, tail))
-
-
 def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
     """What the true share exceeds with probability `delta` at most; 1 where all are hits, and of nothing.
 

@@ -84,8 +84,8 @@ def _describe(found: Disagreement) -> str:
 def _line(view: RunView, both: tuple[Verdict, Verdict], row: Row) -> Line:
     cells = []
     for verdict, grade, band in zip(both, row.grades, row.bands, strict=True):
-        label = verdict.policy.route(band).label if band else ""
-        cells.append(Cell(score_text(grade), _signals(grade), label, _reason(grade)))
+        route = verdict.policy.route(band).label if band else ""
+        cells.append(Cell(score_text(grade), _signals(grade), route, _reason(grade)))
     label = view.labels[row.passage.id]
     gap = "–" if row.gap is None else f"{row.gap:.2f}"
     return Line(label.number, label.anchor, label.name, tuple(cells), gap, row.is_apart)

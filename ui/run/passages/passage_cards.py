@@ -113,7 +113,7 @@ def describe(cards: Cards, passage: Passage) -> str:
         lines.insert(0, ":violet[:material/push_pin: **Pinned by you:** it counts as 1.00, whatever its grade.]")
     badges = []
     if passage.id in decision.deciding:
-        badges.append(f":blue-badge[decides{describe_deciding(passage, cards.counted.grade_of(passage.id), decision)}]")
+        badges.append(f":blue-badge[decides{describe_deciding(cards.counted.grade_of(passage.id), decision)}]")
     if numbers := cards.cited.get(passage.id):
         badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in numbers))}]")
     found = f"found by {plain(', '.join(passage.found_by))}" if passage.found_by else ""
