@@ -7,9 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.base.text.display import shortened
-from crag_core.base.types import Action, Answer, AnswerState, Excerpt
+from crag_core.base.types import Action, Answer, AnswerState, Excerpt, StepName
 from crag_core.decision.policy import Policy
-from crag_core.pipeline.check_answer import CHECK
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, summed_up
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, left_out, quotable, quote
@@ -139,7 +138,7 @@ def _draw_state(answer: Answer, action: Action) -> None:
 
 def _draw_unmeasured(trace: Trace, answer: Answer) -> None:
     if trace.support is None and answer.state is AnswerState.COMPLETE:
-        summary = (f"{step.summary} {step.hint}" for step in trace.steps if step.name == CHECK)
+        summary = (f"{step.summary} {step.hint}" for step in trace.steps if step.name == StepName.CHECK_ANSWER)
         why = next(summary, "not measured in this run")
         st.caption(f":material/help: What supports each sentence was {plain(why)}")
 
