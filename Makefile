@@ -1,6 +1,6 @@
 # make run         sets up everything and starts the application
 # make test        sets up everything and runs the tests, with a browser, servers and models
-# make test-fast   runs those of decisions, measures and tuning: no browser, server, model or process; seconds
+# make test-fast   runs those of decisions and measures: no browser, server, model or process; seconds
 # make test-all    runs every test, with the slow variants and whole matrices that `make test` leaves out
 # make audit       asks a service of known vulnerabilities about every installed package
 # make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; hours
@@ -22,7 +22,7 @@ test: $(VENV)/.ready-dev
 	$(PYTEST) -m "not exhaustive"
 
 test-fast: $(VENV)/.ready-dev
-	$(PYTEST) -m "not exhaustive and not slow" tests/core tests/measuring tests/tuning
+	$(PYTEST) -m "not exhaustive and not slow" tests/core tests/measuring
 
 test-all: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from crag_core.app import config as settings
@@ -23,6 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(setting.metadata["variable"], None)
     settings.ENV_FILE = Path("no-such-folder/.env")
     stay_local()
+    examples = 50 if "not exhaustive" in config.option.markexpr else 200
+    hypothesis.settings.register_profile("here", max_examples=examples, deadline=None)
+    hypothesis.settings.load_profile("here")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 OURS = ("crag_core", "ui", "pages", "app")
 HEAVY = (
     *("torch", "llama_index", "lancedb", "transformers", "sentence_transformers", "onnxruntime", "tokenizers", "ddgs"),
-    "scipy",
+    *("scipy", "sklearn"),
 )
 
 _RUN = ("base", "decision", "trace")
@@ -53,7 +53,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "view": (),
     "pipeline": (),
     "observability": ("prometheus_client", "opentelemetry", "llama_index_instrumentation", "pydantic"),
-    "experiments": ("numpy", "scipy"),
+    "experiments": ("numpy", "scipy", "sklearn"),
     "report": ("jinja2", "markupsafe"),
     "llamaindex": ("llama_index",),
     "app": ("dotenv",),

@@ -93,6 +93,7 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.embedding
 def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     write_data(tmp_path / "data")

@@ -27,6 +27,7 @@ from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.cache.conftest import valkey as valkey
 from tests.judge import grading_calls, heard, judging
+from tests.matrix import diagonal
 from tests.policy_files import PAPER, paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -239,8 +240,7 @@ def test_agent_retrieves_as_often_as_its_setting_allows(home: Path, iterations: 
 
 
 @pytest.mark.embedding
-@pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize("policy", SHIPPED)
+@pytest.mark.parametrize(("policy", "evaluator"), diagonal(SHIPPED, EVALUATORS))
 def test_every_judge_works_with_every_policy(
     real: Workbench, server: OllamaServer, policy: str, evaluator: str
 ) -> None:
@@ -263,8 +263,7 @@ def test_every_judge_works_with_every_policy(
 
 
 @pytest.mark.embedding
-@pytest.mark.parametrize("score", [0.9, 0.5, 0.0])
-@pytest.mark.parametrize("policy", SHIPPED)
+@pytest.mark.parametrize(("policy", "score"), diagonal(SHIPPED, (0.9, 0.5, 0.0)))
 def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: str, score: float) -> None:
     with OllamaServer(ScriptedModel(judging(score))) as server:
         workbench = real.using(replace(real.config, ollama_host=server.url))

@@ -1,4 +1,4 @@
-"""Parses the replies of language models to requests for scores or verdicts. Pure."""
+"""Parses the replies of language models to requests for scores, verdicts or records of fields. Pure."""
 
 from __future__ import annotations
 
@@ -128,6 +128,11 @@ def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
         return VerdictReply(None, cause="the reply was cut off, or is not JSON")
     yes_or_no = "the reply was a yes or no, not a verdict"
     return VerdictReply(None, cause=yes_or_no if _YES_NO.match(reply) else "the reply holds no verdict")
+
+
+def parse_records(text: str, key: str) -> list[dict[str, Any]]:
+    """The records with `key`, as JSON or as a Python dict; none behind JSON that breaks off."""
+    return [record for value, _, _ in _values(without_thoughts(text))[0] for record in _records(value, key)]
 
 
 def without_thoughts(text: str) -> str:

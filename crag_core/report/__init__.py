@@ -13,11 +13,14 @@ from markupsafe import Markup
 
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run import answer, evidence, opinions, record, verdict
+from crag_core.report.run import opinions, record, verdict
+from crag_core.report.run.answer import answer_of
+from crag_core.report.run.evidence import cards_of
 from crag_core.report.run.path import looks_of, path_of
 from crag_core.report.run.score_line import drawings_of
 from crag_core.report.run.signals import signals_of
 from crag_core.trace.trace import Trace
+from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture
 
@@ -39,15 +42,15 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         trace=trace,
         taken=text.moment(trace.created),
         verdict=verdict.verdict_of(view),
-        changes=verdict.changes(view),
+        changes=verdict.changes_of(view),
         path=path_of(view),
         looks=looks_of(view),
         scores=scores,
         score_lines=drawings_of(scores),
         signals=signals_of(view),
-        answer=answer.answer_of(view),
-        cards=evidence.corpus_cards(view),
-        web_cards=evidence.web_cards(view),
+        answer=answer_of(view),
+        cards=cards_of(view, chunk_cards(view)),
+        web_cards=cards_of(view, snippet_cards(view)),
         web_text=record.describe_web(view),
         comparisons=opinions.comparisons(view),
         steps=record.steps_of(view),

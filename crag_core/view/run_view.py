@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import clean
-from crag_core.base.types import Grade, Origin, Passage
+from crag_core.base.types import EvaluatorCard, Grade, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited
@@ -100,3 +100,13 @@ def score_text(grade: Grade | None, part: str = "") -> str:
     """ "0.83", or "not graded"."""
     value = None if grade is None else grade.part(part) if part else grade.score
     return "not graded" if value is None else f"{value:.2f}"
+
+
+def evaluator_name(card: EvaluatorCard, writer: str) -> str:
+    """ "Language model (llama3.2)", or the title alone where no model is asked."""
+    return clean(f"{card.title} ({model_name(writer)})" if card.calls_model else card.title)
+
+
+def model_name(choice: str) -> str:
+    """The model's own name in a choice such as "ollama/llama3.2"."""
+    return choice.partition("/")[2] or choice

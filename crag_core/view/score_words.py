@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, EvaluatorCard, Grade, Origin, Passage
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import Interval, Stability
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
@@ -158,10 +159,6 @@ def evaluators(trace: Trace) -> tuple[str, ...]:
     """Who graded: the evaluator of the decision, then those of the second opinions."""
     settings = trace.settings
     return (
-        _titled(settings.evaluator, settings.writer),
-        *(_titled(opinion.evaluator, opinion.writer) for opinion in trace.opinions),
+        evaluator_name(settings.evaluator, settings.writer),
+        *(evaluator_name(opinion.evaluator, opinion.writer) for opinion in trace.opinions),
     )
-
-
-def _titled(card: EvaluatorCard, writer: str) -> str:
-    return clean(f"{card.title} ({writer})" if card.calls_model else card.title)

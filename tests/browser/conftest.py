@@ -28,7 +28,7 @@ LIGHT, DARK = LOOKS = [("light", 1440), ("dark", 800)]
 """Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
 
 
-def mostly(look: tuple[str, int]) -> list[Any]:
+def one_look(look: tuple[str, int]) -> list[Any]:
     """Every look, for a page whose parts are seen in both elsewhere: the other one only in `make test-all`."""
     return [pytest.param(*one, marks=[pytest.mark.exhaustive] if one != look else []) for one in LOOKS]
 
@@ -130,15 +130,23 @@ def lighthouse(tmp_path: Path) -> Path:
     return path
 
 
+_indexed: set[tuple[str, bytes]] = set()
+"""Contents of files that are in the index of the application at an address; no test removes one."""
+
+
 def upload(page: Page, url: str, *files: Path) -> None:
-    """Index files in a session of its own; returns once each of them has its outcome."""
+    """Open the page of documents and index what an earlier test has not; returns once each has its outcome."""
     page.goto(f"{url}/documents")
     expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
     expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    contents = {(url, file.read_bytes()) for file in files}
+    if contents <= _indexed:
+        return
     expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
     page.locator("input[type=file]").set_input_files([str(file) for file in files])
     page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
     expect(page.get_by_text(re.compile(r"indexed, \d+ passage|already indexed")).first).to_be_visible()
+    _indexed.update(contents)
 
 
 def ask(page: Page, question: str) -> None:

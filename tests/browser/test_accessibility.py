@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DARK, LOOKS, PATIENCE, ask, mostly, upload
+from tests.browser.conftest import DARK, LOOKS, PATIENCE, ask, one_look, upload
 
 GRAVE = ("serious", "critical")
 SETTLED = """() => new Promise((done) => {
@@ -65,12 +65,13 @@ def test_nothing_grave_on_the_ask_page(
     context.close()
 
 
-@pytest.mark.parametrize(("theme", "width"), mostly(DARK))
+@pytest.mark.parametrize(("theme", "width"), one_look(DARK))
 @pytest.mark.parametrize(("name", "title"), [("policies", "One set of scores, every policy"), ("settings", "Settings")])
 def test_nothing_grave_on_the_other_pages(
     browser: Browser, empty_app: str, theme: str, width: int, name: str, title: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{empty_app}/{name}")
     expect(page.get_by_role("heading", name=title)).to_be_visible(timeout=PATIENCE)

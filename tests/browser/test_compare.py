@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DARK, PATIENCE, download, mostly, upload
+from tests.browser.conftest import DARK, PATIENCE, download, one_look, upload
 from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
@@ -113,7 +113,7 @@ def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empt
     assert figures.suggested_filename == "Sample-questions.csv"
 
 
-@pytest.mark.parametrize(("theme", "width"), mostly(DARK))
+@pytest.mark.parametrize(("theme", "width"), one_look(DARK))
 def test_nothing_grave_on_the_compare_page(
     browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
 ) -> None:

@@ -26,7 +26,7 @@ from tests.stand_ins.front_door import COOKIE, FrontDoor
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.s3_server import S3Server
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = [pytest.mark.browser, pytest.mark.embedding, pytest.mark.exhaustive]
 
 QUESTION = "How high is the tower of the lighthouse?"
 OTHER_QUESTION = "What is a keeper of the lighthouse paid?"
@@ -226,7 +226,6 @@ def test_two_visitors_of_two_processes_share_all_and_one_process_is_killed(
     expect(counted(first, 1)).to_be_visible()
 
 
-@pytest.mark.exhaustive
 def test_files_that_a_killed_process_was_indexing_are_brought_in_by_the_next(
     common: Common, processes: list[Process], door: FrontDoor, visitors: list[Page], tmp_path: Path
 ) -> None:
@@ -253,7 +252,6 @@ def test_files_that_a_killed_process_was_indexing_are_brought_in_by_the_next(
     assert common.passages() == {row.id: row.passages for row in rows}
 
 
-@pytest.mark.exhaustive
 def test_two_fresh_processes_at_once_bring_the_sample_documents_in_once(
     common: Common, visitors: list[Page], tmp_path: Path
 ) -> None:

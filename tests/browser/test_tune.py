@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import LIGHT, PATIENCE, ask, download, mostly, upload
+from tests.browser.conftest import LIGHT, PATIENCE, ask, download, one_look, upload
 from tests.browser.test_accessibility import SETTLED, check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
@@ -94,7 +94,7 @@ def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighth
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), mostly(LIGHT))
+@pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
 def test_nothing_grave_on_the_tune_page(
     browser: Browser, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
 ) -> None:

@@ -18,7 +18,8 @@ import redis
 from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import RedisCache
-from crag_core.storage.cache.redis import AWAY_S, PREFIX
+from crag_core.storage.cache.backoff import AWAY_S
+from crag_core.storage.cache.redis import PREFIX
 from tests.cache.parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
 from tests.cache.test_disk_cache import POISON
 from tests.stand_ins.local_server import HOST

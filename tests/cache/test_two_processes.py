@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.storage.cache import Cache, RedisCache, open_cache
+from crag_core.storage.cache import GradeCache, RedisCache, open_cache
 from tests.cache.parts import key
 from tests.cache.worker import GRADES, HOUR, is_whole, own_key
 from tests.stand_ins.valkey_server import ValkeyServer
@@ -71,7 +71,7 @@ def setting(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def cache(setting: str, tmp_path: Path) -> Cache:
+def cache(setting: str, tmp_path: Path) -> GradeCache:
     """Of this process; the keys that the tests use are cleared where other tests use the same server."""
     found = open_cache(setting, tmp_path, HOUR)
     assert found is not None
@@ -80,7 +80,7 @@ def cache(setting: str, tmp_path: Path) -> Cache:
     return found
 
 
-def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache: Cache) -> None:
+def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache: GradeCache) -> None:
     said = run_together(setting, tmp_path, "hammer")
     assert said == [{"lost": 0, "torn": 0, "problem": ""}] * 2
     shared = [key(number) for number in range(GRADES)]
@@ -90,7 +90,7 @@ def test_two_processes_lose_and_tear_nothing(setting: str, tmp_path: Path, cache
     assert {kept[own_key(mark, 7)].reason[0] for mark in MARKS} == set(MARKS)
 
 
-def test_question_that_another_process_asked_costs_no_call(setting: str, tmp_path: Path, cache: Cache) -> None:
+def test_question_that_another_process_asked_costs_no_call(setting: str, tmp_path: Path, cache: GradeCache) -> None:
     said = []
     for mark in MARKS:
         worker = Worker(setting, tmp_path, "repeat", mark)

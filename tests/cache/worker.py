@@ -12,7 +12,7 @@ from typing import Any
 
 from crag_core.base.types import Grade
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.storage.cache import Cache, open_cache
+from crag_core.storage.cache import GradeCache, open_cache
 from tests.cache.parts import IDENTITY, CountingEvaluator, ask, grade, key, passages
 
 HOUR = 3600.0
@@ -32,7 +32,7 @@ def own_key(mark: str, number: int) -> str:
     return key(1000 * ord(mark) + number)
 
 
-def hammer(cache: Cache, mark: str) -> dict[str, Any]:
+def hammer(cache: GradeCache, mark: str) -> dict[str, Any]:
     """Writes keys that all processes write and keys of its own, and reads what it wrote at once."""
     lost = torn = 0
     for number in range(GRADES):
@@ -44,7 +44,7 @@ def hammer(cache: Cache, mark: str) -> dict[str, Any]:
     return {"lost": lost, "torn": torn, "problem": cache.problem}
 
 
-def repeat(cache: Cache, mark: str) -> dict[str, Any]:
+def repeat(cache: GradeCache, mark: str) -> dict[str, Any]:
     """Asks the same question as every other process."""
     inner = CountingEvaluator()
     grades = ask(CachedEvaluator(inner, cache, IDENTITY), *passages("p1", "p2", "p3"))

@@ -15,6 +15,8 @@ import pytest
 
 from crag_core.base.concurrency.shutdown import Background
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Edits, Handling
@@ -123,7 +123,7 @@ def test_the_summary_counts_in_words(drop: str, summary: str) -> None:
     assert difference(TAKEN, changed(drop=drop)).summary == summary
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
 @given(st.data())
 def test_every_piece_of_either_route_is_kept_gone_or_new(data: st.DataObject) -> None:
     of = data.draw(facts())

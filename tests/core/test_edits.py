@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
@@ -249,7 +249,7 @@ def comparable(routed: Reroute) -> tuple[object, ...]:
     return routed.decision_path, routed.knowledge.excerpts, verdicts, routed.knowledge.notes, missing
 
 
-@settings(max_examples=250, deadline=None)
+@pytest.mark.slow
 @given(st.data())
 def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.DataObject) -> None:
     of = data.draw(facts())
@@ -262,7 +262,7 @@ def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.
     assert decision_path_of(run, policy(name)) == decision_path_of(hand_made, policy(name))
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.slow
 @given(st.data())
 def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) -> None:
     of = data.draw(facts())
@@ -275,7 +275,7 @@ def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) 
     assert reroute(view, policy(of.policy)).knowledge == reroute(run, policy(of.policy)).knowledge
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.slow
 @given(st.data())
 def test_undone_edits_bring_back_what_was(data: st.DataObject) -> None:
     of = data.draw(facts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
@@ -151,7 +151,7 @@ def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
     assert judged_under(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
 @given(st.data())
 def test_there_and_back_is_the_same_and_edits_can_come_before_or_after(data: st.DataObject) -> None:
     of = data.draw(facts(whole=True))

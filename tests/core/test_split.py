@@ -215,7 +215,6 @@ def check_spans(text: str) -> None:
 ALPHABET = "aZä1.,!?…:;()[]\"'“”„«»-*+•#|`~ \n\r\t東。！」あقا؟।अ\ud800\u00a0\x1c"
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from(ALPHABET), max_size=120) | st.text(max_size=80))
 @example("# a\n\n# b\n```")
 @example("|a|\n|-|\n#\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
@@ -157,7 +157,7 @@ def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
     return of, (found, grades, (), tuple(rounds[number] for number in made))
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
 @given(situation=situations() | loops(), share=st.floats(0.01, 0.99))
 def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
     situation: tuple[Policy, Evidence], share: float

@@ -67,6 +67,7 @@ def wordpieces() -> Callable[[str], int]:
     return lambda text: len(tokenizer.encode(text).ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [cl100k, wordpieces])
 def test_no_text_has_more_tokens_than_the_bound(count: Callable[[], Callable[[str], int]]) -> None:
     counted = count()

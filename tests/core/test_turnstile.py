@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import Busy
@@ -138,7 +138,6 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
     assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.integers(1, 3),
     st.lists(st.one_of(st.sampled_from("abc"), st.integers(0, 9)), max_size=40),

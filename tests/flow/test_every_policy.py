@@ -35,6 +35,7 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
+from tests.matrix import mostly
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import Ask, Finish, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -443,7 +444,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.mark.model
 @pytest.mark.embedding
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*KINDS, *mostly("paper", "heuristic", "signals", "two-signal")])
 def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: Place, policy: str) -> None:
     chosen = find_policy(policy).with_thresholds(*ON_THE_LONGEST_WAY.get(policy, (None, None)))
     choice = Choice(chosen, chosen.evaluator, f"ollama/{MODEL}", WebMode.AUTO, top_k=3)

@@ -117,6 +117,7 @@ def some(random: np.random.Generator, count: int) -> Ratio:
     return Ratio(random.exponential(TRUTH, count) * counts, counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [shares, clusters, some])
 def test_the_truth_lies_within_as_often_as_promised(make: Callable[[np.random.Generator, int], Ratio]) -> None:
     random, resamples = np.random.default_rng(11), Resamples(120)
@@ -125,6 +126,7 @@ def test_the_truth_lies_within_as_often_as_promised(make: Callable[[np.random.Ge
     assert 0.91 <= held <= 0.98
 
 
+@pytest.mark.slow
 def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
     random, resamples = np.random.default_rng(12), Resamples(120)
     held, surely = 0, 0
@@ -139,6 +141,7 @@ def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
     assert 0.91 <= held / 1000 <= 0.98 and surely / 1000 < 0.03
 
 
+@pytest.mark.slow
 def test_the_median_is_held_as_often_as_promised() -> None:
     random, resamples = np.random.default_rng(13), Resamples(120)
     found = [resamples.quantile(random.exponential(size=120), 0.5) for _ in range(1000)]

@@ -20,11 +20,12 @@ from crag_core.report import render
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
+from crag_core.view.answer.answer_blocks import AnswerBlocks
+from crag_core.view.run_view import view_run
 from tests.core.builders import passage, policy, trace
 from tests.fakes import FakeModel
 from tests.pages.drawn import drawn, parts, said
 from ui.run.answer.answer import draw_answer
-from ui.run.answer.answer_blocks import Lines
 
 STOP_WORDS = frozenset({"the", "a", "of", "at", "are", "in", "and", "on", "was", "to"})
 PETS = passage("p1", "# Pets\n\nDogs travel free of charge if they are kept on a leash.", source="faq.html")
@@ -72,7 +73,7 @@ def answered(
 
 
 def page(run: Trace, title: str = "Answer") -> None:
-    draw_answer(run, reroute(run, run.settings.policy), title)
+    draw_answer(view_run(run), title)
 
 
 def shown(run: Trace) -> AppTest:
@@ -141,6 +142,7 @@ def test_what_supports_a_sentence_is_shown_word_for_word_with_a_link(meter: Word
             "text": "Dogs travel free of charge if they are kept on a leash.",
             "source": "[1] faq.html",
             "href": "#passage-1",
+            "index": 0,
         }
     ]
     assert found[1]["quotes"][0]["source"] == "[2] dues.pdf, page 3"
@@ -154,7 +156,7 @@ def test_a_plain_quotation_stays_compact(meter: WordSupport) -> None:
     text = "“Dogs travel free of charge if they are kept on a leash.” [1]\n\n“A yacht pays 14 pounds a night.” [2]"
     app = shown(answered(meter, text, writer="extractive"))
     assert {one["standing"] for one in sentences(app)} == {"plain"}
-    assert not any("sign" in one for one in sentences(app))
+    assert not any(one["sign"] for one in sentences(app))
     assert data(app)["sum"] == "" and "Extractive: the best kept sentences word for word" in said(app)
     written = data(shown(answered(meter, text)))
     assert written["sum"] == "Both sentences are supported by the evidence.", "of a model that is worth saying"
@@ -285,10 +287,10 @@ def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
     run = answered(meter, MIXED)
 
     def moved(run: Trace) -> None:
-        from crag_core.trace.reroute import reroute
+        from crag_core.view.run_view import view_run
         from ui.run.answer.answer import draw_answer
 
-        draw_answer(run, reroute(run, run.settings.policy.with_thresholds(0.95, 0.99)))
+        draw_answer(view_run(run, run.settings.policy.with_thresholds(0.95, 0.99)))
 
     app = drawn(moved, run=run)
     assert parts(app, "answer") == [] and not app.markdown
@@ -300,12 +302,12 @@ def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
     def both(first: Trace, second: Trace) -> None:
         import streamlit as st
 
-        from crag_core.trace.reroute import reroute
+        from crag_core.view.run_view import view_run
         from ui.run.answer.answer import draw_answer
 
         for column, run in zip(st.columns(2), (first, second), strict=True):
             with column:
-                draw_answer(run, reroute(run, run.settings.policy), f"Of {run.id}")
+                draw_answer(view_run(run), f"Of {run.id}")
 
     app = drawn(both, first=first, second=second)
     assert len(parts(app, "answer")) == 2
@@ -374,10 +376,10 @@ def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
     routed = reroute(run, whole)
     assert run.answer is not None
     start = time.process_time()
-    blocks = Lines(run, routed, run.answer).blocks()
+    blocks = AnswerBlocks(view_run(run, whole), run.answer, run.support or ()).blocks
     taken = time.process_time() - start
     assert taken < 0.5, "some 30 ms; generous for a busy machine"
-    assert len(blocks) == 1 and len(blocks[0]["sentences"]) == 10
+    assert len(blocks) == 1 and len(blocks[0].sentences) == 10
 
 
 def test_evidence_that_was_cut_for_the_model_is_said(meter: WordSupport) -> None:

@@ -27,6 +27,7 @@ from crag_core.trace.feedback import Mark, of_route
 from tests.core import builders
 from tests.fakes import Bench
 from tests.history.parts import run, whole_run
+from tests.matrix import diagonal, mostly
 from tests.pages.conftest import press, shown
 from tests.policy_files import PAPER, use_folder
 
@@ -142,7 +143,7 @@ def keep_folders(home: Path) -> None:
     (home / "laboratory").write_text("a file")
 
 
-@pytest.fixture(scope="module", params=[keep_sound, keep_stale, keep_damaged, keep_no_databases, keep_folders])
+@pytest.fixture(scope="module", params=[keep_damaged, keep_no_databases, keep_folders, *mostly(keep_stale, keep_sound)])
 def kept(request: pytest.FixtureRequest, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept") / "home"
     shutil.copytree(home, folder)
@@ -193,16 +194,18 @@ def test_no_policy_file_blanks_a_page(page: str, start: Start, tmp_path: Path, m
 
 
 @pytest.mark.parametrize(
-    "address",
-    [
-        {"policy": "gone", "evaluator": "gone", "thresholds": ["2", "1"], "strips": "nan", "run": "gone"},
-        {"policy": DEFAULT, "thresholds": ["0.6", "0.7"], "dropped": "00000000", "pinned": "x"},
-        {"policy": "\x00", "evaluator": "", "thresholds": "", "strips": ["0.1", "0.2"], "run": ["", "a" * 10_000]},
-        {"unknown": "1", "metrics_policy": "gone", "history_search": "(" * 5000, "thresholds": ["1e400", "-0"]},
-    ],
+    ("page", "address"),
+    diagonal(
+        PAGES,
+        [
+            {"policy": "gone", "evaluator": "gone", "thresholds": ["2", "1"], "strips": "nan", "run": "gone"},
+            {"policy": DEFAULT, "thresholds": ["0.6", "0.7"], "dropped": "00000000", "pinned": "x"},
+            {"policy": "\x00", "evaluator": "", "thresholds": "", "strips": ["0.1", "0.2"], "run": ["", "a" * 10_000]},
+            {"unknown": "1", "metrics_policy": "gone", "history_search": "(" * 5000, "thresholds": ["1e400", "-0"]},
+        ],
+    ),
 )
-@pytest.mark.parametrize("page", PAGES)
-def test_no_address_blanks_a_page(address: dict[str, str | list[str]], page: str, start: Start) -> None:
+def test_no_address_blanks_a_page(page: str, address: dict[str, str | list[str]], start: Start) -> None:
     assert is_drawn(open_first(start, page, address))
 
 

@@ -12,6 +12,7 @@ from crag_core.base.types import ANSWERING, TOPICAL, Edits, Grade, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from tests.core.builders import passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.pages.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
 from ui.run.passages.passages import CardActions, draw_passages
@@ -26,8 +27,8 @@ def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | 
             told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
         )
     was = reroute(taken or run, then) if then else None
-    draw_passages(run, reroute(run, policy), policy=policy, was=was, actions=actions)
-    draw_web(run, reroute(run, policy), policy=policy, was=was, actions=actions)
+    draw_passages(view_run(run, policy), was, actions)
+    draw_web(view_run(run, policy), was, actions)
 
 
 def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:
@@ -146,7 +147,7 @@ def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
     run = replace(run, grades=(run.grades[0], Grade("p2", None, cause="the reply holds no score", raw="Maybe *so*.")))
     app = cards((run, chosen))
     assert "**0.50** score · it names the dues" in said(app)
-    assert "**Not graded:** the reply holds no score" in said(app)
+    assert "Not graded: the reply holds no score" in said(app)
     assert [str(code.value) for code in app.code] == ["Maybe *so*."], "the raw reply, as it came"
 
 
@@ -226,7 +227,7 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     head = parts(app, "passage_head")[0]
     assert ["pinned", "pinned by you"] in head["chips"]
     assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
-    assert "**Pinned by you:** it counts as 1.00, whatever its grade." in said(app)
+    assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
     assert {row["told"].rstrip("†") for row in rows(app)} == {"1.00"}
     assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [
         "Unpin",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,10 @@ from crag_core.base.types import Origin, Passage, Strip, StripVerdict
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
+from crag_core.view.chunk_text import Piece, text_lines
 from tests.pages.drawn import parts, said
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, print_pages
-from ui.run.passages.page_view_lines import lines_of
 
 FARES = (
     "# Fares\n\nA single costs 9 euros. Children pay half.\n\n| who | price |\n| --- | --- |\n| dogs | 2 |\n\nAsk us."
@@ -89,9 +88,9 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     assert Image.open(io.BytesIO(base64.b64decode(page["png"]))).size == (page["width"], page["height"])
     assert page["alt"].startswith("Page 2 of guide.pdf with the passage marked: 2 sentences kept, 1 struck out.")
     assert {box["told"] for box in page["boxes"]} == {
-        "Kept, score 0.00",
-        "Struck out, score 0.10: score is not above the cut-off",
-        "Kept, score 0.20",
+        "Kept, score 0.00.",
+        "Struck out, score 0.10, score is not above the cut-off.",
+        "Kept, score 0.20.",
     }
     assert all(0 <= box[side] <= 100 for box in page["boxes"] for side in ("left", "top", "width", "height"))
     assert "guide.pdf** · page 2 of 2" in said(app)
@@ -230,26 +229,24 @@ def verdicts_on(text: str, *kept: bool) -> list[StripVerdict]:
 
 def test_every_word_stands_once_in_its_place() -> None:
     before, after = "# Title\n\nBefore it.\n\n", " After it.\nThe end."
-    lines = lines_of(before, FARES, verdicts_on(FARES), after)
-    whole = " ".join(piece["text"] for line in lines for piece in line["pieces"]).split()
+    lines = text_lines(before, FARES, verdicts_on(FARES), after)
+    whole = " ".join(piece.text for line in lines for piece in line.pieces).split()
     expected = f"{before}{FARES}{after}".replace("# ", "").replace("| --- | --- |", "").split()
     assert whole == expected
-    assert [line["heading"] for line in lines[:4]] == [True, False, True, False]
+    assert [line.heading for line in lines[:4]] == [True, False, True, False]
 
 
 def test_headings_lose_their_marks_and_keep_their_verdict() -> None:
-    lines = lines_of("", FARES, verdicts_on(FARES), "")
-    (heading,) = (line for line in lines if line["heading"])
-    assert heading["pieces"] == [
-        {"kind": "kept", "text": "Fares", "said": "kept", "told": "Kept, score 0.00", "score": ""}
-    ]
-    assert lines[1]["pieces"][0]["score"] == "0.00", "told once, at the end of the sentence"
-    assert [line["apart"] for line in lines] == [False, True, True, False, True]
+    lines = text_lines("", FARES, verdicts_on(FARES), "")
+    (heading,) = (line for line in lines if line.heading)
+    assert heading.pieces == (Piece("kept", "Fares", "kept", "Kept, score 0.00.", "", 0),)
+    assert lines[1].pieces[0].score == "0.00", "told once, at the end of the sentence"
+    assert [line.apart for line in lines] == [False, True, True, False, True]
 
 
 def test_a_passage_may_begin_in_the_middle_of_a_line() -> None:
-    (line,) = lines_of("Before it. ", "One is kept. Two is not.", verdicts_on("One is kept. Two is not."), " After.")
-    assert [(piece["kind"], piece["text"]) for piece in line["pieces"]] == [
+    (line,) = text_lines("Before it. ", "One is kept. Two is not.", verdicts_on("One is kept. Two is not."), " After.")
+    assert [(piece.kind, piece.text) for piece in line.pieces] == [
         ("around", "Before it. "),
         ("kept", "One is kept."),
         ("gap", " "),
@@ -260,8 +257,8 @@ def test_a_passage_may_begin_in_the_middle_of_a_line() -> None:
 
 def test_no_gap_comes_between_sentences_that_have_none() -> None:
     text = "一泊十四ポンドです。長い船は二十一です。"
-    (line,) = lines_of("前。", text, verdicts_on(text), "後。")
-    assert [piece["text"] for piece in line["pieces"]] == [
+    (line,) = text_lines("前。", text, verdicts_on(text), "後。")
+    assert [piece.text for piece in line.pieces] == [
         "前。",
         "一泊十四ポンドです。",
         "長い船は二十一です。",
@@ -271,7 +268,7 @@ def test_no_gap_comes_between_sentences_that_have_none() -> None:
 
 @pytest.mark.parametrize("text", ["a\u202eb\x07c", "x\u2066y\ufeffz"])
 def test_nothing_turns_the_direction_of_what_stands_beside_it(text: str) -> None:
-    told = json.dumps(lines_of(text, text, [], text), ensure_ascii=False)
+    told = "".join(piece.text for line in text_lines(text, text, [], text) for piece in line.pieces)
     assert not {"\u202e", "\x07", "\u2066", "\ufeff"} & set(told)
 
 
@@ -279,9 +276,9 @@ def test_verdicts_that_do_not_fit_the_text_lose_no_word() -> None:
     text = "One is kept. Two is not. Three is."
     strips = [(30, 99), (0, 12), (5, 20), (13, 13)]
     odd = [StripVerdict(Strip("p", at, a, z, "", None), True, "kept") for at, (a, z) in enumerate(strips)]
-    lines = lines_of("", text, odd, "")
-    assert "".join(piece["text"] for line in lines for piece in line["pieces"]) == text
+    lines = text_lines("", text, odd, "")
+    assert "".join(piece.text for line in lines for piece in line.pieces) == text
 
 
 def test_nothing_gives_no_lines() -> None:
-    assert lines_of("", "", [], "") == []
+    assert text_lines("", "", [], "") == ()

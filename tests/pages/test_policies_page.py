@@ -11,13 +11,13 @@ from crag_core.app.policy_files import load_policies
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
+from crag_core.view.verdict_lines import is_one_for_both
 from tests.judge import judging
 from tests.pages.conftest import ask, choose, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from ui.policies.manual_scores import read_rows
 from ui.policies.policy_table import Verdict, judge_scores
-from ui.run.two_signals import is_one_for_both
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]

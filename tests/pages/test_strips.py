@@ -12,13 +12,14 @@ from crag_core.base.types import Grade, Handling
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from tests.core.builders import passage, policy, searched, strips_of, trace, web_page
 from tests.pages.drawn import SENTENCES, a_run, drawn, said
 from ui.run.passages.sentence_table import draw_strips
 
 
 def page(run: Trace, policy: Policy) -> None:
-    draw_strips(run, policy, reroute(run, policy))
+    draw_strips(view_run(run, policy))
 
 
 def opened(run: Trace, policy: Policy) -> AppTest:

@@ -15,10 +15,11 @@ from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
+from crag_core.view.verdict_lines import changes
 from tests.core.builders import passage, policy, searched, trace, web_page
 from tests.pages.drawn import SENTENCES, a_run, drawn, elements, said
 from ui.run.what_if.run_offer import Offer, offer
-from ui.run.what_if.what_if import changes, draw_two_answers, draw_what_if
+from ui.run.what_if.what_if import draw_two_answers, draw_what_if
 
 NOTHING = Offer((), 0, False)
 

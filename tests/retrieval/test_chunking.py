@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused, Stopped
@@ -60,11 +60,11 @@ def llama_chunks(text: str, size: Size, tokenize: Callable[[str], Any]) -> list[
 
 @given(texts)
 @example("He said “no”. Then J. Bach left at 5. the next day. (So!) 1. One ... two. . . three?")
-@settings(max_examples=400, deadline=None)
 def test_sentences_are_those_of_punkt(punkt: Callable[[str], list[str]], text: str) -> None:
     assert [*split_sentences(text)] == punkt(text)
 
 
+@pytest.mark.exhaustive
 def test_sentences_of_every_shared_document_are_those_of_punkt(
     punkt: Callable[[str], list[str]], shared_documents: Path
 ) -> None:
@@ -75,7 +75,6 @@ def test_sentences_of_every_shared_document_are_those_of_punkt(
 
 
 @given(texts, st.integers(5, 40), st.integers(0, 2))
-@settings(max_examples=400, deadline=None)
 def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) -> None:
     size = Size(tokens, (0, tokens // 3, tokens // 2)[repeated])
     if all(len(part) <= size.characters for part in text.split()):
@@ -86,6 +85,7 @@ def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) 
         assert all(text.startswith(chunk.text, chunk.start) for chunk in made)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.embedding
 def test_chunks_of_every_shared_document_are_those_of_llama_index(shared_documents: Path) -> None:
     embedder = HuggingFaceEmbedder()

@@ -17,6 +17,7 @@ import pytest
 
 from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.store import PassageStore
+from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import BEFORE, FILES, Killed, dying_at, index, replace_one
 from tests.retrieval.fakes import WordEmbedder, embed_words
@@ -133,12 +134,13 @@ def run_and_die(folder: Path, step: int) -> int:
     return done.returncode
 
 
-def test_real_processes_killed_at_many_steps(tmp_path: Path) -> None:
-    steps = range(0, 40, 4)
+@pytest.mark.parametrize("every", mostly(12, 4))
+def test_real_processes_killed_at_many_steps(tmp_path: Path, every: int) -> None:
+    steps = range(0, 40, every)
     folders = {step: tmp_path / str(step) for step in steps}
     with ThreadPoolExecutor(2) as pool:
         codes = dict(zip(steps, pool.map(run_and_die, folders.values(), steps), strict=True))
-    assert list(codes.values()).count(-signal.SIGKILL) >= 6
+    assert list(codes.values()).count(-signal.SIGKILL) >= 24 // every
     for folder in folders.values():
         left = whole(folder)
         finish(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 import docx
 import pytest
 from fpdf import FPDF
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused
@@ -160,7 +160,6 @@ def test_a_reader_that_breaks_refuses_only_its_file(monkeypatch: pytest.MonkeyPa
     assert "KeyError" in refuse(b"text", "a.txt")
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     content=st.one_of(st.binary(min_size=1, max_size=400), st.text(min_size=1, max_size=200).map(str.encode)),
     extension=st.sampled_from(sorted(READERS)),

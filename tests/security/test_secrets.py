@@ -21,6 +21,7 @@ from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.base.errors import CragError
 from crag_core.observability.log_format import show_logs
 from crag_core.pipeline.run import WebMode
+from tests.matrix import mostly
 from tests.pages.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 from tests.security.pages import PAGES, every_word
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -65,7 +66,7 @@ def secrets(ollama: str, openai: str, searxng: str) -> dict[str, str]:
     return {
         "OLLAMA_HOST": with_password(ollama, "ollama"),
         "OLLAMA_API_KEY": f"ollamakey-{SECRET}",
-        "OPENAI_BASE_URL": f"{with_password(openai, 'openai')}, {with_password('http://127.0.0.1:9/v1', 'second')}",
+        "OPENAI_BASE_URL": with_password(openai, "openai"),
         "OPENAI_API_KEY": f"sk-{SECRET}",
         "TAVILY_API_KEY": f"tvly-{SECRET}",
         "CRAG_SEARXNG_URL": with_password(searxng, "searxng"),
@@ -154,7 +155,7 @@ def test_a_store_or_history_that_fails_tells_no_password(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "arguments", [["ask", "What does a yacht pay?"], ["ask", "Why?", "--json"], ["ingest", "README.md"]]
+    "arguments", [["ingest", "README.md"], *mostly(["ask", "What does a yacht pay?"], ["ask", "Why?", "--json"])]
 )
 def test_the_command_line_prints_none(
     arguments: list[str], tmp_path: Path, failing: dict[str, str], monkeypatch: pytest.MonkeyPatch

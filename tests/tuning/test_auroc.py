@@ -52,6 +52,7 @@ def test_interval_is_that_of_delong(seed: int, decimals: int) -> None:
     assert spread(known(auroc(scores, positive))) == pytest.approx(np.sqrt(delong(scores, positive)))
 
 
+@pytest.mark.slow
 def test_interval_holds_the_truth_as_often_as_it_says() -> None:
     truth = 0.7602  # of two normal distributions one apart
     told = [known(auroc(*draw(seed, 100))) for seed in range(400)]

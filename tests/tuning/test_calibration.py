@@ -39,7 +39,7 @@ def kept(kind: Kind, scores: Any, outcomes: Any) -> Calibration:
 # --- whatever the sample --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(BOTH, st.lists(st.floats(-1, 2), min_size=2, max_size=20))
 def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, bool]], places: list[float]) -> None:
     scores, outcomes = [score for score, _ in pairs], [label for _, label in pairs]

@@ -92,6 +92,7 @@ def test_area_under_the_risk_of_the_best_order_is_below_that_of_the_worst() -> N
 # --- the interval of average precision ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_interval_is_that_of_samples_drawn_again() -> None:
     scores, positive = draw(3, 80, decimals=1)
     told = known(average_precision(scores, positive, seed=1, draws=4000))
@@ -101,6 +102,7 @@ def test_interval_is_that_of_samples_drawn_again() -> None:
     assert (told.low, told.high) == pytest.approx(tuple(theirs), abs=0.02)
 
 
+@pytest.mark.slow
 def test_interval_holds_the_truth_nearly_as_often_as_it_says() -> None:
     truth = average_precision_score(*reversed(draw(99, 100_000)))
     told = [known(average_precision(*draw(seed, 100), seed=seed, draws=200)) for seed in range(200)]

@@ -27,7 +27,7 @@ def known(told: Estimate | None) -> Estimate:
     return told
 
 
-def test_interval_is_that_of_scipy() -> None:
+def test_the_interval_is_that_of_scipy() -> None:
     for counts, level in product(COUNTS, (0.5, 0.95, 0.999)):
         told, theirs = known(wilson(*counts, level)), binomtest(*counts).proportion_ci(level, "wilson")
         assert (told.low, told.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9), (counts, level)
@@ -71,7 +71,7 @@ def test_of_nothing_there_is_no_share_and_no_bound() -> None:
 @given(
     st.integers(1, 500).flatmap(lambda count: st.tuples(st.integers(0, count), st.just(count))), st.floats(0.01, 0.99)
 )
-def test_intervals_hold_the_share_and_mirror_each_other(counts: tuple[int, int], level: float) -> None:
+def test_the_interval_holds_the_share_and_is_mirrored(counts: tuple[int, int], level: float) -> None:
     hits, count = counts
     told, mirrored = known(wilson(hits, count, level)), known(wilson(count - hits, count, level))
     assert 0.0 <= told.low <= told.value <= told.high <= 1.0

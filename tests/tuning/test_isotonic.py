@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ def fitted(scores: Any, outcomes: Any) -> Knots:
     return fit_isotonic(np.asarray(scores, dtype=float), np.asarray(outcomes, dtype=bool))
 
 
-@pytest.mark.parametrize(("seed", "decimals"), product(range(4), (9, 2, 1)))
-def test_isotonic_is_that_of_scikit_learn(seed: int, decimals: int) -> None:
+@pytest.mark.parametrize(("seed", "decimals"), ((0, 9), (1, 2), (2, 1)))
+def test_knots_say_what_scikit_learn_predicts(seed: int, decimals: int) -> None:
     scores, outcomes = draw(seed, decimals=decimals)
     knots = fit_isotonic(scores, outcomes)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, outcomes)
@@ -48,7 +47,7 @@ def test_a_level_stretch_is_kept_by_its_ends() -> None:
     assert fitted(scores, scores < 0.5) == ((0.0, 0.5), (1.0, 0.5))
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(BOTH, st.randoms(use_true_random=False))
 def test_the_order_of_the_questions_does_not_matter(pairs: list[tuple[float, bool]], rng: Any) -> None:
     shuffled = pairs.copy()

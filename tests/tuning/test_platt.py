@@ -1,21 +1,17 @@
-"""The logistic curve: against scikit-learn, and on separated, reversed and lopsided samples."""
+"""The logistic curve: by its slopes, and on separated, reversed and lopsided samples."""
 
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
 from crag_core.experiments.statistics.platt import Coefficients, fit_platt, follow_platt
 from tests.tuning.test_calibration import BOTH, draw
-
-GRID = np.linspace(-0.1, 1.1, 121)
 
 
 def fitted(scores: Any, outcomes: Any) -> Coefficients:
@@ -27,21 +23,15 @@ def smoothed(outcomes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(outcomes, (right + 1) / (right + 2), 1 / (len(outcomes) - right + 2))
 
 
-@pytest.mark.parametrize(("seed", "decimals"), product(range(4), (9, 1)))
-def test_platt_is_the_logistic_regression_of_smoothed_outcomes(seed: int, decimals: int) -> None:
-    scores, outcomes = draw(seed, decimals=decimals)
-    curve, targets = fit_platt(scores, outcomes), smoothed(outcomes)
-    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-13, max_iter=1000)
-    twice = np.concatenate([scores, scores])[:, None]  # every question in part right, in part wrong
-    model.fit(twice, np.repeat([1, 0], len(scores)), np.concatenate([targets, 1 - targets]))
-    theirs = model.predict_proba(GRID[:, None])[:, 1]
-    np.testing.assert_allclose([follow_platt(score, *curve) for score in GRID], theirs, rtol=0, atol=1e-9)
-
-
 def slopes(scores: Any, outcomes: Any, slope: float, offset: float) -> tuple[float, float]:
     """Of the log loss, by slope and by offset: both 0 where it is least."""
     wrong = np.array([follow_platt(float(score), slope, offset) for score in scores]) - smoothed(np.asarray(outcomes))
     return float((wrong * np.asarray(scores)).sum()), float(wrong.sum())
+
+
+def test_platt_has_the_least_loss_of_smoothed_outcomes() -> None:
+    scores, outcomes = draw(0, decimals=1)
+    assert slopes(scores, outcomes, *fit_platt(scores, outcomes)) == pytest.approx((0, 0), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +84,7 @@ def test_far_ends_do_not_overflow() -> None:
     assert (follow_platt(1.0, 1e9, 0.0), follow_platt(-1.0, 1e9, 0.0)) == (1.0, 0.0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(BOTH, st.randoms(use_true_random=False))
 def test_the_order_of_the_questions_does_not_matter(pairs: list[tuple[float, bool]], rng: Any) -> None:
     shuffled = pairs.copy()

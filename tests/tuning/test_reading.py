@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crag_core.base.text.csv_cells import neutral
@@ -469,6 +469,7 @@ def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch, is_json
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_take_seconds() -> None:
     text = rows_of(*("CORRECT", "INCORRECT") * 50_001)
     began = time.process_time()
@@ -510,7 +511,6 @@ def asked(draw: st.DrawFn) -> LabelledQuestion:
 sets = st.lists(asked(), max_size=6, unique_by=lambda question: question.key)
 
 
-@settings(max_examples=300, deadline=None)
 @given(sets)
 @example([LabelledQuestion("a\n\n\u2028b\u202e\t\ufffd", Expected.CORRECT, ('["x"]', "y|z"), "ü.md", note="'\"")])
 @example([LabelledQuestion('"a;\tb', Expected.UNANSWERABLE, ("[",), without="x,y", origin=Origin.WRITTEN)])
@@ -523,7 +523,6 @@ def test_what_is_written_is_read_again(questions: list[LabelledQuestion]) -> Non
             assert found.questions == tuple(questions) and not found.problems
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(st.characters()), st.text(st.characters()))
 def test_what_is_read_once_stays_as_it_is(question: str, note: str) -> None:
     first = read(json.dumps({"question": question, "expected": "CORRECT", "note": note}))
@@ -540,7 +539,6 @@ words = st.sampled_from(
 pieces = signs | words
 
 
-@settings(max_examples=500, deadline=None)
 @given(st.lists(pieces, max_size=30).map("".join), st.sampled_from(["utf-8", "utf-16", "cp1252"]))
 def test_no_text_makes_it_fail(text: str, encoding: str) -> None:
     found = read_questions("x", text.encode(encoding, "replace"))
@@ -548,7 +546,6 @@ def test_no_text_makes_it_fail(text: str, encoding: str) -> None:
     assert [problem.row for problem in found.problems] == sorted(problem.row for problem in found.problems)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_make_it_fail(content: bytes) -> None:
     found = read_questions("x\ud800\x00", content)

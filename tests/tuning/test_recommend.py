@@ -101,6 +101,7 @@ def test_the_same_question_set_gives_the_same_thresholds() -> None:
     assert (one.lower, one.upper, one.drawn) == (other.lower, other.upper, other.drawn)
 
 
+@pytest.mark.slow
 def test_resampling_says_how_far_the_best_would_move() -> None:
     narrow = recommend(drawn(3000, seed=2), OBJECTIVE, steps=21).drawn
     wide = recommend(drawn(120, seed=2), OBJECTIVE, steps=21).drawn

@@ -20,11 +20,11 @@ from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence_table import Line, side_by_side
+from crag_core.view.run_view import model_name
 from ui import PARTS
 from ui.compare import compare_state
 from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
-from ui.run.what_if.run_offer import model_name
 from ui.session import app_state, current_run, tune_state
 from ui.text import paragraphs, plain
 

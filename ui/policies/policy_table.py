@@ -14,7 +14,7 @@ from crag_core.decision.policy import Policy
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from ui.run.two_signals import ONE_FOR_BOTH, is_one_for_both
+from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both
 from ui.run.verdict import headline
 from ui.text import plain
 

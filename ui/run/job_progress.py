@@ -10,6 +10,7 @@ import streamlit as st
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
 from crag_core.trace.reroute import reroute
+from crag_core.view.run_view import RunView
 from ui.run.path.diagram import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
@@ -46,7 +47,7 @@ def draw_running() -> None:
     trace, policy = run.trace, run.trace.settings.policy
     routed = reroute(trace, policy)
     if trace.decision is not None:
-        draw_verdict(trace, policy, routed)
+        draw_verdict(RunView(trace, policy, routed))
     draw_path(trace, policy, routed, key="path_running", running=run.step, progress=run.counted)
     if run.text:
         with st.container(border=True):

@@ -49,7 +49,7 @@ def _draw_story() -> None:
     if view is None:
         return
     trace, policy, routed = view.trace, view.policy, view.routed
-    draw_verdict(trace, policy, routed)
+    draw_verdict(view.now)
     draw_path(trace, policy, routed)
     draw_course(trace, routed)
     st.html('<span id="answers"></span>')
@@ -73,7 +73,7 @@ def _draw_answers(view: View) -> None:
             "Put the first answer away", icon=":material/close:", type="tertiary", on_click=current_run.leave_first
         )
     else:
-        draw_answer(view.trace, view.routed, policy=view.policy)
+        draw_answer(view.now)
     if save_feedback.can_label():
         said, answer = save_feedback.said(view.taken.id), view.routed.answer
         draw_run_feedback(
@@ -101,9 +101,9 @@ def _draw_evidence() -> None:
     if not trace.passages:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
     actions = CardActions(_drop, _pin, current_run.open_place, _feedback_of(view))
-    draw_passages(trace, routed, policy=policy, was=view.was, edits=trace.edits, actions=actions)
-    draw_web(trace, routed, policy=policy, was=view.was, actions=actions)
-    draw_strips(trace, policy, routed)
+    draw_passages(view.now, view.was, actions)
+    draw_web(view.now, view.was, actions)
+    draw_strips(view.now)
     draw_opinions(
         trace,
         policy,

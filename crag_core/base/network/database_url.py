@@ -28,6 +28,14 @@ class Address(Protocol):
     def get_backend_name(self) -> str: ...
 
 
+def show_place(setting: str) -> str:
+    """As much of it as surely holds no password."""
+    if re.fullmatch(r"[\w./-]{1,40}", setting):
+        return repr(setting)
+    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://", setting)
+    return f"a URL that starts with {scheme[0]}" if scheme else "something else"
+
+
 def with_driver(url: str) -> str:
     """A PostgreSQL that names no driver gets the one that is installed; SQLAlchemy 2.0 would look for another."""
     scheme, mark, rest = url.partition("://")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-_JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
+JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
 
 def clean(text: str) -> str:
     """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself."""
-    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in _JOINERS)
+    return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in JOINERS)
 
 
 def shortened(text: str, length: int) -> str:

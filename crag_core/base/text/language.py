@@ -27,6 +27,7 @@ _COMMON = {
 }
 _LANGUAGES = {name: frozenset(text.split()) for name, text in _COMMON.items()}
 _LEAST_WORDS, _LEAST_SHARE = 2, 0.1
+COMMON_WORDS = frozenset().union(*_LANGUAGES.values())
 _LONG, _NONE = 12, 0.05  # words, and the share of common ones
 
 

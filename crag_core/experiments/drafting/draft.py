@@ -16,10 +16,8 @@ from random import Random
 from crag_core.base.text.language import language_of
 from crag_core.base.text.words import fold, words
 from crag_core.base.types import Passage
-from crag_core.experiments.drafting.asking import Casing
-from crag_core.experiments.drafting.cloze import Asked, ask
-from crag_core.experiments.drafting.english import FUNCTION_WORDS, TIME_UNITS
-from crag_core.experiments.drafting.keywords import search_words
+from crag_core.experiments.drafting.english import ask
+from crag_core.experiments.drafting.keywords import LITTLE_WORDS, Asked, search_words
 from crag_core.experiments.drafting.statements import Piece, pieces, standing
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin
 
@@ -31,8 +29,6 @@ _CLEAR = 3
 
 _SAMPLED = 20_000  # characters, to tell a document's language
 _MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
-_SMALL = re.compile(r"\b[a-z][a-z-]+\b")
-_NAMED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+\b")
 
 
 def draft(
@@ -46,7 +42,7 @@ def draft(
     """
     random, count = Random(seed), max(count, 0)
     corpus = _Corpus(passages)
-    drafts = _first(_in_turn(corpus.drafts(random)), count - count // 4)
+    drafts = _first(corpus.drafts(random), count - count // 4)
     near = _near_misses(drafts, min(count // 4, len(drafts) // 3), random)
     others = [question for question in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(question)]
     asked = {fold(one.question) for one in drafts}
@@ -112,20 +108,18 @@ class _Corpus:
             for stem in stems:
                 self.places.setdefault(stem, []).append(number)
 
-    @cached_property
-    def casing(self) -> Casing:
-        small = {word for passage in self.passages for word in _SMALL.findall(passage.text)}
-        named = {word.lower() for passage in self.passages for word in _NAMED.findall(passage.text)}
-        return Casing(frozenset(small), frozenset(named))
+    def drafts(self, random: Random) -> Iterator[_Draft]:
+        """The documents in turn, in an order of chance; of one sentence only one question.
 
-    def drafts(self, random: Random) -> list[Iterator[_Draft]]:
-        """Of each document what can be asked of it, in an order of chance; of one sentence only one question."""
+        English sentences that are no question of `english` become search words once no other question is left.
+        """
         documents: dict[str, list[Passage]] = {}
         for passage in self.passages:
             documents.setdefault(_document_of(passage), []).append(passage)
+        found = [_Document(self, passages) for passages in random.sample([*documents.values()], len(documents))]
         used: set[str] = set()
-        found = [_Document(self, passages).drafts(random, used) for passages in documents.values()]
-        return random.sample(found, len(found))
+        for takes_english in (False, True):
+            yield from _in_turn([document.drafts(random, used, takes_english) for document in found])
 
     def rarity(self, word: str) -> int:
         return sum(len(self.places.get(stem, ())) for stem in _stems(word))
@@ -172,20 +166,23 @@ class _Document:
     def language(self) -> str:
         return language_of(" ".join(passage.text for passage in self.passages)[:_SAMPLED])
 
-    def drafts(self, random: Random, used: set[str]) -> Iterator[_Draft]:
-        """`used`: sentences and questions that are taken; what is drafted here joins them."""
+    def drafts(self, random: Random, used: set[str], takes_english: bool) -> Iterator[_Draft]:
+        """`used`: sentences and questions that are taken; what is drafted here joins them.
+
+        `takes_english`: search words are made of English sentences too.
+        """
         plain = [folded for folded, piece in self.pieces.items() if piece.is_plain]
         for folded in random.sample(plain, len(plain)):
-            found = self._drafted(folded) if folded not in used else None
+            found = self._drafted(folded, takes_english) if folded not in used else None
             if found and fold(found.question) not in used:
                 used |= {folded, fold(found.question)}
                 yield found
 
-    def _drafted(self, folded: str) -> _Draft | None:
+    def _drafted(self, folded: str, takes_english: bool) -> _Draft | None:
         sentence = self.pieces[folded].text
         language = language_of(sentence) if self.language != "en" else "en"
-        asked = ask(sentence, self.corpus.casing) if language in {"en", ""} else None
-        is_query = asked is None and language != "en"
+        asked = ask(sentence) if language in {"en", ""} else None
+        is_query = asked is None and (takes_english or language != "en")
         if is_query:
             asked = search_words(sentence, self.corpus.rarity)
         if asked is None or asked.answer not in sentence or not self._is_clear(asked, folded):
@@ -250,5 +247,5 @@ def _document_of(passage: Passage) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
-    message = (word for word in words(text) if word not in FUNCTION_WORDS and word not in TIME_UNITS)
+    message = (word for word in words(text) if word not in LITTLE_WORDS)
     return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in message)

@@ -1,213 +1,160 @@
-"""The English words and verb forms that questions are made with: closed lists, since no model is at hand."""
+"""English sentences of one plain form, "subject verb ... fact", turned into the question that the fact answers.
+
+Everything else is refused: a question that is not asked costs nothing, a crooked one costs trust.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
+import re
 
 from crag_core.base.text.words import words
+from crag_core.experiments.drafting.keywords import Asked
 
-DETERMINERS = frozenset(words("the a an our your my any all most some many several both another"))
-DISTRIBUTIVES = frozenset(words("each every"))
-PREPOSITIONS = frozenset(
+_SENTENCE = re.compile(r"[A-Z0-9][^|*<>{}=\\?!…\"“”\[\]`_@#/]*[^.]\.")
+_SENTENCE_WORDS, _QUESTION_WORDS = range(4, 45), range(5, 27)
+_LONGEST_SUBJECT = 8  # words
+_POINTING = frozenset(
     words(
-        """about above across after against along alongside among around aside at before behind below beneath
-        beside besides between beyond by despite down during except for from in inside into like near of off on
-        onto opposite out outside over past per since through throughout till to toward towards under until
-        unlike up upon via with within without"""
+        """i me my we us you he him his she her hers it its they them their this these that those who whom whose which
+        what where why how if when while unless although though whether because not no never cannot nobody nothing none
+        nor neither other others same such than here then both either however therefore also but so yet and or"""
     )
 )
-CONJUNCTIONS = frozenset(words("and but or nor so yet then"))
-RELATIVES = frozenset(
-    words(
-        """who whom whose which that what where why how because although though while whereas whether as than once
-        whenever wherever whatever"""
-    )
+"""Words that point elsewhere, deny, or begin another clause."""
+
+_DETERMINERS = frozenset(words("the a an our your all each every"))
+_NO_SUBJECT = frozenset(
+    words("of for in on at to by with from during after before until since under over as about only most usually")
 )
-CONDITIONS = frozenset(words("if when unless"))
-AUXILIARIES = frozenset(words("is are was were will can could may might must should shall would"))
-THIRD_PERSON = frozenset(
-    words(
-        """it its itself he him his himself she her hers herself they them their theirs themselves this these those
-        that one ones former latter such same other others here there then thus therefore hence both either
-        neither each another"""
-    )
+_MODALS = frozenset(words("will can may must should"))
+_MOVED = _MODALS | set(words("is are was were"))
+_REGULAR = """accept answer apply appoint approve arrive ask carry check close collect complete contain cover deliver
+    depart employ end enter expire follow found improve increase install introduce issue join lapse last launch measure
+    move need offer open produce publish receive reduce remain replace require reserve retire return sail serve start
+    stay store train treat use visit weigh work"""
+_IRREGULAR = """become-became begin-began build-built come-came cost-cost get-got give-gave go-went grow-grew have-had
+    hold-held keep-kept leave-left lose-lost meet-met pay-paid rise-rose run-ran sell-sold send-sent sink-sank take-took
+    win-won"""
+_PAST = {re.sub("e?$", "ed", base.replace("carry", "carri"), count=1): base for base in _REGULAR.split()}
+_PAST |= {past: base for base, past in (pair.split("-") for pair in _IRREGULAR.split()) if past != base}
+_BASES = frozenset(_PAST.values()) | {"cost"}
+_PRESENT = {f"{base}s": base for base in _BASES}
+_PRESENT |= {"has": "have", "goes": "go", "carries": "carry", "launches": "launch"}
+
+_FEW = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty"
+_NUMBER = rf"(?:\d[\d,]*(?:\.\d+)?|{_FEW})"
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_YEAR = r"(?:1[5-9]|20)\d\d"
+_SPAN = "(?:second|minute|hour|day|night|week|month|quarter|year)"
+_DATE = rf"(?:[A-Z][a-z]+day )?\d\d? {_MONTH}(?: {_YEAR})?|{_MONTH} {_YEAR}"
+_FACT = re.compile(
+    rf"(?<!\S)(?P<range>(?:from|between) (?:{_DATE}|\d\d?(?::\d\d)?) (?:to|until|and) (?:{_DATE}|\d\d?:\d\d))(?!\S)"
+    r"|(?<!\S)(?:(?P<place>in|on|at|by|for|from|within|after|since|until) )?"
+    "(?:(?:at least|at most|up to|about|around|only|nearly|almost|over|more than) )?"
+    rf"(?:(?P<date>{_DATE})|(?P<time>\d\d?:\d\d)|(?P<year>{_YEAR})"
+    rf"|(?P<often>every (?:{_NUMBER} )?{_SPAN}s?|(?:once|twice|{_NUMBER} times) (?:a|per|every) {_SPAN})"
+    rf"|(?P<money>[£$€]{_NUMBER}(?: [mb]illion)?|{_NUMBER} (?:pounds|euros|dollars|pence))"
+    rf"|(?P<count>{_NUMBER} (?P<noun>(?:[a-z]+ )?(?:[a-z]+[a-rt-z]s|people|children|men|women)))"
+    r"(?P<more>(?: of(?: (?!(?:in|on|at|for|per|an?)\b)[a-z]+){1,2})?(?: (?:an?|per) [a-z]+)?))(?!\S)"
 )
-FIRST_PERSON = frozenset(words("i me my mine we us ours you yours"))
-NEGATIVES = frozenset(words("not no never cannot nobody nothing none nor neither hardly seldom rarely"))
-ADVERBS = frozenset(
-    words(
-        """also always usually often sometimes normally generally typically currently now still already only just
-        mainly mostly originally officially finally initially later earlier ahead ago away again together today
-        annually yearly monthly weekly daily nearly almost approximately roughly exactly long wide high tall
-        deep thick old apart overnight longer more less fewer once twice too even first last next respectively"""
-    )
-)
-ASKING = frozenset(words("what which who whom whose where when why how many much often whether"))
-OPENERS = frozenset(
-    words(
-        """however therefore thus hence otherwise but and so or then also moreover furthermore instead meanwhile
-        nevertheless still yet please note remember yes no not only even further overall"""
-    )
-)
-_MONTHS = "January February March April May June July August September October November December"
-MONTHS = frozenset(_MONTHS.split())
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-WEEKDAYS = frozenset([*_DAYS, *(f"{day}s" for day in _DAYS)])
-_TITLES = "Mr. Mrs. Ms. Dr. Prof. Capt. Sir Lady Lord Captain Professor President Queen King Pope"
-TITLES = frozenset(_TITLES.split())
-ROLES = frozenset(
-    words(
-        """accountant adviser advisor ambassador architect artist assistant author bishop boss captain caretaker
-        chair chairman chairperson chairwoman chef chief clerk coach commander commissioner composer conductor
-        contact coordinator curator dean deputy designer developer director doctor editor engineer explorer
-        founder governor head headmaster headteacher inspector inventor investigator king lawyer lead leader
-        librarian manager mate mayor minister nurse officer owner painter pharmacist physician pilot poet
-        president producer professor queen rector representative scientist secretary spokesman spokesperson
-        spokeswoman steward superintendent supervisor surgeon teacher technician treasurer trainer warden winner
-        writer woman man person"""
-    )
-)
-"""Nouns that say what somebody is, so that one asks for a name with "who"."""
-
-NUMBER_WORDS = frozenset(
-    words(
-        """two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-        eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion"""
-    )
-)
-TIME_UNITS = frozenset(words("seconds minutes hours days nights weeks months years decades centuries"))
-_PLURALS = frozenset(words("people staff police children men women feet teeth mice geese cattle pence times"))
-_SINGULARS = frozenset(
-    words(
-        """diabetes news series species mathematics physics politics economics rabies herpes measles always perhaps
-        whereas"""
-    )
-)
-
-FUNCTION_WORDS = (
-    DETERMINERS | DISTRIBUTIVES | PREPOSITIONS | CONJUNCTIONS | RELATIVES | CONDITIONS | AUXILIARIES | THIRD_PERSON
-    | FIRST_PERSON | NEGATIVES | ADVERBS | ASKING | OPENERS | NUMBER_WORDS
-    | frozenset(words("be been being has have had do does did up year date time day percentage there much your"))
-)  # fmt: skip
-"""Words that do not tell what a text is about."""
+_KINDS = ("range", "date", "time", "year", "often", "money", "count")
+_SIZES = re.compile(rf"(?:[a-z]+ )?(?:{_SPAN}s|miles|metres|kilometres|litres|kilograms|tonnes)")
+_MAY_FOLLOW = frozenset(words("in on at by for from to during with per a an each every long wide high deep away"))
+_THERE = re.compile("There (are|were) ")
+_CLAUSE = re.compile(r"[,;:(](?!\d)|[–—]| (?:and|or|but|so|which|that|who|when|if|once|where|because|unless|than)\b")
 
 
-class Form(StrEnum):
-    """How a verb is bent; `S` is the third person of the present, `PART` the past participle."""
-
-    BASE = "base"
-    S = "s"
-    PAST = "past"
-    PART = "part"
-
-
-_REGULAR = """
-abandon accelerate accept accompany accuse achieve acquire act add adjoin adjust administer adopt advertise advise
-affect agree aim alert allocate allow alter analyse analyze announce answer apologise appear apply appoint approach
-approve argue arrange arrive ask assemble assess assign assist assume attach attack attempt attend attract authorise
-authorize average avoid award base belong board boil bomb book borrow bounce brush bury calculate call campaign capture
-carry cause celebrate chair change charge check circulate cite claim classify clean clear climb close coincide collapse
-collect combine command comment commission communicate compare compete complain complete compose comprise compromise
-concentrate conclude conduct confine confirm connect conquer consider consist construct consult consume contain contest
-continue contribute control convert convince cool cooperate correspond count cover crash create cross crown cultivate
-cure damage dance debut decide declare decline decrease dedicate defeat defend define deliver demand demolish depart
-depend depict deploy deposit derive describe design destine destroy detect determine develop devote diagnose dictate
-die differ diminish dine direct discharge discover discuss dismiss display dissolve distribute divide dominate donate
-drain drift drill drown earn echo edit elect emerge emigrate emit emphasise employ enable enclose encourage end endorse
-endure enforce engage enjoy ensure enter equal erupt escape escort establish estimate evacuate evaluate evolve examine
-exceed exchange exclude execute exhibit exist expand expect expire explain exploit explore export expose express extend
-face facilitate fail favour fear feature fetch file fill finance finish fix float flood flourish flow focus fold follow
-force form forward function fund fuse gain gather generate glow govern graduate grant greet guarantee guard guide hand
-handle happen harvest heat help hire honour hook host house hunt identify ignore illustrate import impose imprison
-improve include incorporate increase indicate infect inflate influence inform inhabit inherit initiate insert inspect
-inspire install intend interpret interview introduce invent invest investigate invite involve irrigate isolate issue
-join jump justify kill knock lack land lapse last laugh launch lean learn lecture lift limit link list listen live load
-locate lock log love lower maintain manage manufacture march mark marry mature measure melt merge migrate mine monitor
-mount move multiply name narrate need negotiate nominate note notify number obey observe obtain occupy offer open
-operate oppose orbit order organise organize originate outlaw outnumber overflow overlook own paint park pass peak
-penetrate perceive perform persuade pick pioneer place play pose possess post practise preach predict premiere prepare
-present preserve press prevent print proceed process proclaim produce prohibit promote pronounce propose prosper
-protect prove provide publish pull pump punish purchase pursue push qualify quote radiate raid raise range rank ratify
-reach react realise realize receive reckon recognise recognize recommend reconstruct record recover recruit reduce
-reflect refund refurbish refuse regain register regulate reign reinforce reject relate release relocate rely remain
-remove rename render renew renovate rent reorganise repair repeat replace reply report represent request require rescue
-resemble reserve resign resist respond rest restore restrict result resume retain retire return reunite reveal review
-revive revolve reward rinse rotate rule rush sail salute sample sanction save scan scatter score screen seal search
-seat secure seize select separate serve settle share shelter shift ship sign simplify situate slow smoke soak solve
-sort spark specialise specialize specify spill stabilise start state stay stimulate store strengthen stretch struggle
-study substitute succeed suffer suggest suit supply support surrender surround survive sustain swallow switch tackle
-talk target taste telephone tend terminate test thicken threaten tick tighten total touch trace track trade train
-transform translate transport treat trigger trust tune turn type unite unlock unveil update urge use utilise value
-vanish vary vent venture vibrate view violate visit volunteer vote wait walk wander want warm warn wash weigh widen
-wipe witness work worship wound yield
-"""
-_DOUBLED = """
-admit ban cancel commit control drop enrol equip fit fulfil label level occur patrol permit plan prefer refer regret
-ship shred signal span step stop strip submit transfer trap travel trim wrap
-"""
-_IRREGULAR = """
-arise/arose/arisen become/became/become begin/began/begun bring/brought/brought build/built/built burn/burned/burned
-buy/bought/bought choose/chose/chosen come/came/come cost/cost/cost cut/cut/cut do/did/done draw/drew/drawn
-drink/drank/drunk drive/drove/driven eat/ate/eaten fall/fell/fallen feed/fed/fed fight/fought/fought find/found/found
-fly/flew/flown forbid/forbade/forbidden forget/forgot/forgotten get/got/got give/gave/given go/went/gone
-grow/grew/grown hang/hung/hung have/had/had hear/heard/heard hit/hit/hit hold/held/held keep/kept/kept know/knew/known
-lead/led/led leave/left/left lend/lent/lent lie/lay/lain lose/lost/lost make/made/made meet/met/met pay/paid/paid
-put/put/put read/read/read rebuild/rebuilt/rebuilt ring/rang/rung rise/rose/risen run/ran/run see/saw/seen
-seek/sought/sought sell/sold/sold send/sent/sent set/set/set shrink/shrank/shrunk shut/shut/shut sing/sang/sung
-sink/sank/sunk sit/sat/sat sleep/slept/slept speak/spoke/spoken spend/spent/spent spread/spread/spread
-stand/stood/stood steal/stole/stolen stick/stuck/stuck strike/struck/struck swim/swam/swum swing/swung/swung
-take/took/taken teach/taught/taught tell/told/told throw/threw/thrown undergo/underwent/undergone
-undertake/undertook/undertaken wear/wore/worn win/won/won withdraw/withdrew/withdrawn write/wrote/written
-"""
+def ask(sentence: str) -> Asked | None:
+    """A question that `sentence` answers; None where it states no fact, or is not of the plain form."""
+    text = " ".join(sentence.split())
+    if not _SENTENCE.fullmatch(text) or len(text.split()) not in _SENTENCE_WORDS:
+        return None
+    text, lead = text[:-1], ""
+    if (first := _FACT.match(text[0].lower() + text[1:])) and first["place"]:
+        lead, text = first.group(), text[first.end() :].lstrip(", ")  # "In 1996 the museum moved"
+    elif first and first["count"]:
+        return _of_subject(first, text[first.end() :])
+    elif (there := _THERE.match(text)) and (first := _FACT.match(text, there.end())) and first["count"]:
+        return _of_subject(first, f"{there[1]} there{text[first.end() :]}")
+    said = text.split()
+    for at in range(1, min(_LONGEST_SUBJECT + 1, len(said))):
+        helper, base = _verb(said[at], said[at - 1])
+        if helper:
+            clause = _CLAUSE.split(" ".join(said[at + 1 :]))[0]
+            subject = _subject(said[:at], begins=not lead)
+            return _of_predicate(subject, helper, base, f"{clause} {lead}".strip()) if subject else None
+    return None
 
 
-def _third_person(base: str) -> str:
-    if base == "have":
-        return "has"
-    if base.endswith(("s", "x", "z", "ch", "sh", "o")):
-        return f"{base}es"
-    return f"{base[:-1]}ies" if base.endswith("y") and base[-2] not in "aeiou" else f"{base}s"
+def _verb(word: str, before: str) -> tuple[str, str]:
+    """(what stands before the subject of a question, the verb that then follows it)."""
+    if before.lower() in _DETERMINERS | _NO_SUBJECT:
+        return "", ""
+    if word in _MOVED:
+        return word, ""
+    if word in _PAST:
+        return "did", _PAST[word]
+    if word in _PRESENT:
+        return "does", _PRESENT[word]
+    return ("do", word) if word in _BASES and (before.endswith("s") or before in {"people", "staff"}) else ("", "")
 
 
-def _past(base: str) -> str:
-    if base.endswith("e"):
-        return f"{base}d"
-    return f"{base[:-1]}ied" if base.endswith("y") and base[-2] not in "aeiou" else f"{base}ed"
+def _subject(said: list[str], begins: bool) -> str:
+    """As it is written within a sentence; "" for what is no plain noun phrase. `begins`: a sentence begins with it."""
+    first, others = said[0], said[1:]
+    is_name = all(word[0].isupper() or word[0].isdigit() for word in others) and not first.endswith("s")
+    if begins and (first.lower() in _DETERMINERS or not is_name):
+        first = first[0].lower() + first[1:]
+    subject = " ".join([first, *others])
+    is_odd = first in _NO_SUBJECT | _BASES or first.endswith("ly") or re.search(r"[,;:()]", subject)
+    return "" if is_odd or set(words(subject)) & (_POINTING | _MOVED) else subject
 
 
-def _verbs() -> dict[str, dict[Form, str]]:
-    found: dict[str, dict[Form, str]] = {}
-
-    def learn(base: str, pasts: Iterable[str], participles: Iterable[str]) -> None:
-        found.setdefault(base, {})[Form.BASE] = base
-        found.setdefault(_third_person(base), {})[Form.S] = base
-        for past in pasts:
-            found.setdefault(past, {})[Form.PAST] = base
-        for participle in participles:
-            found.setdefault(participle, {})[Form.PART] = base
-
-    for base in _REGULAR.split():
-        learn(base, [_past(base)], [_past(base)])
-    for base in _DOUBLED.split():
-        pasts = [f"{base}{base[-1]}ed"] + ([_past(base)] if base.endswith("l") else [])
-        learn(base, pasts, pasts)
-    for entry in _IRREGULAR.split():
-        base, past, participle = entry.split("/")
-        learn(base, [past], [participle])
-    found["founded"] = {Form.PAST: "found", Form.PART: "found"}  # "found" itself is nearly always the past of "find"
-    return found
+def _of_subject(fact: re.Match[str], rest: str) -> Asked | None:
+    """ "Up to six unused days may be carried over" - "How many unused days may be carried over?"."""
+    clause = _CLAUSE.split(rest.strip())[0]
+    is_verb = clause.split(" ", 1)[0] in _MOVED | _PAST.keys() | _BASES
+    return _drafted(f"how many {fact['noun']}{fact['more']} {clause}", fact["count"], clause) if is_verb else None
 
 
-VERBS = _verbs()
-"""The forms that a word can be, each with the verb's base."""
+def _of_predicate(subject: str, helper: str, base: str, clause: str) -> Asked | None:
+    """`clause` is what follows the verb; where its first fact cannot be asked for, the next is."""
+    for fact in _FACT.finditer(clause):
+        before, after = clause[: fact.start()].strip(), clause[fact.end() :].strip()
+        asked = _asking(fact, is_direct=not before or (helper in _MODALS and before.isalpha() and before != "be"))
+        if not asked or (base == "have" and before) or (after and after.split()[0] not in _MAY_FOLLOW):
+            continue
+        is_size = fact["count"] and not base and not before
+        order = (asked, after, helper, subject) if is_size else (asked, helper, subject, base, before, after)
+        answer = next(fact[kind] for kind in _KINDS if fact[kind])
+        if found := _drafted(" ".join(filter(None, order)), answer, f"{before} {after}"):
+            return found
+    return None
 
 
-def is_plural(noun: str) -> bool:
-    """Whether a lower-case noun looks like a plural."""
-    looks_so = len(noun) > 3 and noun.endswith("s") and not noun.endswith(("ss", "us", "is", "'s", "’s"))
-    return noun in _PLURALS or (looks_so and noun not in _SINGULARS)
+def _drafted(asked: str, answer: str, rest: str) -> Asked | None:
+    """None where the `rest` of the sentence points elsewhere or states more facts."""
+    said = words(rest)
+    is_plain = not set(said) & _POINTING and not set(said[1:]) & _MOVED and not re.search(r"\d", rest)
+    is_sound = len(asked.split()) in _QUESTION_WORDS and answer.lower() not in asked.lower()
+    return Asked(f"{asked[0].upper()}{asked[1:]}?", answer) if is_plain and is_sound else None
 
 
-def is_participle(word: str) -> bool:
-    return Form.PART in VERBS.get(word, ()) or (word.endswith("ed") and len(word) > 4) or word == "been"
+def _asking(fact: re.Match[str], is_direct: bool) -> str:
+    """What a question begins with; "" where the fact is but a part of a phrase. `is_direct`: it follows the verb."""
+    place = fact["place"] or ""
+    if fact["range"]:
+        return "when"
+    if fact["date"] or fact["year"]:
+        when = {"in": "in which year" if fact["year"] else "when", "on": "when", "": "when" if is_direct else ""}
+        return when.get(place, f"{place} when" if place in {"by", "from", "since", "until"} else "")
+    if fact["time"]:
+        return f"{place} what time" if place in {"at", "by", "from", "after", "since", "until"} else ""
+    if fact["often"] or fact["money"]:
+        is_asked = not place and (fact["often"] or is_direct)
+        return ("how often" if fact["often"] else "how much") if is_asked else ""
+    more = re.sub(r" (?:of|an?|per)\b", "", fact["more"])
+    if set(words(fact["noun"] + more)) & (_POINTING | _DETERMINERS | _NO_SUBJECT | _MOVED):
+        return ""
+    is_asked = _SIZES.fullmatch(fact["noun"]) if place else is_direct
+    return f"{place} how many {fact['noun']}{fact['more']}".strip() if is_asked else ""

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from crag_core.base.text.language import script_of
+from crag_core.base.text.language import COMMON_WORDS, script_of
 from crag_core.base.text.words import words
-from crag_core.experiments.drafting.cloze import Asked
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`answer` stands in the sentence, white space aside, and answers `question`."""
+
+    question: str
+    answer: str
+
 
 FEWEST, MOST = 3, 5
 """Words of a query."""
@@ -38,24 +47,26 @@ _SHORT_UNITS = frozenset(
 )
 """What is counted in words so short that others of their length are seldom nouns."""
 
-_LITTLE = frozenset(
+LITTLE_WORDS = COMMON_WORDS | frozenset(
     words(
-        """höchstens mindestens spätestens darf dürfen soll sollen sollte bitte etwa circa aber alle allem allen
-        aller auch auf aus bei beim bis dann das dass dem den der des die dies diese diesem diesen dieser dort
-        durch ein eine einem einen einer eines für hat ihr ihre ihrem ihren ihrer ist kann können mehr mit muss
-        müssen nach nicht nur oder ohne rund seit sein seine sich sie sind sowie über und unter vom von vor war
-        waren wenn werden wie wir wird wurde wurden zum zur au aux avec ces cette dans deux donc est elle elles
-        entre été être ils leur leurs les lors mais nous ont par pas plus pour que qui sans ses son sont sous
-        sur une vers vous como con del desde donde ella era esta este esto estos fue han hasta las los más muy
-        para pero por porque según ser sin sobre sus también tiene una unas unos agli alla anche che dal dalla
-        degli dei della delle dello gli hanno nel nella nelle non per più quando questa questo sono stata stato
-        sul sulla suo uno aos com dos ela ele foi mas nas nos não pela pelo sua são uma aan als bij dat deze dit
-        een het hun maar meer met naar niet ook onder over tot uit van voor werd wordt zijn att blev det eller
-        efter från för har hade ikke inte kan med men mot och också om som till til ved var över ale dla jak
-        jest nie oraz pod przez się tym był była było bez bir bu çok daha için ile olan olarak sonra ve din fost
-        prin sau"""
+        """a about above across after again against all almost along already also although always among an another any
+        around at away because been before being below between both cannot could did does down during each either
+        even every few first former further had he her here hers him himself his however if in inside instead into it
+        itself just last later latter least less like long longer many me might mine more most much must my near
+        nearly neither never next nobody none nor nothing now off often on once one only others otherwise our ours out
+        outside over own past per please same several shall she should since so some still such than then these
+        therefore those though through throughout today together too toward towards under unless until up upon us
+        usually via we what when where whether which while who whom whose why will within without working yes yet yours
+        two three four five six seven eight nine ten eleven twelve twenty thirty hundred thousand million
+        date day days hours minutes month months night percentage second seconds time week weeks year years
+        agli alle allem allen aller beim bitte circa dalla darf degli delle dello desde deux deze diesem diesen donc
+        donde dort dürfen efter ella elles esta esto estos etwa från hade hanno hasta höchstens ihrem ihren ihrer
+        leurs lors meer mehr mindestens muss müssen nelle också onder pela porque prin quando questa questo rund sans
+        sein según seine seit sobre sollen sollte sous sowie spätestens stata stato sulla también tiene unas unos vers
+        werd wurden över"""
     )
 )
+"""Words that do not tell what a text is about."""
 
 
 def search_words(sentence: str, rarity: Callable[[str], int]) -> Asked | None:
@@ -80,9 +91,8 @@ def search_words(sentence: str, rarity: Callable[[str], int]) -> Asked | None:
 
 def _is_fact(match: re.Match[str]) -> bool:
     unit = match.groupdict().get("unit")
-    return (
-        unit is None or unit in _SHORT_UNITS or (unit.lower() not in _LITTLE and (len(unit) > 4 or unit[0].isupper()))
-    )
+    is_noun = unit is not None and unit.lower() not in LITTLE_WORDS and (len(unit) > 4 or unit[0].isupper())
+    return unit is None or unit in _SHORT_UNITS or is_noun
 
 
 def _unspaced(text: str, rarity: Callable[[str], int]) -> Asked | None:
@@ -115,4 +125,4 @@ def _bare(word: str) -> str:
 
 def _says_much(word: str, shortest: int) -> bool:
     is_plain = shortest <= len(word) <= _LONGEST_WORD and not any(sign.isdigit() for sign in word)
-    return is_plain and word.lower() not in _LITTLE
+    return is_plain and word.lower() not in LITTLE_WORDS

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from crag_core.base.prompts import harmless
 from crag_core.base.protocols import Messages
-from crag_core.base.reply_parsing import without_thoughts
+from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.text.words import fold, words
 from crag_core.experiments.drafting.statements import standing
 
@@ -30,12 +27,10 @@ QUESTION_SCHEMA: dict[str, Any] = {
 }
 
 _SHOWN = 2000  # characters of a passage
-_OBJECT = re.compile(r"\{")
 _LABELLED = re.compile(
     r"^[^\w\n]*question[^\w\n]*?:[\s*_`]*(?P<question>\S.*?)^[^\w\n]*answer[^\w\n]*?:[\s*_`]*(?P<answer>\S.*)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
-_MOST_TRIED = 50  # places in a reply where an object might begin
 _AROUND = " \t\r\n\"'“”„«»‘’`*_.,;。"
 
 
@@ -59,7 +54,10 @@ def read_draft(reply: str, sentence: str) -> tuple[str, str] | None:
     Refused are an answer that does not stand in the sentence, a question that holds the answer, is empty, longer than
     `LONGEST_QUESTION` or a repetition of the sentence, and replies with several drafts that differ.
     """
-    found = {draft for record in _records(without_thoughts(reply)) if (draft := _checked(record, sentence))}
+    records = parse_records(reply, "question")
+    if not records and (labelled := _LABELLED.search(without_thoughts(reply))):
+        records = [labelled.groupdict()]
+    found = {draft for record in records if (draft := _checked(record, sentence))}
     return found.pop() if len(found) == 1 else None
 
 
@@ -91,38 +89,6 @@ def _repeats(question: str, answer: str, sentence: str) -> bool:
     asked, stated = words(question), words(sentence)
     with_gap = words(fold(sentence).replace(fold(answer), " ", 1))
     return not asked or asked in (stated, with_gap) or fold(sentence).rstrip(".!。") in fold(question)
-
-
-def _records(reply: str) -> Iterator[dict[str, Any]]:
-    """The objects in a reply that hold a question, as JSON or as a Python dict; else the lines that are named so."""
-    at, found = 0, False
-    for _ in range(_MOST_TRIED):
-        match = _OBJECT.search(reply, at)
-        if match is None:
-            break
-        decoded = _decoded(reply, match.start())
-        if decoded is None:
-            at = match.end()
-            continue
-        value, at = decoded
-        if "question" in value:
-            found = True
-            yield value
-    labelled = _LABELLED.search(reply) if not found else None
-    if labelled:
-        yield labelled.groupdict()
-
-
-def _decoded(text: str, start: int) -> tuple[dict[str, Any], int] | None:
-    try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except (ValueError, RecursionError):
-        end = text.find("}", start) + 1
-        try:
-            value = ast.literal_eval(text[start:end])
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return None
-    return (value, end) if isinstance(value, dict) else None
 
 
 def _tagged(name: str, text: str) -> str:

@@ -39,9 +39,10 @@ def wilson(hits: float, count: int, level: float = 0.95) -> Estimate | None:
 def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
     """What the true share exceeds with probability `delta` at most; 1 where all are hits, and of nothing.
 
-    ValueError: hits outside 0..count, delta outside 0..1.
+    The exact one-sided bound (Clopper & Pearson 1934, Biometrika 26). ValueError: hits outside 0..count, delta outside
+    0..1.
     """
-    from scipy.special import betainccinv
+    from scipy.special import betainccinv  # a third of a second, which the first page of the application need not wait
 
     _check(hits, count, delta, "delta")
     return float(betainccinv(hits + 1, count - hits, delta)) if hits < count else 1.0

@@ -5,8 +5,6 @@ Through its knots it runs straight, and outside them level.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 import numpy as np
 
 from crag_core.experiments.statistics.curves import Array
@@ -17,19 +15,12 @@ Knots = tuple[tuple[float, float], ...]
 
 def fit_isotonic(scores: Array, labels: Array) -> Knots:
     """`scores` of any scale, none of them NaN, and whether each came true; one question or more."""
-    from scipy.optimize import isotonic_regression  # slow to import: see intervals.py
+    from sklearn.isotonic import IsotonicRegression  # slow to import, and needed only where a curve is fitted
 
-    places, home, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    shares = np.bincount(home, weights=labels) / counts
-    levels = np.clip(isotonic_regression(shares, weights=counts).x, 0.0, 1.0)
-    same = levels[1:] == levels[:-1]
-    bends = ~(np.append(False, same) & np.append(same, False))  # what lies within a level stretch adds nothing
-    return tuple((float(place), float(level)) for place, level in zip(places[bends], levels[bends], strict=True))
+    model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, labels)
+    return tuple(zip(model.X_thresholds_.tolist(), model.y_thresholds_.tolist(), strict=True))
 
 
 def follow_isotonic(score: float, knots: Knots) -> float:
-    place = bisect_right(knots, score, key=lambda knot: knot[0])
-    if place in (0, len(knots)):
-        return knots[max(place - 1, 0)][1]
-    (left, low), (right, high) = knots[place - 1], knots[place]
-    return min(low + (high - low) * ((score - left) / (right - left)), high)
+    level = float(np.interp(score, [place for place, _ in knots], [level for _, level in knots]))
+    return min(level, knots[-1][1])  # which rounding may exceed

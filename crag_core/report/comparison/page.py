@@ -13,11 +13,11 @@ from crag_core.experiments.statistics.bootstrap import DRAWS
 from crag_core.report import page, style_sheet, text
 from crag_core.report.comparison import charts, tables
 from crag_core.report.comparison import findings as comparison_findings
-from crag_core.report.run.verdict import MEANINGS, Figure
 from crag_core.report.thresholds.rates import LABELS
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings
+from crag_core.view.verdict_lines import MEANINGS, Figure
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ def described(made: RunSettings, searched: str = "") -> str:
 
 def _headline(table: Table) -> tuple[Figure, ...]:
     return (
-        Figure(str(len(table.names)), "Configurations"),
-        Figure(str(len(table.questions)), "Questions compared"),
-        Figure(str(table.left_out), "Questions left out", "not finished by every configuration"),
+        Figure("Configurations", str(len(table.names))),
+        Figure("Questions compared", str(len(table.questions))),
+        Figure("Questions left out", str(table.left_out), hint="not finished by every configuration"),
     )
 
 

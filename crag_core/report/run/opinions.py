@@ -8,9 +8,9 @@ from crag_core.base.text.display import counted, sentence
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
-from crag_core.report.run.verdict import headline
 from crag_core.trace.opinions import Disagreement, Row, Verdict, disagreement
 from crag_core.view.run_view import Name, RunView, score_text
+from crag_core.view.verdict_lines import headline
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def _describe(found: Disagreement) -> str:
 def _line(view: RunView, both: tuple[Verdict, Verdict], row: Row) -> Line:
     cells = []
     for verdict, grade, band in zip(both, row.grades, row.bands, strict=True):
-        route = verdict.policy.route(band).label if band else ""
-        cells.append(Cell(score_text(grade), _signals(grade), route, _reason(grade)))
+        name = verdict.policy.route(band).label if band else ""
+        cells.append(Cell(score_text(grade), _signals(grade), name, _reason(grade)))
     label = view.labels[row.passage.id]
     gap = "–" if row.gap is None else f"{row.gap:.2f}"
     return Line(label.number, label.anchor, label.name, tuple(cells), gap, row.is_apart)

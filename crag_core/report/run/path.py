@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.base.text.display import counted
-from crag_core.report.run.verdict import headline
 from crag_core.report.text import duration, shortened
 from crag_core.view.path.run_path import Stage, StageState, run_path
 from crag_core.view.run_view import RunView
+from crag_core.view.verdict_lines import headline
 
 _GROUPS = (
     ("Find and grade", "", ("retrieve", "grade", "route", "again")),

@@ -10,13 +10,13 @@ from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.report import page, style_sheet, text
-from crag_core.report.run.verdict import Figure
 from crag_core.report.thresholds import charts
 from crag_core.report.thresholds import limits as threshold_limits
 from crag_core.report.thresholds import rates as threshold_rates
 from crag_core.report.thresholds import trust as threshold_trust
 from crag_core.report.thresholds.result import Outcome, Tuned
 from crag_core.report.thresholds.trust import describe_pair
+from crag_core.view.verdict_lines import Figure
 
 _SCORES = {
     Aggregation.BEST: "the grade of the best of the passages found for it",
@@ -81,9 +81,9 @@ def _evaluator(tuned: Tuned) -> str:
 def _headline(tuned: Tuned) -> tuple[Figure, ...]:
     kinds = f"{tuned.answerable} answered by the documents, {tuned.unanswerable} not"
     return (
-        Figure(f"{tuned.preset.lower:.3f}", "Lower threshold"),
-        Figure(f"{tuned.preset.upper:.3f}", "Upper threshold"),
-        Figure(str(len(tuned.board)), "Questions judged here", kinds),
+        Figure("Lower threshold", f"{tuned.preset.lower:.3f}"),
+        Figure("Upper threshold", f"{tuned.preset.upper:.3f}"),
+        Figure("Questions judged here", str(len(tuned.board)), hint=kinds),
     )
 
 

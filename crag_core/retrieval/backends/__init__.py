@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import BadRecord
+from crag_core.base.network.database_url import show_place
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend
@@ -52,12 +52,4 @@ def open_backend(setting: str, folder: Path, send: Send | None = None) -> Backen
             return build(setting, folder, send)
     names = ", ".join(start for start in BACKENDS if not start.endswith("://"))
     urls = ", ".join(start for start in BACKENDS if start.endswith("://"))
-    raise BadRecord(f"CRAG_STORE: expected {names}, or a URL that starts with {urls}; found {_show(setting)}.")
-
-
-def _show(setting: str) -> str:
-    """As much of it as surely holds no password."""
-    if re.fullmatch(r"[\w./-]{1,40}", setting):
-        return repr(setting)
-    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://", setting)
-    return f"a URL that starts with {scheme[0]}" if scheme else "something else"
+    raise BadRecord(f"CRAG_STORE: expected {names}, or a URL that starts with {urls}; found {show_place(setting)}.")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from crag_core.base.errors import BadRecord
+from crag_core.base.network.database_url import show_place
 from crag_core.storage.cache.disk import DiskCache
+from crag_core.storage.cache.grade_cache import GradeCache
 from crag_core.storage.cache.postgres import PostgresCache
 from crag_core.storage.cache.redis import RedisCache
 
-__all__ = ["Cache", "DiskCache", "PostgresCache", "RedisCache", "open_cache"]
-
-Cache = DiskCache | PostgresCache | RedisCache
+__all__ = ["DiskCache", "GradeCache", "PostgresCache", "RedisCache", "open_cache"]
 
 _REDIS = ("redis://", "rediss://", "unix://")
 _POSTGRES = ("postgresql://", "postgres://")
 
 
-def open_cache(setting: str, folder: Path, seconds: float) -> Cache | None:
+def open_cache(setting: str, folder: Path, seconds: float) -> GradeCache | None:
     """The cache that CRAG_CACHE asks for, keeping a grade for `seconds`; touches neither disk nor network yet.
 
     "" and "disk" give a file in `folder`, "off" gives None, the URL of a Redis or a PostgreSQL that server.
@@ -33,12 +32,4 @@ def open_cache(setting: str, folder: Path, seconds: float) -> Cache | None:
     if setting.startswith(_POSTGRES):
         return PostgresCache(setting, seconds)
     known = ", ".join((*_REDIS, *_POSTGRES))
-    raise BadRecord(f"CRAG_CACHE: expected disk, off, or a URL that starts with {known}; found {_show(setting)}.")
-
-
-def _show(setting: str) -> str:
-    """As much of it as surely holds no password."""
-    if re.fullmatch(r"[\w./-]{1,40}", setting):
-        return repr(setting)
-    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://", setting)
-    return f"a URL that starts with {scheme[0]}" if scheme else "something else"
+    raise BadRecord(f"CRAG_CACHE: expected disk, off, or a URL that starts with {known}; found {show_place(setting)}.")

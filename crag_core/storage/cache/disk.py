@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from crag_core.base.protocols import Clock
-from crag_core.base.types import Grade
 from crag_core.storage import sqlite_file
-from crag_core.storage.cache.health import Health
-from crag_core.storage.cache.values import decode, encode
+from crag_core.storage.cache.grade_cache import Fault, GradeCache
 
 Found = TypeVar("Found")
 
@@ -43,48 +41,37 @@ _HINTS = {
 }
 
 
-class DiskCache:
-    """Keeps a grade for `seconds`, and no more than the last `limit`; constructing it touches no disk.
+class DiskCache(GradeCache):
+    """Keeps a grade for `seconds`, and no more than the last `limit`.
 
-    `clock` counts from the epoch, for other processes read the same file. `problem` says what is wrong, "" when nothing
-    is.
+    `clock` counts from the epoch, for other processes read the same file.
     """
 
-    name = "disk"
-
     def __init__(self, path: Path, seconds: float, limit: int = 200_000, clock: Clock = time.time) -> None:
+        super().__init__("disk", str(path), clock)
         self._path = path
         self._seconds = seconds
         self._limit = limit
-        self._clock = clock
-        self._health = Health(self.name)
 
-    @property
-    def problem(self) -> str:
-        return self._health.problem
-
-    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
+    def _read(self, keys: Sequence[str]) -> dict[str, bytes]:
         def read(database: sqlite3.Connection) -> dict[str, bytes]:
             times = self._valid_times(self._clock())
             rows = {key: database.execute(_READ, (key, *times)).fetchone() for key in keys}
             return {key: row[0] for key, row in rows.items() if row is not None}
 
-        values = self._attempt("read", read) if keys else None
-        grades = {key: decode(value) for key, value in (values or {}).items()}
-        return {key: grade for key, grade in grades.items() if grade is not None}
+        return self._run(read)
 
-    def put_many(self, grades: dict[str, Grade]) -> None:
+    def _write(self, values: Mapping[str, bytes]) -> None:
         def write(database: sqlite3.Connection) -> None:
             database.execute("BEGIN IMMEDIATE")
             # Now, not before: what another process wrote while this one waited for its turn is not from the future.
             now = self._clock()
             database.execute(_DROP_EXPIRED, self._valid_times(now))
-            database.executemany(_WRITE, [(key, encode(grade), now) for key, grade in grades.items()])
+            database.executemany(_WRITE, [(key, value, now) for key, value in values.items()])
             database.execute(_DROP_OLDEST, (self._limit,))
             database.execute("COMMIT")
 
-        if grades:
-            self._attempt("written", write)
+        self._run(write)
 
     def close(self) -> None:
         """Nothing stays open between two calls; here so that every cache can be closed."""
@@ -92,29 +79,25 @@ class DiskCache:
     def _valid_times(self, now: float) -> tuple[float, float]:
         return now - self._seconds, now + SKEW_S
 
-    def _attempt(self, purpose: str, work: Callable[[sqlite3.Connection], Found]) -> Found | None:
-        """What `work` gives, or None and a problem. A damaged file is replaced, then the work is tried once more."""
-        try:
-            seen = _inode(self._path)
-            try:
-                done = self._run(work)
-            except sqlite3.DatabaseError as error:
-                if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                    self._replace_damaged(seen)
-                elif _inode(self._path) == seen:  # else another process replaced it in the middle of the work
-                    raise
-                done = self._run(work)
-        except (OSError, sqlite3.DatabaseError) as error:
-            hint = _HINTS.get(_code(error), f"Check that {self._path.parent} is a folder that can be written to.")
-            problem = f"The grade cache {self._path} cannot be {purpose} ({error}), so grades are made anew. {hint}"
-            self._health.report(purpose, problem)
-            return None
-        self._health.report(purpose, "")
-        return done
-
     def _run(self, work: Callable[[sqlite3.Connection], Found]) -> Found:
+        """Once more where the file was damaged, and is replaced, or moved away."""
+        seen = _inode(self._path)
+        try:
+            with self._open() as database:
+                return work(database)
+        except sqlite3.DatabaseError as error:
+            if _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                self._replace_damaged(seen)
+            elif _inode(self._path) == seen:  # else another process replaced it in the middle of the work
+                raise
         with self._open() as database:
             return work(database)
+
+    def _fault(self, error: Exception) -> Fault | None:
+        if not isinstance(error, OSError | sqlite3.DatabaseError):
+            return None
+        hint = _HINTS.get(_code(error), f"Check that {self._path.parent} is a folder that can be written to.")
+        return Fault(str(error), hint)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -135,7 +118,7 @@ class DiskCache:
             for ending in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     os.replace(f"{self._path}{ending}", f"{aside}{ending}")
-        self._health.report(
+        self._report(
             "damaged",
             f"The grade cache was damaged; it was moved to {aside} and started anew. Delete it when you like.",
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,10 +13,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.network.database_url import check_address, driver_options, hide_password, name_of, with_driver
 from crag_core.base.network.reply_timeout import limited
 from crag_core.base.protocols import Clock
-from crag_core.base.types import Grade
-from crag_core.storage.cache.backoff import AWAY_S, Absence
-from crag_core.storage.cache.health import Health
-from crag_core.storage.cache.values import decode, encode
+from crag_core.storage.cache.grade_cache import Fault, GradeCache
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -29,50 +26,52 @@ REPLY_S = 2.0
 RECYCLE_S = 60
 """So old a connection is not used again: what lies between may have forgotten it without a word."""
 SWEEP_S = 600.0
+
+# `value` is JSON in ASCII: no text of a question or document can be one that a database refuses.
+_TABLE = """
+CREATE TABLE IF NOT EXISTS crag_grades (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at TIMESTAMPTZ NOT NULL);
+CREATE INDEX IF NOT EXISTS ix_crag_grades_expires_at ON crag_grades (expires_at);
+"""
+_READ = "SELECT key, value FROM crag_grades WHERE key = ANY(%s) AND expires_at > now()"
+_WRITE = """
+INSERT INTO crag_grades (key, value, expires_at)
+SELECT key, value, now() + make_interval(secs => %s) FROM unnest(%s::text[], %s::text[]) AS kept (key, value)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+"""
+# Except what another process is about to delete or to write.
+_SWEEP = """
+DELETE FROM crag_grades WHERE key IN
+(SELECT key FROM crag_grades WHERE expires_at <= now() LIMIT 10000 FOR UPDATE SKIP LOCKED)
+"""
 _MISSING_TABLE = "42P01"
+_HINT = "Check that this user may make a table and write to it, and that the disk is not full."
 _LOST = ("08", "57P")  # how the codes begin of a server that breaks off
 
 
-class PostgresCache:
+class PostgresCache(GradeCache):
     """Keeps a grade for `seconds`. Raises `BadRecord` for a URL that cannot be read; connects at the first use.
 
-    The time is the server's, for the clocks of its clients differ. `name` is the URL without user, password and
-    options. `problem` says what is wrong, "" when nothing is.
+    The time is the server's, for the clocks of its clients differ.
     """
 
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
         self._url = _read_url(url)
-        self.name = name_of(self._url)
+        super().__init__(name_of(self._url), name_of(self._url), clock)
         self._seconds = seconds
-        self._clock = clock
-        self._health = Health(self.name)
-        self._absence = Absence(clock)
-        self._swept_at: float | None = None
+        self._swept_at = -math.inf
 
-    @property
-    def problem(self) -> str:
-        return self._health.problem
+    def _read(self, keys: Sequence[str]) -> dict[str, str]:
+        found = self._run(lambda connection: connection.exec_driver_sql(_READ, (list(keys),)).all())
+        return {key: value for key, value in found}
 
-    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
-        from crag_core.storage.cache import postgres_rows
-
-        if not keys:
-            return {}
-        values = self._attempt("read", lambda connection: postgres_rows.read(connection, keys))
-        grades = {key: decode(value) for key, value in (values or {}).items()}
-        return {key: grade for key, grade in grades.items() if grade is not None}
-
-    def put_many(self, grades: dict[str, Grade]) -> None:
-        from crag_core.storage.cache import postgres_rows
-
-        if not grades:
-            return
-        values = {key: encode(grade).decode("ascii") for key, grade in grades.items()}
-        lifetime = timedelta(seconds=self._seconds)
-        self._attempt("written", lambda connection: postgres_rows.write(connection, values, lifetime))
-        if self._swept_at is None or self._clock() >= self._swept_at + SWEEP_S:
+    def _write(self, values: Mapping[str, bytes]) -> None:
+        # In one order everywhere: two writers that lock the same rows crosswise would wait for each other.
+        keys = sorted(values)
+        kept = (self._seconds, keys, [values[key].decode("ascii") for key in keys])
+        self._run(lambda connection: connection.exec_driver_sql(_WRITE, kept))
+        if self._clock() >= self._swept_at + SWEEP_S:
             self._swept_at = self._clock()
-            self._attempt("written", postgres_rows.sweep)
+            self._run(lambda connection: connection.exec_driver_sql(_SWEEP))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -84,40 +83,16 @@ class PostgresCache:
         options = driver_options(self._url, CONNECT_S)
         return create_engine(self._url, pool_timeout=REPLY_S, pool_recycle=RECYCLE_S, connect_args=options)
 
-    def _attempt(self, purpose: str, work: Callable[[Connection], Found]) -> Found | None:
-        """What `work` gives in one transaction, or None and a problem."""
-        from sqlalchemy.exc import DBAPIError, TimeoutError
-
-        if self._absence.is_now():
-            return None
-        try:
-            done = self._run(work)
-        except (DBAPIError, TimeoutError, OSError) as error:
-            if _is_lost(error):
-                self._absence.begin()
-                hint = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
-                self._health.report("reached", self._explain("reached", error, hint))
-            else:  # it answers, and says no: asking it costs no waiting
-                self._back()
-                hint = "Check that this user may make a table and write to it, and that the disk is not full."
-                self._health.report(purpose, self._explain(purpose, error, hint))
-            return None
-        self._back()
-        self._health.report(purpose, "")
-        return done
-
     def _run(self, work: Callable[[Connection], Found]) -> Found:
         """Once more where the server was started anew since the last time, or has no table yet."""
         from sqlalchemy.exc import DBAPIError
-
-        from crag_core.storage.cache import postgres_rows
 
         try:
             return self._transact(work)
         except DBAPIError as error:
             if _code(error) == _MISSING_TABLE:
                 with suppress(DBAPIError):  # another process may be quicker; what else is wrong, the next one tells
-                    self._transact(postgres_rows.make_table)
+                    self._transact(lambda connection: connection.exec_driver_sql(_TABLE))
             elif not error.connection_invalidated:
                 raise
         return self._transact(work)
@@ -132,14 +107,13 @@ class PostgresCache:
         ):
             return work(connection)
 
-    def _back(self) -> None:
-        self._absence.end()
-        self._health.report("reached", "")
+    def _fault(self, error: Exception) -> Fault | None:
+        from sqlalchemy.exc import DBAPIError, TimeoutError
 
-    def _explain(self, purpose: str, error: Exception, hint: str) -> str:
-        cause = getattr(error, "orig", None) or error
-        detail = hide_password(" ".join(str(cause).split()), self._url)
-        return f"The grade cache {self.name} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
+        if not isinstance(error, DBAPIError | TimeoutError | OSError):
+            return None
+        detail = hide_password(" ".join(str(getattr(error, "orig", None) or error).split()), self._url)
+        return Fault(detail, _HINT, _is_lost(error))
 
 
 def _number_of(connection: Connection) -> int:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Clock
-from crag_core.base.types import Grade
-from crag_core.storage.cache.backoff import AWAY_S, Absence
-from crag_core.storage.cache.health import Health
-from crag_core.storage.cache.values import decode, encode
+from crag_core.storage.cache.grade_cache import Fault, GradeCache
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -22,75 +19,35 @@ PREFIX = "crag:grade:1:"
 TIMEOUT_S = 1.0
 
 
-class RedisCache:
-    """Keeps a grade for `seconds`. Raises `BadRecord` for a URL that cannot be read; connects at the first use.
-
-    `name` is the URL without user, password and options. `problem` says what is wrong, "" when nothing is.
-    """
+class RedisCache(GradeCache):
+    """Keeps a grade for `seconds`. Raises `BadRecord` for a URL that cannot be read; connects at the first use."""
 
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
-        self._client, self.name, self._password = _read_url(url)
+        self._client, name, self._password = _read_url(url)
+        super().__init__(name, name, clock)
         self._seconds = max(1, round(seconds))
-        self._health = Health(self.name)
-        self._absence = Absence(clock)
 
-    @property
-    def problem(self) -> str:
-        return self._health.problem
+    def _read(self, keys: Sequence[str]) -> dict[str, object]:
+        values: object = self._client.mget([PREFIX + key for key in keys])
+        return dict(zip(keys, values, strict=False)) if isinstance(values, list) else {}
 
-    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
-        def read() -> Any:
-            return self._client.mget([PREFIX + key for key in keys])
-
-        values = self._attempt("read", read) if keys else None
-        if not isinstance(values, list):
-            return {}
-        grades = {key: decode(value) for key, value in zip(keys, values, strict=False)}
-        return {key: grade for key, grade in grades.items() if grade is not None}
-
-    def put_many(self, grades: dict[str, Grade]) -> None:
-        def write() -> Any:
-            pipeline = self._client.pipeline(transaction=False)
-            for key, grade in grades.items():
-                pipeline.set(PREFIX + key, encode(grade), ex=self._seconds)
-            return pipeline.execute()
-
-        if grades:
-            self._attempt("written", write)
+    def _write(self, values: Mapping[str, bytes]) -> None:
+        pipeline = self._client.pipeline(transaction=False)
+        for key, value in values.items():
+            pipeline.set(PREFIX + key, value, ex=self._seconds)
+        pipeline.execute()
 
     def close(self) -> None:
         self._client.close()
 
-    def _attempt(self, purpose: str, request: Callable[[], Any]) -> Any:
-        """The reply, or None and a problem."""
+    def _fault(self, error: Exception) -> Fault | None:
         import redis
 
-        if self._absence.is_now():
+        if not isinstance(error, redis.RedisError | OSError):
             return None
-        try:
-            reply = request()
-        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-            self._absence.begin()
-            hint = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
-            self._health.report("reached", self._explain("reached", error, hint))
-            return None
-        except redis.RedisError as error:  # it answers, and says no: asking it costs no waiting
-            self._back()
-            self._health.report(purpose, self._explain(purpose, error, "Check its settings and its memory."))
-            return None
-        self._back()
-        self._health.report(purpose, "")
-        return reply
-
-    def _back(self) -> None:
-        self._absence.end()
-        self._health.report("reached", "")
-
-    def _explain(self, purpose: str, error: Exception, hint: str) -> str:
-        detail = str(error)
-        if self._password:
-            detail = detail.replace(self._password, "…")
-        return f"The grade cache {self.name} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
+        detail = str(error).replace(self._password, "…") if self._password else str(error)
+        is_away = isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError)
+        return Fault(detail, "Check its settings and its memory.", is_away)
 
 
 def _read_url(url: str) -> tuple[Redis, str, str]:

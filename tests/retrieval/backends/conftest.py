@@ -15,7 +15,10 @@ from tests.stand_ins.s3_server import S3Server
 Open = Callable[[], Backend]
 """Another view of the same place, as another process has it."""
 
-ENGINES = ("folder", "folder apart", "objects", "objects apart", "postgres")
+ENGINES = (
+    *("folder", "folder apart", "objects", "postgres"),
+    pytest.param("objects apart", marks=pytest.mark.exhaustive),  # objects is one, apart the other
+)
 
 
 @pytest.fixture(scope="session")

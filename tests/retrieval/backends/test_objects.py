@@ -16,6 +16,7 @@ from crag_core.base.errors import BadRecord, StoreUnavailable
 from crag_core.retrieval.backends.objects import lock as object_lock
 from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.index.store import PassageStore
+from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import Killed, dying_at
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -153,10 +154,13 @@ def test_a_lock_that_holds_nonsense_is_taken(place: str) -> None:
 # --- kills and several processes --------------------------------------------------------------------------------------
 
 
-def test_dying_at_any_step_leaves_documents_whole_or_absent(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("every", mostly(4, 1))
+def test_dying_at_any_step_leaves_documents_whole_or_absent(
+    place: str, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
     monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     files = [(f"{topic}.txt", write_prose(topic, 30)) for topic in ("seals", "gulls")]
-    for step in range(100):
+    for step in range(0, 100, every):
         here = f"{place}/{step}"
         try:
             with dying_at(step):

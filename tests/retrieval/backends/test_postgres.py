@@ -24,6 +24,7 @@ from crag_core.retrieval.backends.postgres import vector_search
 from crag_core.retrieval.backends.postgres.backend import PostgresBackend
 from crag_core.retrieval.backends.postgres.text_search_words import split_words
 from crag_core.retrieval.index.store import PassageStore
+from tests.matrix import mostly
 from tests.retrieval.backends.postgres_dying import dying_at
 from tests.retrieval.backends.test_contract import WORDS, add, nodes_of
 from tests.retrieval.conftest import REPOSITORY
@@ -148,9 +149,11 @@ def schemas(postgres: PostgresServer, postgres_url: str) -> Iterator[Callable[[]
     return make
 
 
-def each_step(schemas: Callable[[], str], work: Callable[[PassageStore], object], at_least: int) -> Iterator[str]:
-    """The URL of an index for each step of `work`, left as dying just before it leaves it."""
-    for step in range(200):
+def each_step(
+    schemas: Callable[[], str], work: Callable[[PassageStore], object], every: int, at_least: int
+) -> Iterator[str]:
+    """The URL of an index for every n-th step of `work`, left as dying just before it leaves it."""
+    for step in range(0, 200, every):
         url = schemas()
         open_store(url).ingest(BEFORE)
         try:
@@ -171,10 +174,11 @@ def recount(postgres: PostgresServer, url: str) -> None:
 
 
 @pytest.mark.usefixtures("_owners_are_gone")
-def test_dying_at_any_step_of_indexing(postgres: PostgresServer, schemas: Callable[[], str]) -> None:
+@pytest.mark.parametrize("every", mostly(3, 1))
+def test_dying_at_any_step_of_indexing(postgres: PostgresServer, schemas: Callable[[], str], every: int) -> None:
     old, new = {name for name, _ in BEFORE}, {name for name, _ in FILES}
     seen = set()
-    for url in each_step(schemas, lambda store: store.ingest(FILES), 10):
+    for url in each_step(schemas, lambda store: store.ingest(FILES), every, 10):
         left = set(whole(PostgresBackend(url)))
         assert old <= left <= old | new
         finish(PostgresBackend(url))
@@ -186,9 +190,10 @@ def test_dying_at_any_step_of_indexing(postgres: PostgresServer, schemas: Callab
 
 
 @pytest.mark.usefixtures("_owners_are_gone")
-def test_dying_at_any_step_of_replacing(postgres: PostgresServer, schemas: Callable[[], str]) -> None:
+@pytest.mark.parametrize("every", mostly(3, 1))
+def test_dying_at_any_step_of_replacing(postgres: PostgresServer, schemas: Callable[[], str], every: int) -> None:
     seen = set()
-    for url in each_step(schemas, lambda store: store.ingest([("guide.txt", write_prose("winches"))]), 10):
+    for url in each_step(schemas, lambda store: store.ingest([("guide.txt", write_prose("winches"))]), every, 10):
         assert "guide.txt" in whole(PostgresBackend(url)), "one of the two contents is there"
         finish(PostgresBackend(url))
         seen.add(whole(PostgresBackend(url))["guide.txt"])
@@ -199,9 +204,10 @@ def test_dying_at_any_step_of_replacing(postgres: PostgresServer, schemas: Calla
 
 
 @pytest.mark.usefixtures("_owners_are_gone")
-def test_dying_at_any_step_of_making_anew(postgres: PostgresServer, schemas: Callable[[], str]) -> None:
+@pytest.mark.parametrize("every", mostly(3, 1))
+def test_dying_at_any_step_of_making_anew(postgres: PostgresServer, schemas: Callable[[], str], every: int) -> None:
     finished = 0
-    for url in each_step(schemas, lambda store: store.rebuild(SHORT), 10):
+    for url in each_step(schemas, lambda store: store.rebuild(SHORT), every, 10):
         store = open_store(url)
         assert set(whole(PostgresBackend(url))) == {name for name, _ in BEFORE}
         before = store.generation.recipe
@@ -211,7 +217,7 @@ def test_dying_at_any_step_of_making_anew(postgres: PostgresServer, schemas: Cal
         assert set(whole(PostgresBackend(url))) == {name for name, _ in BEFORE}
         assert store.search_keyword("ropes", 1) and store.search_dense(embed_words("ropes"), 1)
         recount(postgres, url)
-    assert finished > 5
+    assert finished > 5 / every
 
 
 def start(url: str, step: int, *topics: str) -> subprocess.Popen[str]:

@@ -6,18 +6,16 @@ import streamlit as st
 
 from crag_core.base.text.display import shortened
 from crag_core.base.types import Answer
-from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.quoted_answer import quotable
-from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
 from crag_core.view.answer.unanswered import Nearest, unanswered
+from crag_core.view.run_view import RunView, name_of
 from ui.text import plain
 
 _LONGEST = 300
 
 
-def draw_unanswered(trace: Trace, policy: Policy, routed: Reroute, answer: Answer) -> None:
-    found = unanswered(trace, policy, routed)
+def draw_unanswered(view: RunView, answer: Answer) -> None:
+    found = unanswered(view.trace, view.policy, view.routed)
     with st.container(border=True, gap="small"):
         st.subheader(":material/do_not_disturb_on: Cannot be answered from this evidence", anchor=False)
         st.markdown(plain(answer.message))
@@ -39,8 +37,7 @@ def _draw_row(title: str, lines: list[str]) -> None:
 
 def _nearest(nearest: Nearest) -> str:
     passage = nearest.passage
-    page = f", page {passage.page}" if passage.page else ""
     score = f"score {nearest.score:.2f}"
     why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
     quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
-    return f"“{quoted}” :gray[{plain(passage.source)}{page} · {plain(why)}]"
+    return f"“{quoted}” :gray[{plain(str(name_of(passage)))} · {plain(why)}]"

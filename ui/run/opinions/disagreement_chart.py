@@ -6,9 +6,9 @@ import plotly.graph_objects as go
 
 from crag_core.base.text.display import shortened
 from crag_core.base.types import Grade
-from crag_core.trace.opinions import Disagreement, Verdict
+from crag_core.trace.opinions import Disagreement
+from crag_core.view.run_view import evaluator_name
 from ui.run.passages.sentence_table import chart_text
-from ui.run.what_if.run_offer import model_name
 
 _ROW = 26  # pixels
 _MAIN, _OTHER, _APART = "#1d7cc4", "#9a5fc0", "#d08a1d"
@@ -33,7 +33,7 @@ def figure(found: Disagreement, names: dict[str, str]) -> go.Figure:
             y=list(range(len(rows))),
             mode="markers",
             marker={"size": 11, "symbol": symbol, "color": colour},
-            name=chart_text(judge_name(verdict)),
+            name=chart_text(evaluator_name(verdict.evaluator, verdict.writer)),
             hovertext=[
                 chart_text(_hover(names[row.passage.id], grade)) for row, grade in zip(rows, grades, strict=True)
             ],
@@ -60,8 +60,3 @@ def _hover(name: str, grade: Grade | None) -> str:
     score = f"{grade.score:.2f}" if grade and grade.score is not None else "not graded"
     reason = f" · {shortened(grade.reason, 120)}" if grade and grade.reason else ""
     return f"{score} · {name}{reason}"
-
-
-def judge_name(verdict: Verdict) -> str:
-    card = verdict.evaluator
-    return f"{card.title} ({model_name(verdict.writer)})" if card.calls_model else card.title

@@ -15,7 +15,8 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, disagreement
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
-from ui.run.opinions.disagreement_chart import figure, judge_name
+from crag_core.view.run_view import evaluator_name, view_run
+from ui.run.opinions.disagreement_chart import figure
 from ui.run.passages.sentence_table import card_name
 from ui.run.verdict import COLOURS, ICONS, headline
 from ui.text import plain
@@ -106,10 +107,7 @@ def _calls(count: int) -> str:
 
 def _names(trace: Trace) -> dict[str, str]:
     """Every passage by the number and name that its card has."""
-    web = trace.web.passages if trace.web else ()
-    ranked = [(str(rank), passage) for rank, passage in enumerate(trace.all_passages, start=1)]
-    ranked += [(f"web {rank}", passage) for rank, passage in enumerate(web, start=1)]
-    return {passage.id: card_name(rank, passage) for rank, passage in ranked}
+    return {id_: card_name(label) for id_, label in view_run(trace).labels.items()}
 
 
 def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Callable[[str], None]) -> None:
@@ -139,9 +137,10 @@ def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Cal
 
 def _describe(found: Disagreement) -> str:
     main, other = found.main, found.other
+    names = [plain(evaluator_name(one.evaluator, one.writer)) for one in (main, other)]
     lines = [
-        f"**{plain(judge_name(main))}** → {headline(main.decision)}: {plain(main.decision.reason)}",
-        f"**{plain(judge_name(other))}** alone → {headline(other.decision)}: {plain(other.decision.reason)}",
+        f"**{names[0]}** → {headline(main.decision)}: {plain(main.decision.reason)}",
+        f"**{names[1]}** alone → {headline(other.decision)}: {plain(other.decision.reason)}",
         plain(_summary(found)),
     ]
     return "  \n".join(lines)
@@ -157,14 +156,15 @@ def _summary(found: Disagreement) -> str:
         message.append(f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed).")
     for verdict in (found.main, found.other):
         if verdict.ungraded:
-            message.append(f"{judge_name(verdict)} has not graded {counted(verdict.ungraded, 'passage')}.")
+            name = evaluator_name(verdict.evaluator, verdict.writer)
+            message.append(f"{name} has not graded {counted(verdict.ungraded, 'passage')}.")
     return " ".join(message)
 
 
 def _cells(row: Row, found: Disagreement, names: dict[str, str]) -> dict[str, str]:
     cells = {"Passage": f"{'≠ ' if row.is_apart else ''}{plain(names[row.passage.id])}"}
     for verdict, grade, band in zip((found.main, found.other), row.grades, row.bands, strict=True):
-        cells[plain(judge_name(verdict))] = _grade(grade, band)
+        cells[plain(evaluator_name(verdict.evaluator, verdict.writer))] = _grade(grade, band)
     return cells | {"Gap": "–" if row.gap is None else f"{row.gap:.2f}"}
 
 

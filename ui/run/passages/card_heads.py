@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
+from crag_core.view.chunk_cards import ChunkCard
 from ui import PARTS
 
 _component = st.components.v2.component(
@@ -20,23 +19,18 @@ _component = st.components.v2.component(
 )
 
 
-@dataclass(frozen=True)
-class Head:
-    """What the line says. `anchor` is where links lead; `chips` are (kind, words), `scores` (name, 0..1)."""
-
-    anchor: str
-    rank: int
-    title: str
-    scores: tuple[tuple[str, float], ...] = ()
-    ungraded: tuple[str, ...] = ()
-    use: str = ""
-    used: bool = False
-    chips: tuple[tuple[str, str], ...] = ()
-
-
-def draw_head(head: Head, key: str, is_open: bool) -> bool:
+def draw_head(card: ChunkCard, key: str, is_open: bool) -> bool:
     """Whether the card is open now; `is_open` is how it starts. The browser keeps it under `key`, whatever moves."""
-    drawn = _component(
-        data={**head.__dict__, "open": is_open}, key=key, default={"open": is_open}, on_open_change=lambda: None
-    )
+    data = {
+        "anchor": card.label.anchor,
+        "rank": card.label.rank,
+        "title": str(card.label.name),
+        "scores": card.compared,
+        "ungraded": ["not graded"] if card.ungraded else [],
+        "use": card.use,
+        "used": bool(card.cited),
+        "chips": card.chips,
+        "open": is_open,
+    }
+    drawn = _component(data=data, key=key, default={"open": is_open}, on_open_change=lambda: None)
     return bool(drawn.open)

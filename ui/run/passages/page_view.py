@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import counted
+from crag_core.base.serialization import to_plain
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Origin, Passage, StripVerdict
+from crag_core.view.chunk_text import text_lines
+from crag_core.view.sentences import describe_verdict
 from ui import PARTS
-from ui.run.passages.page_view_lines import describe, lines_of
 from ui.text import link, plain
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
                     "top": 100 * box.top / picture.height,
                     "width": 100 * box.width / picture.width,
                     "height": 100 * box.height / picture.height,
-                    "told": "" if box.span is None else describe(verdicts[box.span]),
+                    "told": "" if box.span is None else sentence(describe_verdict(verdicts[box.span])),
                 }
                 for box in picture.boxes
             ],
@@ -138,7 +140,7 @@ def _draw_lines(
     if len(text) < len(passage.text):
         st.caption(f"The first {_LONGEST:,} of {len(passage.text):,} characters.")
         after = " …"
-    _component(data={"lines": lines_of(before, text, verdicts, after), "still": is_still}, key=key)
+    _component(data={"lines": to_plain(text_lines(before, text, verdicts, after)), "still": is_still}, key=key)
 
 
 def _draw_legend(verdicts: Verdicts) -> None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.base.types import Edits, Excerpt, Grade, Origin, Passage, Round
-from crag_core.decision.policy import Policy
-from crag_core.trace.injection_scan import warnings
+from crag_core.base.text.display import sentence
+from crag_core.base.types import Grade, Origin, Passage
 from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
+from crag_core.view.chunk_cards import ChunkCard, chunk_cards
+from crag_core.view.run_view import RunView
+from crag_core.view.score_words import QUESTIONS
 from ui.run.passages.card_heads import draw_head
-from ui.run.passages.passage_cards import Cards, describe, head_of, title
 from ui.run.passages.sentences import draw_sentences
-from ui.text import plain
+from ui.text import link, plain
 
 _OPEN = 3
 """So many cards of a list start open, whatever is decided: a slider that moves must not fold anything."""
@@ -31,81 +31,71 @@ class CardActions:
     feedback: Callable[[Passage], None] | None = None
 
 
-def draw_passages(
-    trace: Trace,
-    routed: Reroute,
-    *,
-    policy: Policy | None = None,
-    was: Reroute | None = None,
-    edits: Edits | None = None,
-    actions: CardActions | None = None,
-) -> None:
+def draw_passages(view: RunView, was: Reroute | None = None, actions: CardActions | None = None) -> None:
     """Every corpus passage that this policy looks at, in the order of finding, and which later retrieval found it.
 
-    `edits` None: those of the trace. Without `policy` no cut-off is drawn, without `was` nothing is compared.
+    What is new since `was` is marked; None: there is nothing to compare with.
     """
-    edits = edits or trace.edits
-    cards = Cards(trace, routed, policy, was, edits)
-    shown = {passage.id for passage in routed.decision_path.looked_at} | set(edits.dropped)
-    last = {passage.id for passage in routed.decision_path.evidence} | set(edits.dropped)
-    later = {id_: found for found in reversed(trace.rounds) for id_ in _found_in(found)}
-    first = {passage.id for passage in trace.passages or ()}
-    ranked = list(enumerate(trace.all_passages, start=1))
+    cards = chunk_cards(view, was)
     with st.container(gap="xxsmall", key="passage_list"):
-        for rank, passage in ranked:
-            if passage.id in shown:
-                path = () if passage.id in first else later[passage.id].path
-                notes = [f"found by a later retrieval: {' → '.join(path)}"] if path else []
-                notes += [] if passage.id in last else ["looked at in an earlier iteration only"]
-                draw_card(cards, passage, rank, actions, "; ".join(notes))
-    if left := sum(passage.id not in shown for _, passage in ranked):
+        for card in cards:
+            if card.is_asked_for:
+                draw_card(card, view.trace.id, actions)
+    if left := sum(not card.is_asked_for for card in cards):
         st.caption(f"The record holds {left} more passages, of retrievals that this policy does not ask for.")
 
 
-def _found_in(found: Round) -> list[str]:
-    return [passage.id for retrieval in found.retrievals for passage in retrieval.passages]
-
-
-def draw_card(cards: Cards, passage: Passage, rank: int, actions: CardActions | None, note: str = "") -> None:
+def draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:
     """One line, and below it, when open, the passage with its sentences; a dropped one is a line with the way back."""
-    if passage.id in cards.edits.dropped:
-        _draw_dropped(cards, passage, rank, actions)
+    key, rank = f"{run_id}_{card.label.anchor}", card.label.rank
+    if card.is_dropped:
+        _draw_dropped(card, key, actions)
         return
-    key = f"{cards.trace.id}_{anchor(passage, rank)}"
-    if not draw_head(head_of(cards, passage, rank, anchor(passage, rank)), f"head_{key}", is_open=rank <= _OPEN):
+    if not draw_head(card, f"head_{key}", is_open=rank <= _OPEN):
         return
-    verdicts = cards.verdicts.get(passage.id, [])
     with st.container(border=True, key=f"card_{key}", gap="xsmall"):
-        st.markdown(describe(cards, passage))
-        for warning in warnings(cards.trace, passage):
+        st.markdown(describe(card))
+        for warning in card.warnings:
             st.warning(plain(warning), icon=":material/warning:")
-        if note:
-            st.caption(f":material/replay: {plain(note)}")
-        draw_sentences(
-            passage,
-            verdicts,
-            key=f"sentences_{key}",
-            label=f"Passage {rank}, sentence by sentence",
-            cutoff=cards.cutoff(passage.origin),
-            then=cards.then and cards.then[1],
-        )
-        _draw_actions(cards, passage, key, actions)
+        if card.notes:
+            st.caption(f":material/replay: {plain('; '.join(card.notes))}")
+        draw_sentences(card.sentences, f"sentences_{key}", f"Passage {rank}, sentence by sentence")
+        _draw_actions(card, key, actions)
 
 
-def anchor(passage: Passage, rank: int) -> str:
-    """The anchor of a passage's card, which citations lead to."""
-    return f"{'web' if passage.origin is Origin.WEB else 'passage'}-{rank}"
+def describe(card: ChunkCard) -> str:
+    """What the line above has no room for: the reason, what the scores mean, citations, where it was found."""
+    lines, url = [_grade(card)], card.passage.url
+    if url:
+        lines.insert(0, f":material/open_in_new: {link(url, url)}")
+    if card.is_pinned:
+        lines.insert(0, f":violet[:material/push_pin: {plain(sentence(card.edit))}]")
+    badges = [f":blue-badge[{card.decides}]"] if card.decides else []
+    if card.cited:
+        badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in card.cited))}]")
+    last = " ".join([*badges, f":small[:gray[{plain(card.found)}]]" if card.found else ""])
+    return "  \n".join(filter(None, [*lines, last.strip()]))
 
 
-def _draw_actions(cards: Cards, passage: Passage, key: str, actions: CardActions | None) -> None:
-    grade = cards.trace.grade_of(passage.id)
+def _grade(card: ChunkCard) -> str:
+    if card.ungraded:
+        return f":orange[:material/warning: {plain(card.ungraded)}]"
+    message = [f"**{value:.2f}** {name}{_question(name)}" for name, value in card.scores]
+    return " · ".join([*message, plain(card.reason)] if card.reason else message)
+
+
+def _question(name: str) -> str:
+    return f": {QUESTIONS[name]}" if name in QUESTIONS else ""
+
+
+def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> None:
+    passage, grade = card.passage, card.grade
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if actions:
-            is_pinned = passage.id in cards.edits.pinned
             place = actions.on_place if passage.origin is Origin.CORPUS else None
             for label, icon, act, effect in (
                 ("Drop", "remove_circle", actions.on_drop, "As if it had never been found."),
-                ("Unpin" if is_pinned else "Pin", "push_pin", actions.on_pin, "As if it had been graded 1.00."),
+                ("Unpin" if card.is_pinned else "Pin", "push_pin", actions.on_pin, "As if it had been graded 1.00."),
                 ("Show in the document", "find_in_page", place, None),
             ):
                 if act:
@@ -127,15 +117,10 @@ def _draw_record(grade: Grade) -> None:
             st.code(grade.raw or "(empty)", language=None, wrap_lines=True)
 
 
-def _draw_dropped(cards: Cards, passage: Passage, rank: int, actions: CardActions | None) -> None:
+def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f":gray[{rank} · ~~{plain(title(passage))}~~ · **dropped by you**]", width="content")
+        name = plain(str(card.label.name))
+        st.markdown(f":gray[{card.label.rank} · ~~{name}~~ · **dropped by you**]", width="content")
         if actions:
-            key = f"back_{cards.trace.id}_{anchor(passage, rank)}"
-            act, args = actions.on_drop, (passage.id,)
-            st.button("Put back", key, icon=":material/undo:", type="tertiary", on_click=act, args=args)
-
-
-def source_line(number: int, excerpt: Excerpt, rank: int) -> str:
-    """One entry of the list of sources, leading to the passage's card."""
-    return f"[\\[{number}\\]](#{anchor(excerpt.passage, rank)}) {plain(title(excerpt.passage))}"
+            act, args = actions.on_drop, (card.passage.id,)
+            st.button("Put back", f"back_{key}", icon=":material/undo:", type="tertiary", on_click=act, args=args)

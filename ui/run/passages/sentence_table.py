@@ -10,11 +10,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted, shortened
-from crag_core.base.types import Origin, Passage, StripVerdict
-from crag_core.decision.policy import Policy
-from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
-from ui.run.passages.sentences import deciding_cutoff
+from crag_core.base.types import Origin, StripVerdict
+from crag_core.view.chunk_cards import chunk_cards, snippet_cards
+from crag_core.view.run_view import Label, RunView
+from crag_core.view.sentences import deciding_cutoff
 from ui.text import plain
 
 _ROW = 34  # pixels
@@ -31,9 +30,9 @@ class _Line:
     verdicts: tuple[StripVerdict, ...]
 
 
-def draw_strips(trace: Trace, policy: Policy, routed: Reroute) -> None:
+def draw_strips(view: RunView) -> None:
     """Folded at first, and drawn only when it is open."""
-    lines = _lines(trace, routed)
+    lines = _lines(view)
     if not lines:
         return
     drawer = st.expander(
@@ -42,7 +41,7 @@ def draw_strips(trace: Trace, policy: Policy, routed: Reroute) -> None:
     if not drawer.open:
         return
     with drawer:
-        cutoffs = [deciding_cutoff(trace, policy, routed, origin) for origin in (Origin.CORPUS, Origin.WEB)]
+        cutoffs = [deciding_cutoff(view, origin) for origin in (Origin.CORPUS, Origin.WEB)]
         cutoff = next((cutoff for cutoff in cutoffs if cutoff is not None), None)
         st.markdown(plain(describe(lines, cutoff)))
         st.plotly_chart(
@@ -70,22 +69,15 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     return " ".join(message)
 
 
-def _lines(trace: Trace, routed: Reroute) -> tuple[_Line, ...]:
-    found: dict[str, list[StripVerdict]] = {}
-    for verdict in routed.knowledge.verdicts:
-        found.setdefault(verdict.strip.passage_id, []).append(verdict)
-    web = trace.web.passages if trace.web else ()
-    named = [(f"{rank}", passage) for rank, passage in enumerate(trace.all_passages, start=1)]
-    named += [(f"web {rank}", passage) for rank, passage in enumerate(web, start=1)]
-    return tuple(
-        _Line(card_name(rank, passage), tuple(found[passage.id])) for rank, passage in named if passage.id in found
-    )
+def _lines(view: RunView) -> tuple[_Line, ...]:
+    cards = (*chunk_cards(view), *snippet_cards(view))
+    return tuple(_Line(card_name(card.label), card.verdicts) for card in cards if card.verdicts)
 
 
-def card_name(rank: str, passage: Passage) -> str:
+def card_name(label: Label) -> str:
     """A passage by the number that its card has, for charts and tables."""
-    page = f", page {passage.page}" if passage.page else ""
-    return f"{rank}. {shortened(clean(passage.source), 34)}{page}"
+    page = f", {label.name.page}" if label.name.page else ""
+    return f"{label.number}. {shortened(label.name.source, 34)}{page}"
 
 
 def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.base.types import CorrectionKind, Edits, WebOutcome, WebSearch
-from crag_core.decision.policy import Policy
+from crag_core.base.types import CorrectionKind, WebOutcome, WebSearch
 from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
-from ui.run.passages.passage_cards import Cards
+from crag_core.view.chunk_cards import snippet_cards
+from crag_core.view.run_view import RunView
 from ui.run.passages.passages import CardActions, draw_card
 from ui.text import plain
 
 _ICONS = {WebOutcome.USED: "public", WebOutcome.OFF: "public_off", WebOutcome.REFUSED: "block"}
 
 
-def draw_web(
-    trace: Trace,
-    routed: Reroute,
-    *,
-    policy: Policy | None = None,
-    was: Reroute | None = None,
-    edits: Edits | None = None,
-    actions: CardActions | None = None,
-) -> None:
+def draw_web(view: RunView, was: Reroute | None = None, actions: CardActions | None = None) -> None:
     """Arguments as those of `draw_passages`."""
-    web = trace.web
-    wanted = routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    web = view.trace.web
+    wanted = view.routed.decision.wants(CorrectionKind.WEB_SEARCH)
     if web is None or web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return
     st.subheader("From the web", anchor="web")
@@ -34,10 +25,9 @@ def draw_web(
     _draw_attempts(web)
     if web.passages and not wanted:
         st.caption("Recorded, but not used under the present thresholds.")
-    cards = Cards(trace, routed, policy, was, edits or trace.edits)
     with st.container(gap="xxsmall", key="web_results"):
-        for rank, passage in enumerate(web.passages, start=1):
-            draw_card(cards, passage, rank, actions)
+        for card in snippet_cards(view, was):
+            draw_card(card, view.trace.id, actions)
 
 
 def _describe(web: WebSearch) -> str:

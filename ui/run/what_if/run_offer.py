@@ -13,6 +13,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.same_evaluator import same_judge
 from crag_core.trace.trace import RunSettings, Trace
+from crag_core.view.run_view import model_name
 
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 
@@ -85,8 +86,3 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
         needs[Missing.ANSWER] = f"an answer {by}"
     return needs
-
-
-def model_name(choice: str) -> str:
-    """The model's own name in a choice such as "ollama/llama3.2"."""
-    return choice.partition("/")[2] or choice

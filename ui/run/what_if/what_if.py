@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import streamlit as st
 
-from crag_core.base.text.display import counted, shortened
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import counted, sentence, shortened
 from crag_core.base.types import Usage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import Reroute
-from crag_core.trace.same_evaluator import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence_diff import Difference, difference
+from crag_core.view.run_view import RunView, name_of
+from crag_core.view.verdict_lines import changes
 from ui.run.answer.answer import draw_answer
 from ui.run.verdict import headline
-from ui.run.what_if.run_offer import Offer, model_name
+from ui.run.what_if.run_offer import Offer
 from ui.text import plain
 
 _IDLE = (
@@ -55,55 +55,6 @@ def draw_what_if(
         _draw_offer(offered, routed, on_generate)
 
 
-def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
-    """What differs from the run as taken, one entry a change; () for nothing."""
-    then, message = taken.settings.policy, []
-    if then.name != policy.name:
-        message.append(f"policy {policy.title} instead of {then.title}")
-    if judge_of(trace.settings) != judge_of(taken.settings):
-        message.append(f"graded by {_judge(trace)} instead of {_judge(taken)}")
-    message += [
-        f"{name} {_instead(before, now)}"
-        for name, before, now in (
-            ("lower threshold", then.lower, policy.lower),
-            ("upper threshold", then.upper, policy.upper),
-            ("sentence cut-off", then.strips.cutoff, policy.strips.cutoff),
-        )
-        if before != now
-    ]
-    edits, before = trace.edits, taken.edits
-    for what, back, ids, known in (
-        ("dropped", "put back", edits.dropped, before.dropped),
-        ("pinned", "no longer pinned", edits.pinned, before.pinned),
-    ):
-        message += [f"{named} {what}" for named in _named(taken, (id_ for id_ in ids if id_ not in known))]
-        message += [f"{named} {back}" for named in _named(taken, (id_ for id_ in known if id_ not in ids))]
-    return tuple(message)
-
-
-def _judge(trace: Trace) -> str:
-    made = trace.settings
-    by = f" ({model_name(made.writer)})" if made.evaluator.calls_model else ""
-    return f"{made.evaluator.title.lower()}{by}"
-
-
-def _instead(before: float, now: float) -> str:
-    new, old = readable(now, before)
-    return f"{new} instead of {old}"
-
-
-def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
-    """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
-    chosen, message = set(ids), []
-    web = trace.web.passages if trace.web else ()
-    for noun, passages in (("passage", trace.all_passages), ("web result", web)):
-        ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
-        if ranks:
-            listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]
-            message.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")
-    return message
-
-
 def _draw_difference(was: Reroute, routed: Reroute) -> None:
     found = difference(was, routed)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -140,8 +91,7 @@ def _pieces(found: Difference, was: Reroute, routed: Reroute) -> str:
     texts = {verdict.strip.id: verdict.strip.text for verdict in (*was.knowledge.verdicts, *routed.knowledge.verdicts)}
     parts = []
     for change in found.changes:
-        page = f", page {change.passage.page}" if change.passage.page else ""
-        lines = [f"**{plain(change.passage.source)}{page}**"]
+        lines = [f"**{plain(str(name_of(change.passage)))}**"]
         for sign, colour, pieces in (
             ("−", "orange", change.gone),
             ("+", "blue", change.new),
@@ -196,8 +146,8 @@ def _draw_one(trace: Trace, routed: Reroute, title: str, note: str) -> None:
     decision = routed.decision
     st.markdown(f"**{title}**")
     st.subheader(headline(decision), anchor=False)
-    st.markdown(f"{plain(f'{decision.reason[:1].upper()}{decision.reason[1:]}.')}  \n:gray[{plain(note)}]")
-    draw_answer(trace, routed)
+    st.markdown(f"{plain(sentence(decision.reason))}  \n:gray[{plain(note)}]")
+    draw_answer(RunView(trace, trace.settings.policy, routed))
     st.caption(f":material/receipt: {plain(_spent(trace.usage, trace.seconds))}")
 
 

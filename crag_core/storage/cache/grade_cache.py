@@ -1,0 +1,116 @@
+"""What every cache does alike: grades as bytes, faults in words, a server that does not answer left alone."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
+
+from crag_core.base.protocols import Clock
+from crag_core.base.types import Grade
+from crag_core.storage.cache.backoff import AWAY_S, Absence
+from crag_core.storage.cache.values import decode, encode
+
+Found = TypeVar("Found")
+
+_log = logging.getLogger("crag.cache")
+
+_AWAY = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the store said, without a password, and what to do; `is_away`: nothing, or its last words."""
+
+    detail: str
+    hint: str = ""
+    is_away: bool = False
+
+
+class GradeCache(ABC):
+    """Constructing one touches neither disk nor network.
+
+    `name` is "disk", or the URL without user, password and options. `problem` says what is wrong, "" when nothing is.
+    """
+
+    def __init__(self, name: str, place: str, clock: Clock) -> None:
+        self.name = name
+        self._place = place
+        self._clock = clock
+        self._absence = Absence(clock)
+        self._problems: dict[str, str] = {}
+        self._lock = Lock()
+
+    @property
+    def problem(self) -> str:
+        with self._lock:
+            return " ".join(dict.fromkeys(self._problems.values()))
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
+        values = self._attempt("read", lambda: self._read(keys)) if keys else None
+        grades = {key: decode(value) for key, value in (values or {}).items()}
+        return {key: grade for key, grade in grades.items() if grade is not None}
+
+    def put_many(self, grades: dict[str, Grade]) -> None:
+        values = {key: encode(grade) for key, grade in grades.items()}
+        if values:
+            self._attempt("written", lambda: self._write(values))
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def _read(self, keys: Sequence[str]) -> Mapping[str, object]:
+        """What is kept and has not expired."""
+
+    @abstractmethod
+    def _write(self, values: Mapping[str, bytes]) -> None: ...
+
+    @abstractmethod
+    def _fault(self, error: Exception) -> Fault | None:
+        """None for an error that is not the store's."""
+
+    def _attempt(self, purpose: str, work: Callable[[], Found]) -> Found | None:
+        """What `work` gives, or None and a problem."""
+        if self._absence.is_now():
+            return None
+        try:
+            done = work()
+        except Exception as error:
+            fault = self._fault(error)
+            if fault is None:
+                raise
+            if fault.is_away:
+                self._absence.begin()
+                self._report("reached", self._explain("reached", fault.detail, _AWAY))
+            else:  # it answers, and says no: asking it costs no waiting
+                self._back()
+                self._report(purpose, self._explain(purpose, fault.detail, fault.hint))
+            return None
+        self._back()
+        self._report(purpose, "")
+        return done
+
+    def _back(self) -> None:
+        self._absence.end()
+        self._report("reached", "")
+
+    def _explain(self, purpose: str, detail: str, hint: str) -> str:
+        return f"The grade cache {self._place} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
+
+    def _report(self, kind: str, problem: str) -> None:
+        """The newest problem of each kind counts, and every change is logged once; "": things of this kind work."""
+        with self._lock:
+            if self._problems.get(kind, "") == problem:
+                return
+            if problem:
+                self._problems[kind] = problem
+            else:
+                del self._problems[kind]
+        if problem:
+            _log.warning("%s", problem)
+        else:
+            _log.info("The grade cache %s works again (%s).", self.name, kind)

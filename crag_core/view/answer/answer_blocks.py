@@ -1,0 +1,335 @@
+"""An answer in blocks of sentences, each with its links, its standing and what supports it; and its sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from crag_core.base.protocols import Piece
+from crag_core.base.text.display import clean, sentence, shortened
+from crag_core.base.types import Action, Answer, AnswerState, Excerpt, Support
+from crag_core.trace.grounding.citation_check import (
+    LACKING,
+    SUPPORTED,
+    WEAK,
+    WORDS,
+    Held,
+    Standing,
+    lacking,
+    pieces_of,
+    quoted,
+    standing,
+    summed_up,
+    supported_elsewhere,
+)
+from crag_core.trace.grounding.claims import claim_of, is_prose
+from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations, left_out, quotable
+from crag_core.view.path.stage import PLACES
+from crag_core.view.run_view import Label, RunView
+
+SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
+_QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
+_HINTED = 160
+_SOURCE = 160
+_WHY_UNCHECKED = (
+    "Not compared with the evidence: another language or script, code, or a sentence that claims nothing by itself."
+)
+_WHY_UNJUDGED = "Not judged: the model's reply could not be read, or it is code or claims nothing by itself."
+
+_ABOUT = (
+    "A score of 0 to 1 says how much of a sentence stands in the evidence: its words, rare ones counting most. A "
+    "number, a name or a “not” that the evidence lacks keeps it at 0.50. It compares words and proves nothing: when it "
+    "was measured, 83 of 100 sentences with two names swapped still counted as supported, 31 of 100 answers invented "
+    "to deceive, and 16 of 100 true sentences did not."
+)
+_ABOUT_OPINIONS = (
+    "A language model was asked of each sentence whether the evidence supports it, but for those that stand there word "
+    "for word. It was not told the question, and it may be wrong. How often is not known: measure your model on "
+    "sentences that people have labelled, with benchmarks/support.py --judge."
+)
+_MARKS = {
+    Standing.SUPPORTED: "supported, 0.55 or more",
+    Standing.WEAK: "weakly supported, 0.35 or more",
+    Standing.NONE: "nothing in the evidence supports this",
+    Standing.UNCHECKED: "not checked: another language or script, code, or nothing that could be true or false",
+}
+_OPINIONS = {
+    Standing.SUPPORTED: "supported, all of it, or word for word in the evidence",
+    Standing.WEAK: "weakly supported: some of it is",
+    Standing.NONE: "nothing in the evidence supports this",
+    Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
+}
+
+Part = tuple[str, str, str]
+"""Words, where they lead to ("" for nowhere), and what is said of the link."""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A piece of the evidence that supports a sentence; `index` of its sentence, None for a whole passage."""
+
+    text: str
+    source: str
+    href: str
+    index: int | None
+
+
+@dataclass(frozen=True)
+class AnswerSentence:
+    """`sign` is "" where nothing is to be marked, and then only `parts` count."""
+
+    parts: tuple[Part, ...]
+    standing: str = ""
+    number: int = 0
+    sign: str = ""
+    word: str = ""
+    spoken: str = ""
+    after: str = ""
+    hint: str = ""
+    note: str = ""
+    head: str = ""
+    quotes: tuple[Quote, ...] = ()
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, a list item, or lines of code."""
+
+    code: bool
+    sentences: tuple[AnswerSentence, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One excerpt, cited by `number`."""
+
+    number: int
+    label: Label
+    quoted: str
+    is_cited: bool
+
+
+@dataclass(frozen=True)
+class AnswerBlocks:
+    """An answer under what it was written from; `support` is () where its sentences were not measured."""
+
+    view: RunView
+    answer: Answer
+    support: tuple[Support, ...]
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        return self.view.routed.knowledge.excerpts
+
+    @property
+    def sum(self) -> str:
+        """How many sentences are supported. All word for word, as in a quotation, needs no word more than that."""
+        is_said = self.support and not (self.is_plain and self.answer.writer == EXTRACTIVE)
+        return summed_up(self.support, self.judge or WORDS) if is_said else ""
+
+    @property
+    def about(self) -> str:
+        return _ABOUT_OPINIONS if self.judge else _ABOUT
+
+    @property
+    def marks(self) -> tuple[tuple[str, str], ...]:
+        return tuple((SIGNS[kind], meaning) for kind, meaning in (_OPINIONS if self.judge else _MARKS).items())
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Every excerpt that the writer was given."""
+        cited = citations(self.answer.text, len(self.excerpts))
+        return sources_of(self.view, cited)
+
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """(kind, sentence): who wrote it, whether it is whole, and what is to be known of it."""
+        return tuple(self._notes())
+
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        answer, trace = self.answer, self.view.trace
+        if answer.state is AnswerState.STOPPED:
+            yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
+        elif answer.state is AnswerState.FAILED:
+            message = "The answer broke off here; this is what was written until then, unchecked."
+            yield "failed", f"{message} {answer.message}".strip()
+        elif answer.writer == EXTRACTIVE:
+            is_sure = self.view.routed.decision.action is Action.CORRECT
+            doubt = "" if is_sure else " They are the nearest, and may not answer the question."
+            yield "quoted", f"Extractive: the best kept sentences word for word, no model wrote this.{doubt}"
+        else:
+            yield "written", f"Written by {answer.writer} from the evidence below."
+        if cut := left_out(answer.usage):
+            yield "cut", cut
+        if answer.state is AnswerState.COMPLETE and answer is trace.answer and trace.support is None:
+            said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
+            yield "unmeasured", f"What supports each sentence was {next(said, 'not measured in this run')}"
+        if answer.state is AnswerState.COMPLETE and not citations(answer.text, len(self.excerpts)):
+            yield "uncited", "This answer cites nothing. Check it against the evidence it was given."
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        known = self.view.changed
+        strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
+        return pieces_of(self.excerpts, strips)
+
+    @cached_property
+    def held(self) -> Held:
+        return Held(self.pieces)
+
+    @cached_property
+    def judge(self) -> str:
+        """The language model that was asked what supports each sentence; "" where words were compared."""
+        by = self.view.trace.settings.support
+        return "" if by == WORDS else clean(by)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to mark: every sentence stands in the evidence with all its words."""
+        return all(one.score == 1.0 and not self._is_opinion(one) and not self.note(one) for one in self.support)
+
+    def note(self, one: Support) -> str:
+        """What is odd about the citations of a sentence."""
+        absent = [f"[{number}]" for number in one.cited if not 1 <= number <= len(self.excerpts)]
+        message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
+        elsewhere = supported_elsewhere(one, self.pieces)
+        if elsewhere and len(absent) < len(one.cited):
+            there = " and ".join(f"[{number}]" for number in one.cited if f"[{number}]" not in absent)
+            message.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
+        return "; ".join(message)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        text, found = self.answer.text, list[tuple[bool, list[AnswerSentence]]]()
+        spans = self.support or tuple(_lines(text))
+        before = 0
+        for number, one in enumerate(spans, start=1):
+            said = text[one.start : one.end]
+            if not found or "\n" in text[before : one.start]:
+                found.append((not is_prose(said) and said.lstrip()[:1] in "`~", []))
+            found[-1][1].append(self._sentence(number, one, said))
+            before = one.end
+        return tuple(Block(is_code, tuple(sentences)) for is_code, sentences in found)
+
+    @property
+    def marked(self) -> tuple[AnswerSentence, ...]:
+        return tuple(one for block in self.blocks for one in block.sentences if one.sign)
+
+    def _sentence(self, number: int, one: Support, said: str) -> AnswerSentence:
+        parts = tuple(part for part in self._parts(said) if part[0])
+        if not self.support or self.is_plain:
+            return AnswerSentence(parts, "plain" if self.support else "")
+        stands = standing(one.score)
+        message, quotes = self._describe(one), tuple(self._quotes(one))
+        return AnswerSentence(
+            parts,
+            stands.name.lower(),
+            number,
+            sign=SIGNS[stands],
+            word="" if stands is Standing.SUPPORTED else str(stands),
+            spoken=f"Sentence {number}: ",
+            after=f"{stands if stands is Standing.SUPPORTED else ''}{message}; details",
+            hint=" ".join([sentence(f"{stands}{message}"), *map(_hint, quotes[:1])]),
+            note=self.note(one),
+            head=self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
+            quotes=quotes,
+        )
+
+    def _describe(self, one: Support) -> str:
+        """What is said behind the standing: the score, or who judged so."""
+        if one.score is None:
+            return ""
+        if self.judge:
+            return f", judged by {self.judge}" if self._is_opinion(one) else ", word for word"
+        return f", score {one.score:.2f}"
+
+    def _is_opinion(self, one: Support) -> bool:
+        """A model was not asked about what stands in the evidence word for word."""
+        claim = claim_of(self.answer.text[one.start : one.end])
+        return bool(self.judge) and not (one.score == 1.0 and quoted(claim, one.cited, self.held))
+
+    def _parts(self, said: str) -> Iterator[Part]:
+        for at, part in enumerate(CITATION.split(said)):
+            if at % 2:
+                for place, number in enumerate(re.findall(r"\d+", part)):
+                    yield " " if place else "", "", ""
+                    yield self._citation(int(number))
+            else:
+                yield "\n".join(_spaced(line) for line in part.split("\n")), "", ""
+
+    def _citation(self, number: int) -> Part:
+        if not 1 <= number <= len(self.excerpts):
+            return f"[{number}]", "", ""
+        label = self.label(number)
+        return f"[{number}]", f"#{label.anchor}", str(label.name)
+
+    def label(self, number: int) -> Label:
+        return self.view.labels[self.excerpts[number - 1].passage.id]
+
+    def _quotes(self, one: Support) -> Iterator[Quote]:
+        """Each supporting piece once, under a cited number where it has one; a whole passage by its beginning."""
+        indexes = {verdict.strip.id: verdict.strip.index for verdict in self.view.routed.knowledge.verdicts}
+        for id_ in one.pieces:
+            there = [piece for piece in self.pieces if piece.id == id_]
+            there.sort(key=lambda piece: piece.excerpt not in one.cited)
+            for piece in there[:1]:
+                label, text = self.label(piece.excerpt), clean(quotable(piece.text)) or clean(piece.text)
+                source = f"[{piece.excerpt}] {label.name}"
+                yield Quote(shortened(text, _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
+
+    def _opinion(self, one: Support, stands: Standing, quotes: tuple[Quote, ...]) -> str:
+        if stands is Standing.UNCHECKED:
+            return _WHY_UNJUDGED
+        if not self._is_opinion(one):
+            return "It stands in the evidence word for word, so no model was asked:"
+        if stands is Standing.NONE:
+            return f"Judged by {self.judge}: {stands}."
+        rest = "It rests on:" if quotes else "No sentence of the evidence was named."
+        return f"Judged by {self.judge}: {stands}. {rest}"
+
+    def _head(self, one: Support, stands: Standing) -> str:
+        if stands is Standing.UNCHECKED:
+            return _WHY_UNCHECKED
+        score = f"{one.score:.2f}"
+        if stands is Standing.NONE:
+            return f"Score {score}: less than {WEAK:.2f}, so nothing in the evidence supports this. {self._lacks(one)}"
+        rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as supported. {self._lacks(one)}"
+        return f"Score {score}.{rest} It rests on:"
+
+    def _lacks(self, one: Support) -> str:
+        """Why a sentence scores no more, where that can be said in words."""
+        if one.score is None or one.score > LACKING:
+            return ""
+        facts = lacking(self.answer.text[one.start : one.end], self.held, one.pieces)
+        return f"Not in the evidence: {', '.join(f'“{clean(fact)}”' for fact in facts)}." if facts else ""
+
+
+def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]:
+    return tuple(
+        Source(
+            *(number, view.labels[excerpt.passage.id]),
+            shortened(clean(quotable(excerpt.text) or excerpt.text), _SOURCE),
+            number in cited,
+        )
+        for number, excerpt in enumerate(view.routed.knowledge.excerpts, start=1)
+    )
+
+
+def _lines(text: str) -> Iterator[Support]:
+    """The lines of a text that was not measured."""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            yield Support(at, at + len(line.rstrip()), None)
+        at += len(line)
+
+
+def _spaced(line: str) -> str:
+    """`clean` trims the ends; the spaces around a citation must stay."""
+    return (" " if line[:1].isspace() else "") + clean(line) + (" " if line[-1:].isspace() and line.strip() else "")
+
+
+def _hint(quote: Quote) -> str:
+    return f"{quote.source}: “{shortened(quote.text, _HINTED)}”"

@@ -1,0 +1,194 @@
+"""Chunks and web snippets of a run as cards: their scores, what becomes of them, and their sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from crag_core.base.text.display import counted
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.trace.injection_scan import warnings
+from crag_core.trace.reroute import Reroute
+from crag_core.view.run_view import Label, RunView
+from crag_core.view.score_words import own_reason, tell_edit
+from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
+
+_RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion"}
+_DIGITS = {"rrf": 4, "keyword": 1}
+
+
+@dataclass(frozen=True)
+class ChunkCard:
+    """A chunk, or a snippet of the web.
+
+    `compared` are its scores (name, 0..1) that the thresholds are held against, `scores` all that are shown; both are
+    empty where it was not graded. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the numbers
+    of its excerpts in the answer. `is_asked_for`: the policy looks at it.
+    """
+
+    passage: Passage
+    label: Label
+    grade: Grade | None
+    compared: Scores
+    scores: Scores
+    reason: str
+    chips: tuple[tuple[str, str], ...]
+    decides: str
+    edit: str
+    is_dropped: bool
+    is_pinned: bool
+    is_asked_for: bool
+    cited: tuple[int, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    verdicts: tuple[StripVerdict, ...]
+    cutoff: float | None
+    kept_then: frozenset[str] | None
+
+    @property
+    def use(self) -> str:
+        if not self.cited:
+            return "not used"
+        kept = sum(verdict.kept for verdict in self.verdicts)
+        is_whole = kept == len(self.verdicts)
+        return "used whole" if is_whole else f"used {kept} of {counted(len(self.verdicts), 'sentence')}"
+
+    @property
+    def ungraded(self) -> str:
+        """ "Not graded" and why; "" where it was graded."""
+        if self.grade is None:
+            return "Not graded in this run"
+        return f"Not graded: {self.grade.cause}" if self.grade.score is None else ""
+
+    @property
+    def found(self) -> str:
+        """Where it stands in its document, and which retriever found it with what score."""
+        scores = (
+            f"{_RETRIEVERS.get(name, name)} {value:.{_DIGITS.get(name, 2)}f}" for name, value in self.passage.scores
+        )
+        by, section = self.passage.found_by, self.passage.section
+        parts = (f"under {section}" if section else "", *scores, f"found by {', '.join(by)}" if by else "")
+        return " · ".join(filter(None, parts))
+
+    @cached_property
+    def sentences(self) -> SentenceList:
+        return list_sentences(self.passage, self.verdicts, self.cutoff, self.kept_then)
+
+
+def chunk_cards(view: RunView, was: Reroute | None = None) -> tuple[ChunkCard, ...]:
+    """Of every corpus passage of the record, in the order of finding; what is new since `was` is marked."""
+    return tuple(_Cards(view, was).make(view.trace.all_passages))
+
+
+def snippet_cards(view: RunView, was: Reroute | None = None) -> tuple[ChunkCard, ...]:
+    return tuple(_Cards(view, was).make(view.web_passages))
+
+
+@dataclass(frozen=True)
+class _Cards:
+    view: RunView
+    was: Reroute | None
+
+    @cached_property
+    def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
+        """The strips of each passage, in its order."""
+        found = defaultdict[str, list[StripVerdict]](list)
+        for verdict in self.view.routed.knowledge.verdicts:
+            found[verdict.strip.passage_id].append(verdict)
+        return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
+
+    @cached_property
+    def cited(self) -> dict[str, tuple[int, ...]]:
+        """The numbers of the excerpts that each passage gave the answer."""
+        found = defaultdict[str, tuple[int, ...]](tuple)
+        for number, excerpt in enumerate(self.view.routed.knowledge.excerpts, start=1):
+            found[excerpt.passage.id] += (number,)
+        return found
+
+    @cached_property
+    def used_then(self) -> frozenset[str] | None:
+        return None if self.was is None else frozenset(one.passage.id for one in self.was.knowledge.excerpts)
+
+    @cached_property
+    def kept_then(self) -> frozenset[str] | None:
+        return None if self.was is None else frozenset(one.strip.id for one in self.was.knowledge.verdicts if one.kept)
+
+    def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
+        view, decision = self.view, self.view.routed.decision
+        edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
+        for passage in passages:
+            id_, grade = passage.id, view.trace.grade_of(passage.id)
+            is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
+            is_web = passage in view.web_passages
+            decides = _decides(decision, id_, view.changed.grade_of(id_)) if view.is_decided else ""
+            compared, scores = _scores(grade, has_two=decision.topical is not None)
+            yield ChunkCard(
+                passage=passage,
+                label=view.labels[id_],
+                grade=grade,
+                compared=compared,
+                scores=scores,
+                reason=own_reason(grade) if grade and grade.score is not None else "",
+                chips=tuple(self._chips(id_, decides)),
+                decides=decides,
+                edit=tell_edit("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
+                is_dropped=is_dropped,
+                is_pinned=is_pinned,
+                is_asked_for=is_web or is_dropped or id_ in looked_at,
+                cited=self.cited.get(id_, ()),
+                notes=() if is_web or is_dropped else tuple(_notes(view, id_)),
+                warnings=warnings(view.trace, passage),
+                verdicts=self.verdicts.get(id_, ()),
+                cutoff=deciding_cutoff(view, passage.origin),
+                kept_then=self.kept_then,
+            )
+
+    def _chips(self, id_: str, decides: str) -> Iterator[tuple[str, str]]:
+        if decides:
+            yield "decides", "decides"
+        if id_ in self.view.trace.edits.pinned:
+            yield "pinned", "pinned by you"
+        if id_ in self.view.trace.edits.dropped:
+            yield "dropped", "dropped by you"
+        if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
+            yield "gone", "speaks to a model"
+        if self.used_then is not None and (id_ in self.cited) != (id_ in self.used_then):
+            yield ("new", "new") if id_ in self.cited else ("gone", "gone")
+
+
+def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
+    """ "decides", or of two signals also what it is the best in: "decides: best answering"; "" where it does not."""
+    if id_ not in decision.deciding:
+        return ""
+    if decision.topical is None or grade is None:
+        return "decides"
+    of_topical = decision.action is not Action.CORRECT and grade.part(TOPICAL) == decision.topical
+    best = [ANSWERING] * (grade.part(ANSWERING) == decision.score) + [TOPICAL] * of_topical
+    return f"decides: best {' and '.join(best)}" if best else "decides"
+
+
+def _scores(grade: Grade | None, has_two: bool) -> tuple[Scores, Scores]:
+    """What is compared with the thresholds, and all: both signals, and the score only where it is what is compared."""
+    if grade is None or grade.score is None:
+        return (), ()
+    both = tuple(zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False))
+    if both and has_two:
+        return both, both
+    return (("score", grade.score),), (("score", grade.score), *both)
+
+
+def _notes(view: RunView, id_: str) -> Iterator[str]:
+    path = view.routed.decision_path
+    if id_ not in {one.id for one in view.trace.passages or ()}:
+        found = next((one.path for one in view.trace.rounds if id_ in _ids(one)), ())
+        yield from [f"found by a later retrieval: {' → '.join(found)}"] if found else []
+    if id_ not in {one.id for one in path.looked_at}:
+        yield "found by a retrieval that this policy does not ask for"
+    elif id_ not in {one.id for one in path.evidence}:
+        yield "looked at in an earlier iteration only"
+
+
+def _ids(found: Round) -> set[str]:
+    return {passage.id for retrieval in found.retrievals for passage in retrieval.passages}

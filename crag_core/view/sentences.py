@@ -1,0 +1,124 @@
+"""The sentences of a passage, each kept or struck out, with its score at the cut-off and a sign for its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from crag_core.base.text.display import clean, sentence
+from crag_core.base.types import Handling, Origin, Passage, StripVerdict
+from crag_core.view.run_view import RunView
+
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_RULE = re.compile(r"[|:\-\s]+$")
+_SIGNS = "†‡§¶"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """`lines` are (words, are they a heading?), `told` is the score with its sign, `hint` all that is known of it.
+
+    `kept` is None for a line of a text that was not cut into sentences. A new paragraph `starts` with it. `change` is
+    "new" or "gone" where it was not so when the run was taken.
+    """
+
+    lines: tuple[tuple[str, bool], ...]
+    kept: bool | None = None
+    score: float | None = None
+    told: str = ""
+    spoken: str = ""
+    hint: str = ""
+    change: str = ""
+    starts: bool = False
+
+
+@dataclass(frozen=True)
+class SentenceList:
+    """`cutoff` and `legend` where it decides what is kept; `note` explains the `signs`, which stand for reasons."""
+
+    cutoff: float | None
+    legend: str
+    note: str
+    rows: tuple[Sentence, ...]
+    signs: dict[str, str]
+
+
+def list_sentences(
+    passage: Passage, verdicts: Sequence[StripVerdict], cutoff: float | None, then: Collection[str] | None
+) -> SentenceList:
+    """`then` are the ids of the strips that were kept when the run was taken. Without `verdicts` the text as it is."""
+    cutoff = cutoff if verdicts else None
+    signs = _signs(verdicts, cutoff)
+    changes = [_change(verdict, then) for verdict in verdicts]
+    rows = [
+        _row(verdict, signs.get(verdict.reason, ""), change, _starts(passage, verdicts, at))
+        for at, (verdict, change) in enumerate(zip(verdicts, changes, strict=True))
+    ]
+    whole = (Sentence(_lines(line)) for line in passage.text.splitlines() if line.strip())
+    legend = "" if cutoff is None else f"cut-off {cutoff:.2f}"
+    return SentenceList(cutoff, legend, _note(signs, changes), tuple(rows or whole), signs)
+
+
+def deciding_cutoff(view: RunView, origin: Origin) -> float | None:
+    """The strip cut-off, where it is what keeps and strikes out the sentences of this origin."""
+    handling = view.routed.decision.handling
+    if origin is Origin.WEB:
+        is_refined = view.policy.refine_web
+    else:
+        is_refined = handling is Handling.REFINE or (handling is Handling.EXTRACT and view.trace.extractions is None)
+    return view.policy.strips.cutoff if is_refined else None
+
+
+def describe_verdict(verdict: StripVerdict) -> str:
+    """ "struck out, score 0.10, another sentence says the same": all that is known of it."""
+    score = "not graded" if verdict.strip.score is None else f"score {verdict.strip.score:.2f}"
+    reason = "" if verdict.kept or verdict.reason in ("", score) else f", {clean(verdict.reason)}"
+    return f"{'kept' if verdict.kept else 'struck out'}, {score}{reason}"
+
+
+def score_of(verdict: StripVerdict, sign: str = "") -> str:
+    return f"{'–' if verdict.strip.score is None else f'{verdict.strip.score:.2f}'}{sign}"
+
+
+def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
+    since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
+    spoken = f"{describe_verdict(verdict)}{since}"
+    score, told = verdict.strip.score, score_of(verdict, sign)
+    return Sentence(_lines(verdict.strip.text), verdict.kept, score, told, spoken, sentence(spoken), change, starts)
+
+
+def _starts(passage: Passage, verdicts: Sequence[StripVerdict], at: int) -> bool:
+    """Whether a new paragraph starts with this strip."""
+    return at > 0 and passage.text[verdicts[at - 1].strip.end : verdicts[at].strip.start].count("\n") > 1
+
+
+def _change(verdict: StripVerdict, then: Collection[str] | None) -> str:
+    if then is None or verdict.kept == (verdict.strip.id in then):
+        return ""
+    return "new" if verdict.kept else "gone"
+
+
+def _signs(verdicts: Sequence[StripVerdict], cutoff: float | None) -> dict[str, str]:
+    """A sign for each reason that neither the bar nor the line of the cut-off tells; "" for one that all share."""
+    struck = [verdict for verdict in verdicts if not verdict.kept]
+    reasons = dict.fromkeys(verdict.reason for verdict in struck if not _is_evident(verdict, cutoff))
+    if len(reasons) == 1 and all(verdict.reason in reasons for verdict in verdicts):
+        return dict.fromkeys(reasons, "")
+    return {reason: _SIGNS[min(at, len(_SIGNS) - 1)] for at, reason in enumerate(reasons)}
+
+
+def _is_evident(verdict: StripVerdict, cutoff: float | None) -> bool:
+    return cutoff is not None and verdict.strip.score is not None and verdict.strip.score <= cutoff
+
+
+def _note(signs: dict[str, str], changes: Sequence[str]) -> str:
+    message = [f"{sign} {reason}" if sign else f"All struck out: {reason}" for reason, sign in signs.items()]
+    message += [words for kind, words in (("new", "+ new"), ("gone", "− gone")) if kind in changes]
+    return " · ".join(message)
+
+
+def _lines(text: str) -> tuple[tuple[str, bool], ...]:
+    """(words, are they a heading?), without the marks of headings, and without the rules of tables."""
+    lines = [clean(line) for line in text.splitlines() if line.strip() and not _RULE.match(line.strip())]
+    return tuple((line.lstrip("# "), True) if _HEADING.match(line) else (line, False) for line in lines)

@@ -1,0 +1,152 @@
+"""The verdict of a run in words: the action, its reason in numbers, how far it is from another, what was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from crag_core.base.text.display import counted
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
+from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.stability import flips
+from crag_core.trace.same_evaluator import judge_of
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import RunView, evaluator_name
+from crag_core.view.score_words import QUESTIONS
+
+MEANINGS = {
+    Action.CORRECT: "The evidence holds up.",
+    Action.AMBIGUOUS: "The evidence is on the subject, but may not be enough.",
+    Action.INCORRECT: "The evidence does not fit the question.",
+}
+ONE_FOR_BOTH = "One score for both signals: it is compared with both thresholds, as in Paper."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with its name. `against` says what one threshold makes of it, `hint` what else it means."""
+
+    name: str
+    value: str
+    against: str = ""
+    hint: str = ""
+
+
+def headline(decision: Decision) -> str:
+    """ "AMBIGUOUS", and the policy's own name for it where it has one."""
+    own = own_name(decision)
+    return f"{decision.action} · {own}" if own else f"{decision.action}"
+
+
+def own_name(decision: Decision) -> str:
+    return "" if decision.label.upper() == decision.action else decision.label
+
+
+def meaning(decision: Decision) -> str:
+    """Doubt without a score says nothing of the evidence."""
+    unknown = decision.action is Action.AMBIGUOUS and decision.score is None
+    return "Nothing is known of the evidence." if unknown else MEANINGS[decision.action]
+
+
+def figures(view: RunView) -> tuple[Figure, ...]:
+    """What was compared with the thresholds, and how much of the text is kept."""
+    return *_scores(view.policy, view.routed.decision), _kept(view)
+
+
+def _scores(policy: Policy, decision: Decision) -> Iterator[Figure]:
+    sure = decision.confidence
+    confidence = "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
+    if decision.score is None or decision.topical is None:
+        limits = (policy.lower, policy.upper)
+        value, low, high = ("–", *readable(*limits)) if decision.score is None else readable(decision.score, *limits)
+        yield Figure("Overall score", value, hint=f"lower {low}, upper {high}. {confidence}")
+        return
+    for name, best, threshold, against, then in (
+        (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches upper."),
+        (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below lower."),
+    ):
+        value, limit = readable(best, threshold)
+        side = "below" if best < threshold else "above" if best > threshold else "at"
+        hint = f"Of all passages: {QUESTIONS[name]} {then} {confidence}"
+        yield Figure(f"Best {name}", value, f"{side} {against} {limit}", hint)
+
+
+def _kept(view: RunView) -> Figure:
+    knowledge = view.routed.knowledge
+    kept = sum(verdict.kept for verdict in knowledge.verdicts)
+    excerpts = f"in {counted(len(knowledge.excerpts), 'excerpt')}"
+    return Figure("Sentences kept", f"{kept} of {len(knowledge.verdicts)}", hint=excerpts)
+
+
+def flip_lines(view: RunView) -> tuple[str, ...]:
+    """Which move of a single threshold would change the action; () where none would."""
+    near = flips(view.stability, view.policy)
+    return tuple(f"Flips to {flip.sentence} ({flip.distance:.2f} away)" for flip in near)
+
+
+def no_flip(view: RunView) -> str:
+    bound = ", since they cannot pass each other" if view.routed.decision.topical is not None else ""
+    return f"No single threshold can change this decision{bound}."
+
+
+def notes(view: RunView) -> tuple[str, ...]:
+    one = (ONE_FOR_BOTH,) if is_one_for_both(view.policy, view.routed.decision) else ()
+    return *one, *view.routed.knowledge.notes
+
+
+def is_one_for_both(policy: Policy, decision: Decision) -> bool:
+    """Whether a policy of two signals had but one number to decide by: the evaluator tells no parts."""
+    is_compared = decision.score is not None and decision.rule is None
+    return policy.aggregation is Aggregation.TWO_SIGNAL and is_compared and decision.topical is None
+
+
+# --- what differs from the run as taken -----------------------------------------------------------------------------
+
+
+def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
+    """What differs from the run as taken, one entry a change; () for nothing."""
+    then, message = taken.settings.policy, []
+    if then.name != policy.name:
+        message.append(f"policy {policy.title} instead of {then.title}")
+    if judge_of(trace.settings) != judge_of(taken.settings):
+        message.append(f"graded by {_evaluator(trace)} instead of {_evaluator(taken)}")
+    message += [
+        f"{name} {_instead(before, now)}"
+        for name, before, now in (
+            ("lower threshold", then.lower, policy.lower),
+            ("upper threshold", then.upper, policy.upper),
+            ("sentence cut-off", then.strips.cutoff, policy.strips.cutoff),
+        )
+        if before != now
+    ]
+    edits, before = trace.edits, taken.edits
+    for what, back, ids, known in (
+        ("dropped", "put back", edits.dropped, before.dropped),
+        ("pinned", "no longer pinned", edits.pinned, before.pinned),
+    ):
+        message += [f"{named} {what}" for named in _named(taken, (id_ for id_ in ids if id_ not in known))]
+        message += [f"{named} {back}" for named in _named(taken, (id_ for id_ in known if id_ not in ids))]
+    return tuple(message)
+
+
+def _evaluator(trace: Trace) -> str:
+    card = trace.settings.evaluator
+    return evaluator_name(card, trace.settings.writer).replace(card.title, card.title.lower(), 1)
+
+
+def _instead(before: float, now: float) -> str:
+    new, old = readable(now, before)
+    return f"{new} instead of {old}"
+
+
+def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
+    """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
+    chosen, message = set(ids), []
+    web = trace.web.passages if trace.web else ()
+    for noun, passages in (("passage", trace.all_passages), ("web result", web)):
+        ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
+        if ranks:
+            listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]
+            message.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")
+    return message
