@@ -69,7 +69,8 @@ st.markdown(
     "passages go only to the model that the sidebar names."
 )
 draw_warming()
-draw_interrupted(app_state.warm_up().interrupted)
+if (warmed := app_state.warm_up().result) is not None:
+    draw_interrupted(warmed.interrupted)
 if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
 indexing = app_state.indexing()
@@ -85,7 +86,7 @@ try:
             raise indexing.bug
         if indexing.error:
             st.error(plain(str(indexing.error)), icon=":material/error:")
-        draw_outcomes(indexing.outcomes)
+        draw_outcomes(indexing.result or ())
     if store.remark:
         st.warning(plain(store.remark), icon=":material/build:")
     draw_documents(store)

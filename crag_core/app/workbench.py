@@ -130,7 +130,6 @@ class Workbench:
         self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
-        self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self._watch()
 
     def _watch(self) -> None:

@@ -454,6 +454,24 @@ class StepState(StrEnum):
     WAITING = "waiting"
 
 
+class StepName(StrEnum):
+    """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
+
+    RETRIEVE = "retrieve"
+    GRADE = "grade"
+    ROUTE = "route"
+    RETRIEVE_AGAIN = "retrieve again"
+    SCORE_STRIPS = "score strips"
+    EXTRACT = "extract"
+    REWRITE = "rewrite"
+    SEARCH = "search"
+    GRADE_WEB = "grade web"
+    ASSEMBLE = "assemble"
+    ANSWER = "answer"
+    CHECK_ANSWER = "check answer"
+    SECOND_OPINION = "second opinion"
+
+
 @dataclass(frozen=True)
 class Step:
     """One entry of the record: what was done, how long it took (seconds) and what it cost.

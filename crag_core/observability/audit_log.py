@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.base.types import CorrectionKind, Passage, Step, StepState
+from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepState
 from crag_core.pipeline.run import Listener
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
@@ -73,13 +73,13 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     """What the step that was just recorded has to report (events of description 001, and their like)."""
     if step.state is not StepState.DONE:
         return []
-    if step.name == "grade":
+    if step.name == StepName.GRADE:
         return _ungraded(trace)
-    if step.name == "retrieve":
+    if step.name == StepName.RETRIEVE:
         return _suspicious(trace, trace.passages or ())
-    if step.name == "route":
+    if step.name == StepName.ROUTE:
         return _decided(trace)
-    if step.name == "retrieve again":
+    if step.name == StepName.RETRIEVE_AGAIN:
         made = trace.rounds[-1]
         query, found = made.retrievals[-1].query, sum(len(one.passages) for one in made.retrievals)
         message = {
@@ -91,7 +91,7 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
         }
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
         return [message, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
-    if step.name == "search" and trace.web:
+    if step.name == StepName.SEARCH and trace.web:
         asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
         return [asked, *_suspicious(trace, trace.web.passages)]
     return []

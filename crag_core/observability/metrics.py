@@ -19,7 +19,7 @@ from prometheus_client import (
 )
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import Action, Step, StepState
+from crag_core.base.types import Action, Step, StepName, StepState
 from crag_core.observability.gauges import Gauges, Read
 from crag_core.observability.run_counters import BUCKETS, RunCounts
 from crag_core.observability.trends import own_retrieval_ms
@@ -75,7 +75,7 @@ class Metrics(Listener):
         self._under_way.inc()
 
     def finished(self, step: Step, trace: Trace) -> None:
-        if step.name == "assemble" and step.state is StepState.DONE:
+        if step.name == StepName.ASSEMBLE and step.state is StepState.DONE:
             self.observe(summarize(trace), trace.id)
             self._observe_path(measure(trace, 0.0))
 

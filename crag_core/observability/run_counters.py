@@ -11,19 +11,13 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from crag_core.base.types import AnswerState, Grade, Step, StepState, Usage, WebOutcome, WebSearch
-from crag_core.pipeline.check_answer import CHECK
-from crag_core.pipeline.pipeline import ANSWER, FIRST, ITERATION, LAST, REFINING, SEARCHING
+from crag_core.base.types import AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
 from crag_core.pipeline.run import Go
 from crag_core.trace.run_stats import Ending
-from crag_core.trace.trace import SECOND_OPINION, Trace
+from crag_core.trace.trace import Trace
 
 BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
 """Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path."""
-STEPS = (
-    *(name for stages in (FIRST, ITERATION, REFINING, SEARCHING, LAST) for name, _ in stages),
-    *(ANSWER, CHECK, SECOND_OPINION),
-)
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 
 
@@ -71,7 +65,7 @@ class RunCounts:
             self._carried_on.labels(ending.value)
         for state in AnswerState:
             self._answers.labels(_word(state.value))
-        for step in STEPS:
+        for step in StepName:
             self._calls.labels(step)
             for kind in ("prompt", "completion"):
                 self._tokens.labels(step, kind)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError
-from crag_core.base.types import AnswerState, StepState, Support, Usage
+from crag_core.base.types import AnswerState, StepName, StepState, Support, Usage
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
 from crag_core.trace.grounding.claims import cited_in, sentences
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-
-CHECK = "check answer"
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -44,6 +42,6 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 def unmeasured(trace: Trace) -> CragError | None:
     """Why an answer could not be measured, `Stopped` where somebody stopped it; None where it was, or was not to be."""
-    missed = (step for step in trace.steps if step.name == CHECK and step.error)
+    missed = (step for step in trace.steps if step.name == StepName.CHECK_ANSWER and step.error)
     step = next(missed, None) if trace.support is None else None
     return errors.kind_named(step.error)(step.summary, hint=step.hint) if step else None

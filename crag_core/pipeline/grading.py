@@ -10,13 +10,13 @@ from typing import Any
 from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepState, Usage
+from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepName, StepState, Usage
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.same_evaluator import graded_by
-from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+from crag_core.trace.trace import RunSettings, Trace
 
 GRADED_TOGETHER = 4
 """Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
@@ -30,7 +30,7 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if card.calls_model:  # which is not asked about what counts as 1.0 anyway
         judged = decision_path.iterations[-1].passages[: policy.grade_top]
         passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
-    asking = _Asking(GRADE, card, passages, _by_id(trace.grades or ()))
+    asking = _Asking(StepName.GRADE, card, passages, _by_id(trace.grades or ()))
     todo = asking.open_among(passages)
     if trace.grades is not None and not todo:
         return None
@@ -52,7 +52,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     web = view.passages if view else ()
     if not (corpus or web):
         return Result({}, "nothing was retrieved that could be graded", state=StepState.SKIPPED)
-    asking = _Asking(SECOND_OPINION, card, corpus + web, _by_id(grades_under(trace, settings)))
+    asking = _Asking(StepName.SECOND_OPINION, card, corpus + web, _by_id(grades_under(trace, settings)))
     todo = [asking.open_among(passages) for passages in (corpus, web)]
     if not any(todo):
         return None

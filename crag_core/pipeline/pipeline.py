@@ -22,9 +22,9 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
-from crag_core.base.types import CorrectionKind, Passage, Step, StepState, WebOutcome, WebSearch
+from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.pipeline import grading, stages, web_stages, write_answer
-from crag_core.pipeline.check_answer import CHECK, check
+from crag_core.pipeline.check_answer import check
 from crag_core.pipeline.retrieve_again import retrieve_again
 from crag_core.pipeline.run import RUN_ID, Go, Listener, Parts, Result, Run
 from crag_core.pipeline.web_query import check_question
@@ -35,18 +35,21 @@ from crag_core.trace.opinions import judged_under
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.run_stats import Ending, ending_of
 from crag_core.trace.same_evaluator import made_by, same_judge
-from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+from crag_core.trace.trace import RunSettings, Trace
 
 Stage = Callable[[Trace, Parts, Run], Result | None]
 
-Stages = tuple[tuple[str, Stage], ...]
+Stages = tuple[tuple[StepName, Stage], ...]
 
-FIRST: Stages = (("retrieve", stages.retrieve),)
-ITERATION: Stages = ((GRADE, grading.grade), ("route", stages.route), ("retrieve again", retrieve_again))
-REFINING: Stages = (("score strips", stages.score_strips), ("extract", stages.extract))
-SEARCHING: Stages = (("rewrite", web_stages.rewrite), ("search", web_stages.search))
-LAST: Stages = (("grade web", web_stages.grade_web), ("assemble", stages.assemble))
-ANSWER = "answer"
+FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
+ITERATION: Stages = (
+    (StepName.GRADE, grading.grade),
+    (StepName.ROUTE, stages.route),
+    (StepName.RETRIEVE_AGAIN, retrieve_again),
+)
+REFINING: Stages = ((StepName.SCORE_STRIPS, stages.score_strips), (StepName.EXTRACT, stages.extract))
+SEARCHING: Stages = ((StepName.REWRITE, web_stages.rewrite), (StepName.SEARCH, web_stages.search))
+LAST: Stages = ((StepName.GRADE_WEB, web_stages.grade_web), (StepName.ASSEMBLE, stages.assemble))
 
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
@@ -109,7 +112,7 @@ class Pipeline:
         """Do what is still missing, up to the answer."""
         run = run or Run()
         with self._going(trace, run) as record:
-            if self._advance(record, run) and self._work(((ANSWER, _write),), record, run):
+            if self._advance(record, run) and self._work(((StepName.ANSWER, _write),), record, run):
                 self._check(record, run)
         return record.trace
 
@@ -135,12 +138,12 @@ class Pipeline:
         start = self._clock()
         with self._going(trace, run) as record:
             for observer in self._observers:
-                observer.started(ANSWER)
+                observer.started(StepName.ANSWER)
             for piece in write_answer.stream(edited(trace), self.parts, run):
                 if isinstance(piece, str):
                     yield piece
                     continue
-                record.trace, step = _recorded(_changed(trace, piece), ANSWER, piece, self._clock() - start)
+                record.trace, step = _recorded(_changed(trace, piece), StepName.ANSWER, piece, self._clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
                     self._check(record, run)
@@ -158,7 +161,7 @@ class Pipeline:
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """The same record with the scores of the sentences of these passages of it."""
         score = partial(stages.score_strips_of, passages=passages)
-        return self._go((("score strips", score),), trace, run)
+        return self._go(((StepName.SCORE_STRIPS, score),), trace, run)
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
         """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
@@ -169,7 +172,7 @@ class Pipeline:
         if same_judge(trace.settings, self.settings):
             return trace
         ask = partial(grading.second_opinion, settings=self.settings)
-        return self._go(((SECOND_OPINION, ask),), trace, run)
+        return self._go(((StepName.SECOND_OPINION, ask),), trace, run)
 
     def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
         """A trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
@@ -187,10 +190,17 @@ class Pipeline:
         judged = judged_under(trace, self.settings)
         is_same_judge = same_judge(judged.settings, self.settings)
         web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
-        held = {"retrieve": True, "retrieve again": True, "score strips": same_scorer, "extract": True}
-        held |= {GRADE: is_same_judge, SECOND_OPINION: bool(judged.opinions)}
-        held |= {"rewrite": web is not None, "search": web is not None}
-        held |= {"grade web": web is not None and web.strips is not None}
+        held: dict[str, bool] = {
+            StepName.RETRIEVE: True,
+            StepName.RETRIEVE_AGAIN: True,
+            StepName.SCORE_STRIPS: same_scorer,
+            StepName.EXTRACT: True,
+            StepName.GRADE: is_same_judge,
+            StepName.SECOND_OPINION: bool(judged.opinions),
+            StepName.REWRITE: web is not None,
+            StepName.SEARCH: web is not None,
+            StepName.GRADE_WEB: web is not None and web.strips is not None,
+        }
         is_same_run = trace.is_unfinished and not as_new
         # What a broken step cost is carried over to the one that completes it.
         kept = (step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED)
@@ -270,7 +280,9 @@ class Pipeline:
 
     def _check(self, record: _Record, run: Run) -> None:
         """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
-        self._work(((CHECK, lambda trace, parts, _: check(trace, parts, run)),), record, Run(run.listener))
+        self._work(
+            ((StepName.CHECK_ANSWER, lambda trace, parts, _: check(trace, parts, run)),), record, Run(run.listener)
+        )
 
     def _work_both(self, one: Stages, other: Stages, record: _Record, run: Run) -> bool:
         """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
@@ -283,7 +295,7 @@ class Pipeline:
         """May the run go on?"""
         return all(self._step(name, stage, record, run) for name, stage in todo)
 
-    def _step(self, name: str, stage: Stage, record: _Record, run: Run) -> bool:
+    def _step(self, name: StepName, stage: Stage, record: _Record, run: Run) -> bool:
         """Run one stage, time it and record it: may the next one run?"""
         for listener in (run.listener, *self._observers):
             listener.started(name)
@@ -383,9 +395,9 @@ def _is_partly_graded(trace: Trace) -> bool:
     return bool(decision_path_of(trace, trace.settings.policy).ungraded)
 
 
-def _without_break(trace: Trace, name: str) -> Trace:
+def _without_break(trace: Trace, name: StepName) -> Trace:
     """A break at a stage that now has nothing to do is over."""
-    if name == SECOND_OPINION:
+    if name == StepName.SECOND_OPINION:
         return trace
     steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))
     return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
@@ -398,7 +410,7 @@ def _changed(trace: Trace, result: Result) -> Trace:
     return looked_over(replace(trace, **changes), trace)
 
 
-def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[Trace, Step]:
+def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with a step at its end.
 
     The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
@@ -406,8 +418,8 @@ def _recorded(trace: Trace, name: str, result: Result, seconds: float) -> tuple[
     evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
-    step = Step(name, summary, result.state, seconds, result.usage, result.hint, result.error)
-    gives_way = () if name == SECOND_OPINION else (*_BROKEN, StepState.WAITING)
+    step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error)
+    gives_way = () if name == StepName.SECOND_OPINION else (*_BROKEN, StepState.WAITING)
     before = [old for old in trace.steps if old.name == name and old.state in gives_way]
     for old in before:
         if not old.taken_over:

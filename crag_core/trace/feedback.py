@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crag_core.base.serialization import fingerprint, to_plain
+from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
@@ -124,8 +122,3 @@ def _label(
         action=action,
         expected=expected,
     )
-
-
-def to_jsonl(labels: Iterable[Label]) -> str:
-    """One label a line, in ASCII, so that no line separator of a question can break one."""
-    return "".join(f"{json.dumps(to_plain(label))}\n" for label in labels)

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crag_core.base.types import Action, Grade, Passage, StepState, WebOutcome
+from crag_core.base.types import Action, Grade, Passage, StepName, StepState, WebOutcome
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
-from crag_core.trace.trace import GRADE, Trace
+from crag_core.trace.trace import Trace
 
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
 
-_UNTIL_DECIDED = ("retrieve", GRADE, "route", "retrieve again")
+_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
 
 
 class Ending(StrEnum):
@@ -78,7 +78,7 @@ def measure(trace: Trace, at: float) -> Measured:
         score=trace.decision.score if trace.decision else None,
         decided_ms=1000 * trace.seconds_of(_UNTIL_DECIDED) if trace.decision else None,
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
-        provider_ms=1000 * trace.seconds_of({"search"}) if is_assembled else None,
+        provider_ms=1000 * trace.seconds_of({StepName.SEARCH}) if is_assembled else None,
         total_ms=1000 * trace.seconds,
         searched=trace.web is not None and trace.web.outcome not in _UNASKED,
         improved=_improved(trace) if is_assembled and summary.correction_applied else None,
@@ -103,7 +103,7 @@ def _own_grades(trace: Trace) -> tuple[Grade, ...]:
     others = {step.name for step in trace.steps if step.taken_over}
     others -= {step.name for step in trace.steps if not step.taken_over}
     web = (trace.web.grades if trace.web else None) or ()
-    return (() if GRADE in others else trace.grades or ()) + (() if "grade web" in others else web)
+    return (() if StepName.GRADE in others else trace.grades or ()) + (() if StepName.GRADE_WEB in others else web)
 
 
 def _improved(trace: Trace) -> bool | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from crag_core.base.types import EvaluatorCard, Step
-from crag_core.trace.trace import GRADE, SECOND_OPINION, RunSettings, Trace
+from crag_core.base.types import EvaluatorCard, Step, StepName
+from crag_core.trace.trace import RunSettings, Trace
 
 DEPEND_ON_OTHERS = ("signals",)
 """Evaluators whose grade of one passage is made from the passages beside it, so it does not hold in another company."""
@@ -43,9 +43,9 @@ def retold(trace: Trace, judge: EvaluatorCard | None) -> tuple[Step, ...]:
 
     None: nobody decides.
     """
-    names = {(GRADE, graded_by(trace.settings.evaluator)): SECOND_OPINION}
+    names: dict[tuple[str, str], str] = {(StepName.GRADE, graded_by(trace.settings.evaluator)): StepName.SECOND_OPINION}
     if judge:
-        names[SECOND_OPINION, graded_by(judge)] = GRADE
+        names[StepName.SECOND_OPINION, graded_by(judge)] = StepName.GRADE
     return tuple(replace(step, name=names.get((step.name, _signature(step)), step.name)) for step in trace.steps)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import CorrectionKind
+from crag_core.base.types import CorrectionKind, StepName
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.reroute import reroute
@@ -79,7 +79,7 @@ def summarize(trace: Trace) -> Summary:
     )
 
 
-_AFTER = {"answer", "check answer", "second opinion"}
+_AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
 """Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",

@@ -25,6 +25,7 @@ from crag_core.base.types import (
     Round,
     Scores,
     Step,
+    StepName,
     StepState,
     Strip,
     Support,
@@ -36,10 +37,8 @@ from crag_core.decision.policy import Again, Policy
 from crag_core.trace.grounding.citation_check import WORDS
 
 SCHEMA = 3
-LANES = (("score strips", "extract"), ("rewrite", "search"))
+LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH))
 """Steps that go on at the same time."""
-GRADE, SECOND_OPINION = "grade", "second opinion"
-"""The steps of the run's evaluator and of another one; the run does not depend on this one, nor on how it ended."""
 _READABLE = (1, 2, 3)
 
 
@@ -132,7 +131,7 @@ class Trace:
     def failure(self) -> Step | None:
         """The step at which the run broke off, if it did."""
         broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
-        return next((step for step in broken if step.name != SECOND_OPINION), None)
+        return next((step for step in broken if step.name != StepName.SECOND_OPINION), None)
 
     @property
     def all_passages(self) -> tuple[Passage, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from crag_core.base.types import Answer, AnswerState, Step, StepState
 from tests.core.builders import policy, trace
-from ui.session.interrupted import program_ended
+from ui.session.run_job import program_ended
 
 RETRIEVED = Step("retrieve", "4 passages")
 

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepState
+from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.opinions import Disagreement, disagreement, judged_by, judged_under, rank_correlation
 from crag_core.trace.reroute import reroute
 from crag_core.trace.same_evaluator import graded_by
-from crag_core.trace.trace import GRADE, SECOND_OPINION, Trace
+from crag_core.trace.trace import Trace
 from tests.core.builders import CARD, POLICIES, even, grade, graded, policy, searched, trace, twice, web_page
 from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
+
+GRADE, SECOND_OPINION = StepName.GRADE, StepName.SECOND_OPINION
 
 PAPER = policy("paper")
 PAGE = web_page("w1", "Fares rose.")
@@ -105,7 +107,11 @@ def test_a_run_that_graded_nothing_leaves_no_opinion() -> None:
 
 def test_steps_tell_whose_grades_decide_now() -> None:
     assert [step.name for step in by("llm").steps] == [SECOND_OPINION, GRADE, SECOND_OPINION]
-    assert [step.name for step in by("heuristic").steps] == [SECOND_OPINION, SECOND_OPINION, GRADE]
+    assert [step.name for step in by("heuristic").steps] == [
+        SECOND_OPINION,
+        SECOND_OPINION,
+        GRADE,
+    ]
 
 
 def test_a_step_that_names_nobody_or_somebody_alike_keeps_its_name() -> None:
@@ -117,7 +123,12 @@ def test_a_step_that_names_nobody_or_somebody_alike_keeps_its_name() -> None:
         Step(SECOND_OPINION, f"3 of 3 passages {graded_by(JUDGE)}, 2 from the cache"),
     )
     run = replace(RUN, steps=steps)
-    assert [step.name for step in by("llm", run).steps] == [GRADE, SECOND_OPINION, SECOND_OPINION, GRADE]
+    assert [step.name for step in by("llm", run).steps] == [
+        GRADE,
+        SECOND_OPINION,
+        SECOND_OPINION,
+        GRADE,
+    ]
     assert by("hand", by("llm", run)) == run
 
 

@@ -21,6 +21,7 @@ from crag_core.base.types import (
     Grade,
     Opinion,
     Step,
+    StepName,
     StepState,
     Strip,
     Support,
@@ -28,7 +29,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.trace import SCHEMA, SECOND_OPINION, Trace, context_ids, context_key
+from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
 from tests.core.builders import (
     CARD,
     answer,
@@ -293,7 +294,7 @@ def test_edits_and_opinions_of_passages_that_are_not_there_come_in_and_count_for
 
 
 def test_a_second_opinion_that_broke_off_has_not_broken_the_run() -> None:
-    steps = (Step("answer", "written"), Step(SECOND_OPINION, "away", StepState.FAILED))
+    steps = (Step("answer", "written"), Step(StepName.SECOND_OPINION, "away", StepState.FAILED))
     assert trace(policy("paper"), steps=steps).failure is None
     assert trace(policy("paper"), steps=(*steps, Step("grade", "", StepState.STOPPED))).failure is not None
 

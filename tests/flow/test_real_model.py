@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base import prompts
-from crag_core.base.types import AnswerState, StepState
+from crag_core.base.types import AnswerState, StepName, StepState
 from crag_core.evaluators import LLMEvaluator, ModelSupport
 from crag_core.evaluators.citations.model_check import SCORES
 from crag_core.llms import ollama
 from crag_core.llms.call_limit import CallLimit
-from crag_core.pipeline.check_answer import CHECK
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
@@ -76,7 +75,7 @@ def test_an_answer_judged_by_a_real_model() -> None:
 
         assert trace.failure is None and trace.support is not None and len(trace.support) == 3
         step = trace.steps[-1]
-        assert step.name == CHECK and step.state is StepState.DONE
+        assert step.name == StepName.CHECK_ANSWER and step.state is StepState.DONE
         assert step.usage.calls == server.chat_calls in (2, 3, 4), "the quotation needs none"
         assert step.usage.prompt_tokens > 200 and step.usage.completion_tokens > 0
         assert {one.score for one in trace.support[:2]} <= {*SCORES.values(), None}

@@ -17,6 +17,7 @@ from crag_core.base.types import (
     Grade,
     Opinion,
     Passage,
+    StepName,
     StepState,
     Support,
     Usage,
@@ -29,7 +30,7 @@ from crag_core.trace.opinions import disagreement, judged_by
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.summary import summarize
-from crag_core.trace.trace import GRADE, SECOND_OPINION, Trace
+from crag_core.trace.trace import Trace
 from tests.fakes import (
     QUESTION,
     USELESS,
@@ -44,6 +45,8 @@ from tests.fakes import (
     passages,
     step_names,
 )
+
+GRADE, SECOND_OPINION = StepName.GRADE, StepName.SECOND_OPINION
 
 JUDGE = card("judge", calls_model=True)
 

@@ -10,10 +10,10 @@ import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
-from crag_core.base.types import AnswerState, Edits, Step, StepState, Support, Usage
+from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
 from crag_core.evaluators import ModelSupport
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.check_answer import CHECK, check, unmeasured
+from crag_core.pipeline.check_answer import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel
@@ -61,7 +61,7 @@ def test_each_sentence_of_an_answer_is_measured_against_what_it_was_given() -> N
         Support(46, 57, 0.5, ("p1#0",)),
     )
     assert [trace.answer.text[one.start : one.end] for one in trace.support] == said
-    assert names(trace)[-2:] == ["answer", CHECK]
+    assert names(trace)[-2:] == ["answer", StepName.CHECK_ANSWER]
     assert trace.steps[-1].summary == "0 of 3 sentences are supported by the evidence, 3 weakly."
     assert Trace.from_json(trace.to_json()) == trace
 
@@ -69,7 +69,7 @@ def test_each_sentence_of_an_answer_is_measured_against_what_it_was_given() -> N
 def test_it_costs_no_model_call() -> None:
     with_it, without = benched(FakeMeter()).pipeline.run(QUESTION), benched(None).pipeline.run(QUESTION)
     assert with_it.usage == without.usage and with_it.usage.calls == 1
-    assert names(with_it) == [*names(without), CHECK]
+    assert names(with_it) == [*names(without), StepName.CHECK_ANSWER]
     assert without.support is None
 
 
@@ -88,7 +88,7 @@ def test_an_answer_that_cannot_be_measured_is_an_answer_all_the_same(error: Exce
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     assert trace.support is None and trace.failure is None
     step = trace.steps[-1]
-    assert (step.name, step.state, step.error) == (CHECK, StepState.SKIPPED, type(error).__name__)
+    assert (step.name, step.state, step.error) == (StepName.CHECK_ANSWER, StepState.SKIPPED, type(error).__name__)
     assert step.summary == f"not measured: {error.message}" and step.hint == error.hint  # type: ignore[attr-defined]
     meter.fails = None
     again = bench.pipeline.resume(trace)
@@ -104,7 +104,7 @@ def test_a_bug_in_it_shows() -> None:
 def test_what_is_no_answer_is_not_measured(reply: str) -> None:
     trace = benched(meter := FakeMeter(), model=FakeModel(answer=reply)).pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert (meter.asked, trace.support, CHECK in names(trace)) == ([], None, False)
+    assert (meter.asked, trace.support, StepName.CHECK_ANSWER in names(trace)) == ([], None, False)
 
 
 def test_no_evidence_no_measure() -> None:
@@ -131,7 +131,7 @@ def test_a_measured_answer_is_not_measured_again() -> None:
 def test_a_new_answer_loses_what_stood_behind_the_old_one() -> None:
     bench = benched(meter := FakeMeter())
     adopted = bench.pipeline.adopt(bench.pipeline.run(QUESTION))
-    assert adopted.support is None and CHECK not in names(adopted)
+    assert adopted.support is None and StepName.CHECK_ANSWER not in names(adopted)
     again = bench.pipeline.resume(adopted)
     assert again.support is not None and len(meter.asked) == 2
     meter.fails = EvaluatorUnavailable("gone")
@@ -151,7 +151,7 @@ def test_listener_and_observers_hear_of_it() -> None:
     diary, observer = Diary(), Diary()
     bench = benched(FakeMeter(), observers=(observer,))
     trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert diary.begun[-1] == CHECK and tuple(diary.done) == tuple(observer.done) == trace.steps
+    assert diary.begun[-1] == StepName.CHECK_ANSWER and tuple(diary.done) == tuple(observer.done) == trace.steps
 
 
 def test_edits_count_as_in_the_answer() -> None:
@@ -176,7 +176,7 @@ def test_calls_tokens_and_seconds_of_the_judging_are_counted() -> None:
     trace = judged(judge).pipeline.run(QUESTION)
     assert [one.score for one in trace.support or ()] == [1.0, 0.0]
     step = trace.steps[-1]
-    assert (step.name, step.usage, step.seconds) == (CHECK, Usage(2, 40, 10), 1.0)
+    assert (step.name, step.usage, step.seconds) == (StepName.CHECK_ANSWER, Usage(2, 40, 10), 1.0)
     assert step.summary.startswith("Judged by ollama/judge: 1 of 2 sentences are supported by the evidence, 1 by")
     assert trace.usage.calls == 3 and trace.settings.support == "ollama/judge"
     assert Trace.from_json(trace.to_json()) == trace
@@ -236,7 +236,7 @@ def test_a_streamed_answer_is_measured_when_its_stream_has_ended() -> None:
     assert meter.asked == [] and corrected.support is None
     *pieces, trace = bench.pipeline.stream_answer(corrected)
     assert "".join(map(str, pieces)).strip() == ANSWER and isinstance(trace, Trace)
-    assert trace.support is not None and names(trace)[-2:] == ["answer", CHECK]
+    assert trace.support is not None and names(trace)[-2:] == ["answer", StepName.CHECK_ANSWER]
     assert tuple(observer.done) == trace.steps
     assert list(bench.pipeline.stream_answer(trace)) == []
 
@@ -264,5 +264,5 @@ def test_a_corrected_run_without_an_answer_has_nothing_to_measure() -> None:
 def test_a_skipped_check_is_told_once() -> None:
     bench = benched(FakeMeter(EvaluatorUnavailable("gone")))
     trace = bench.pipeline.resume(bench.pipeline.run(QUESTION))
-    checks: list[Step] = [step for step in trace.steps if step.name == CHECK]
+    checks: list[Step] = [step for step in trace.steps if step.name == StepName.CHECK_ANSWER]
     assert len(checks) == 1

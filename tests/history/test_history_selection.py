@@ -238,8 +238,3 @@ def test_a_selection_that_no_run_can_fit_is_refused(make: Callable[[], Selection
 def test_the_longest_text_can_be_looked_for(store: HistoryStore) -> None:
     save(store, run())
     assert ids(store, text="%" * LONGEST_TEXT) == [] and ids(store, text="ΐ" * LONGEST_TEXT) == []
-
-
-def test_whose_runs_they_are_is_no_filter() -> None:
-    assert not EVERYTHING.is_filter and not Selection(asked_by="ann@example.org").is_filter
-    assert Selection(text="x").is_filter and Selection(ids=()).is_filter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.types import Action
-from crag_core.trace.feedback import Label, Mark, of_answer, of_passage, of_route, to_jsonl
+from crag_core.trace.feedback import Label, Mark, of_answer, of_passage
 from tests.core.builders import CARD, policy
 from tests.history.parts import HOSTILE, passage_label, route_label, run, whole_run
 
@@ -99,15 +98,6 @@ def test_labels_of_one_thing_share_a_key_and_those_of_others_do_not() -> None:
     others = [passage_label(made, "p2"), passage_label(other, "p1"), route_label(made, Mark.RIGHT), answer]
     assert same[0].key == same[1].key
     assert len({label.key for label in (*same, *others)}) == 5
-
-
-def test_labels_leave_as_one_line_of_ascii_each() -> None:
-    made = replace(whole_run(), question=f"{HOSTILE}\nWhy?\u2028Who?\x85")
-    labels = [passage_label(made, "p1"), of_route(made, PAPER, Action.CORRECT, Mark.WRONG, "now", Action.AMBIGUOUS)]
-    text = to_jsonl(labels)
-    assert text.isascii() and text.count("\n") == len(text.splitlines()) == 2
-    assert [from_plain(Label, json.loads(line)) for line in text.splitlines()] == labels
-    assert to_jsonl([]) == ""
 
 
 def test_a_label_from_elsewhere_is_checked() -> None:

@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.protocols import SupportMeter
-from crag_core.base.types import Answer, AnswerState, Grade, Step, StepState, Usage
+from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
 from crag_core.decision.refine import decompose
 from crag_core.evaluators import ModelSupport, WordSupport
-from crag_core.pipeline.check_answer import CHECK, check
+from crag_core.pipeline.check_answer import check
 from crag_core.pipeline.run import Parts, Run
 from crag_core.report import render
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
@@ -269,7 +269,7 @@ def test_an_answer_that_was_not_measured_is_shown_without_marks() -> None:
 
 def test_why_it_was_not_measured_is_said() -> None:
     run = answered(None, MIXED)
-    step = Step(CHECK, "not measured: rarity.json is gone.", StepState.SKIPPED)
+    step = Step(StepName.CHECK_ANSWER, "not measured: rarity.json is gone.", StepState.SKIPPED)
     assert "was not measured: rarity.json is gone." in said(shown(replace(run, steps=(step,))))
 
 

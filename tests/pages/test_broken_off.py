@@ -9,7 +9,6 @@ import pytest
 
 from tests.core import builders
 from ui.session import app_state, run_job
-from ui.session.background_jobs import Job
 
 
 class BrokenOff(BaseException):
@@ -33,7 +32,8 @@ class Touchy(dict[str, Any]):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = builders.trace(builders.policy("paper"))
-    job = Job(lambda run: trace, trace)
+    job = run_job.job_of(lambda run: trace, trace)
+    job.start()
     job.wait()
     session = Touchy(n, job=job)
     fake = SimpleNamespace(session_state=session, query_params={})

@@ -9,13 +9,15 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.concurrency.shutdown import Background
+from crag_core.base.errors import CragError
 from crag_core.base.types import Step, StepState
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.trace.trace import Trace
 from tests.core import builders
 from ui.session import background_jobs
-from ui.session.background_jobs import Comparing, Grading, Indexing, Job
+from ui.session.background_jobs import Job
+from ui.session.run_job import job_of
 
 BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 passages"),), answer=None)
 STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)
@@ -54,11 +56,13 @@ def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept(backgrou
         return BEGUN
 
     works = {"hears": hears, "in line": in_line, "deaf": deaf, "done": lambda run: BEGUN}
-    started = {
-        name: Job(work, BEGUN, keep=lambda trace, name=name: kept.__setitem__(name, trace))
+    jobs = {
+        name: job_of(work, BEGUN, lambda trace, name=name: kept.__setitem__(name, trace))
         for name, work in works.items()
     }
-    started["done"].wait()
+    for job in jobs.values():
+        job.start()
+    jobs["done"].wait()
     began = time.monotonic()
     background.close(seconds=0.5)
     assert time.monotonic() - began < 5
@@ -70,25 +74,40 @@ def test_runs_that_hear_it_that_wait_in_line_and_that_are_deaf_are_kept(backgrou
 
 
 def test_whatever_works_in_the_background_is_stopped_and_waited_for(background: Background) -> None:
-    ended: list[str] = []
-
-    def until(cancel: threading.Event, name: str) -> tuple[()]:
-        cancel.wait()
+    def work(job: Job[None, str]) -> str:
+        job.cancel.wait()
         time.sleep(0.2)
-        ended.append(name)
-        return ()
+        return "stopped"
 
-    Comparing(lambda run: until(run.cancel, "comparing"), 2)
-    Grading(lambda controls, tell: until(controls.cancel, "grading"))  # type: ignore[arg-type, return-value]
-    Indexing(lambda report, cancel: until(cancel, "indexing")).start()
+    begun, never_begun = Job(work, None), Job(work, None)
+    begun.start()
+    begun.start()
     background.close(seconds=20)
-    assert sorted(ended) == ["comparing", "grading", "indexing"]
+    assert (begun.result, begun.is_running) == ("stopped", False)
+    assert (never_begun.result, never_begun.is_running) == (None, True)
+
+
+def test_an_error_and_a_bug_are_kept_for_the_page(background: Background) -> None:
+    def fail(error: Exception) -> Job[None, None]:
+        def work(job: Job[None, None]) -> None:
+            raise error
+
+        job = Job(work, None)
+        job.start()
+        job.wait()
+        return job
+
+    known, bug = CragError("It is away."), ValueError("a bug")
+    assert [(job.error, job.bug, job.is_running) for job in (fail(known), fail(bug))] == [
+        (known, None, False),
+        (None, bug, False),
+    ]
 
 
 def test_nobody_waits_for_a_model_that_is_being_loaded(background: Background) -> None:
     wakes = threading.Event()
-    loading = Indexing(lambda report, cancel: (wakes.wait(), ())[1])
-    loading.is_loading = True
+    loading = Job(lambda job: wakes.wait(), None)
+    loading.can_be_left = True
     loading.start()
     began = time.monotonic()
     background.close(seconds=20)

@@ -15,7 +15,6 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.trace.trace import Trace
 from tests.core import builders
-from ui.session.background_jobs import Job
 
 pytestmark = pytest.mark.embedding
 OWN = builders.trace(builders.policy("paper"), id="run-under-way", answer=None)
@@ -43,7 +42,8 @@ def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
 
     def begin() -> Callable[[], Trace | None]:
         nonlocal job
-        job = Job(work, OWN, keep=history.save)
+        job = run_job.job_of(work, OWN, history.save)
+        job.start()
         run_job.live_jobs()[OWN.id] = job
         return end
 

@@ -78,7 +78,7 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     job.wait()
     assert run_queue().waiting == 1, "of the other one"
     assert "Stopped at “retrieve”" in shown(app.run())
-    kept = app_state.shared_workbench().history.load(job.trace.id)
+    kept = app_state.shared_workbench().history.load(job.progress.trace.id)
     assert kept is not None and kept.failure is not None
 
 
@@ -129,10 +129,10 @@ def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others:
     grade.click().run()
     job = app.session_state["tune_grading"]
     assert wait_until(lambda: run_queue().waiting == 3, 20.0), "its two workers wait behind the other two, unrefused"
-    assert job.scoring is None or job.scoring.done == 0
+    assert job.progress is None or job.progress.done == 0
     for ticket in tickets:
         ticket.leave()
-    assert wait_until(lambda: job.scoring is not None and job.scoring.done >= 1, 60.0)
+    assert wait_until(lambda: job.progress is not None and job.progress.done >= 1, 60.0)
     one = run_queue().join("somebody else")
     assert wait_until(one.called.is_set, 60.0), "between two of its questions"
     job.stop()

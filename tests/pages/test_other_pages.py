@@ -62,8 +62,8 @@ def test_the_first_start_indexes_the_sample_documents(
     app.run()
     assert not app.exception
     assert warming.error is None and warming.bug is None
-    assert {outcome.outcome.value for outcome in warming.outcomes} == {"indexed"}
-    assert len(warming.outcomes) >= 20
+    assert {outcome.outcome.value for outcome in warming.result.indexed} == {"indexed"}
+    assert len(warming.result.indexed) >= 20
     assert (tmp_path / "sample-indexed").exists()
 
 
@@ -86,7 +86,7 @@ def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_document
         warming.wait()
         app.run()
         assert not app.exception and warming.error is None and warming.bug is None
-        assert warming.outcomes == () == store.listing()
+        assert warming.result.indexed == () == store.listing()
 
 
 def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
@@ -107,7 +107,7 @@ def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
         warming.wait()
         app.run()
         assert not app.exception and warming.error is None and warming.bug is None
-        assert [one.name for one in warming.outcomes] == ["ferry.md"]
+        assert [one.name for one in warming.result.indexed] == ["ferry.md"]
 
 
 # --- settings -------------------------------------------------------------------------------------------------------

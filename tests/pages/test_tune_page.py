@@ -53,7 +53,7 @@ def graded(start: Start, own: Path) -> AppTest:
     press(app, "Grade 24 questions")
     grading = app.session_state["tune_grading"]
     grading.wait()
-    assert grading.scoring.done == 24 and not grading.scoring.failed, grading.error
+    assert grading.progress.done == 24 and not grading.progress.failed, grading.error
     app.run()
     assert not app.exception
     return app

@@ -117,8 +117,8 @@ def draw_comparing() -> None:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         seconds = time.monotonic() - job.started_at
-        place = min(job.done, job.count - 1)
-        st.markdown(f":shimmer[{_LETTERS[place]}: {plain(waiting_for(job) or job.step)} … {seconds:.0f} s]")
+        now = job.progress
+        st.markdown(f":shimmer[{_LETTERS[now.place]}: {plain(waiting_for(job) or now.step)} … {seconds:.0f} s]")
         st.button(
             "Stopping…" if job.is_stopping else "Stop", icon=":material/stop_circle:", on_click=job.stop,
             disabled=job.is_stopping, key="versus_stop",

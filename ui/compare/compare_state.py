@@ -12,18 +12,19 @@ import streamlit as st
 from crag_core.app.configuration_text import Configuration, choice_of, starting
 from crag_core.app.policy_files import PLAIN
 from crag_core.app.workbench import Choice, default_evaluator, known_card
-from crag_core.experiments.batch import Controls, OnScoring, Scoring
+from crag_core.experiments.batch import Scoring
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
 from crag_core.experiments.comparison.setup import KeptSetup
 from crag_core.experiments.comparison.warm_up import WarmUp
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
-from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Comparing, Grading
+from ui.session.background_jobs import Job
+from ui.session.tune_state import SetJob
 
 MOST = 4
 
@@ -115,7 +116,25 @@ def warmth() -> WarmUp:
 # One question
 
 
-def comparing() -> Comparing | None:
+class RunsProgress(Listener):
+    """Which of the runs goes on, counted from 0, and what it does now."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        self.step = "starting"
+        self._begun = 0
+
+    def opened(self, trace: Trace) -> None:
+        self.place, self._begun = self._begun, self._begun + 1
+
+    def started(self, name: str) -> None:
+        self.step = name
+
+
+RunsJob = Job[RunsProgress, tuple[Trace, ...]]
+
+
+def comparing() -> RunsJob | None:
     return st.session_state.get("versus_job")
 
 
@@ -134,7 +153,8 @@ def start_question(question: str) -> None:
     uncached = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
     warm = warmth()
 
-    def work(run: Run) -> tuple[Trace, ...]:
+    def work(job: RunsJob) -> tuple[Trace, ...]:
+        run = Run(job.progress, job.cancel)
         with ticket.turn(run.cancel):
             while warming.is_running and not run.cancel.wait(0.1):
                 pass
@@ -145,7 +165,8 @@ def start_question(question: str) -> None:
     warming.start()
     st.session_state["versus_asked"] = chosen
     ticket = run_job.in_line()
-    st.session_state["versus_job"] = Comparing(work, len(chosen), ticket)
+    st.session_state["versus_job"] = started = Job(work, RunsProgress(), ticket=ticket)
+    started.start()
 
 
 def take_question() -> None:
@@ -153,18 +174,18 @@ def take_question() -> None:
     job = comparing()
     if job is None or job.is_running:
         return
-    if job.bug is None:
-        st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.traces, strict=False))
+    if job.result is not None:
+        st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.result, strict=False))
     st.session_state["versus_job"] = None  # last, since the script may be broken off at any touch of the state
-    if job.bug:
-        raise job.bug
+    if broken := job.bug or job.error:
+        raise broken
 
 
 # A labelled set
 
 
 @st.cache_resource(show_spinner=False)
-def live_sets() -> dict[tuple[object, ...], Grading]:
+def live_sets() -> dict[tuple[object, ...], SetJob]:
     """The sets on their way in all sessions, so that a page that is loaded again finds its own."""
     return {}
 
@@ -175,14 +196,14 @@ def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> 
     return app_state.workbench().laboratory.outcomes(_kept).load()
 
 
-def running() -> Grading | None:
+def running() -> SetJob | None:
     """The work on this session's set under its configurations, if it goes on or has ended since."""
-    own: Grading | None = st.session_state.get("versus_running")
+    own: SetJob | None = st.session_state.get("versus_running")
     found = tune_state.labelled()
     return own or (live_sets().get(_key(found)) if found else None)
 
 
-def take_running() -> Grading | None:
+def take_running() -> SetJob | None:
     """The work that has ended since the last redraw, put away, so that what it ran is seen."""
     job = running()
     if job is None or job.is_running:
@@ -206,29 +227,31 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
     created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
 
-    def work(controls: Controls, tell: OnScoring) -> Scoring:
-        while warming.is_running and not controls.cancel.wait(0.1):
+    def work(job: SetJob) -> Scoring:
+        while warming.is_running and not job.cancel.wait(0.1):
             pass
         setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
         contenders = [
             Contender(pipeline, workbench.laboratory.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
         ]
-        return run_set(
-            questions, contenders, time.perf_counter, controls=controls, on_progress=tell,
-            prepare=lambda: warm(pipelines, controls.cancel), take_turn=turns,
+        job.progress = run_set(
+            questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
+            prepare=lambda: warm(pipelines, job.cancel), take_turn=turns,
         )  # fmt: skip
+        return job.progress
 
     warming.start()
     _forget(lambda one: not one.is_running)
-    st.session_state["versus_running"] = live_sets()[_key(labelled)] = Grading(work)
+    st.session_state["versus_running"] = live_sets()[_key(labelled)] = started = Job(work, None)
+    started.start()
 
 
 def _key(labelled: LabelledSet) -> tuple[object, ...]:
     return labelled.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home)
 
 
-def _forget(which: Callable[[Grading], bool]) -> None:
+def _forget(which: Callable[[SetJob], bool]) -> None:
     for key in [key for key, one in live_sets().items() if which(one)]:
         live_sets().pop(key, None)
 

@@ -90,7 +90,7 @@ def draw_running() -> None:
     if job is None or not job.is_running:
         st.rerun()
         return
-    scoring = job.scoring
+    scoring = job.progress
     with st.container(border=True):
         if scoring is None:
             st.progress(0.0, ":shimmer[Waiting for the documents …]")

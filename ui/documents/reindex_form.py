@@ -27,8 +27,8 @@ def draw_recipe(store: DocumentStore) -> None:
             raise job.bug
         if job.error:
             st.error(plain(str(job.error)), icon=":material/error:")
-        if job.rebuilt:
-            st.success(_describe(job.rebuilt), icon=":material/published_with_changes:")
+        if job.result:
+            st.success(_describe(job.result), icon=":material/published_with_changes:")
     now = store.generation
     with st.expander(f"How passages are made: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import streamlit as st
 
+from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
 from crag_core.trace.reroute import reroute
 from crag_core.view.run_view import RunView
@@ -13,7 +15,7 @@ from ui.run.path.diagram import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Comparing, Filling, Job
+from ui.session.background_jobs import Job
 from ui.text import paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
@@ -26,8 +28,8 @@ def draw_running() -> None:
     if job is None:
         st.rerun()  # it was put away by a script that was broken off before it could draw the page anew
     if not job.is_running:
-        if job.trace.passages is not None:
-            current_run.remember(job.trace)
+        if job.progress.trace.passages is not None:
+            current_run.remember(job.progress.trace)
         run_job.finish(job)
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -41,15 +43,16 @@ def draw_running() -> None:
         )
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
-    policy = job.trace.settings.policy
-    routed = reroute(job.trace, policy)
-    if job.trace.decision is not None:
-        draw_verdict(RunView(job.trace, policy, routed))
-    draw_path(job.trace, policy, routed, key="path_running", running=job.step, progress=job.progress)
-    if job.text:
+    run = job.progress
+    trace, policy = run.trace, run.trace.settings.policy
+    routed = reroute(trace, policy)
+    if trace.decision is not None:
+        draw_verdict(RunView(trace, policy, routed))
+    draw_path(trace, policy, routed, key="path_running", running=run.step, progress=run.counted)
+    if run.text:
         with st.container(border=True):
             st.subheader("Answer", anchor=False)
-            st.markdown(paragraphs(job.text))
+            st.markdown(paragraphs(run.text))
 
 
 def draw_warming() -> None:
@@ -102,7 +105,7 @@ def draw_rebuilding_live() -> None:
             )  # fmt: skip
 
 
-def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
+def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "Indexing") -> None:
     """Progress of documents on their way."""
     progress = indexing.progress
     if progress is None:
@@ -114,7 +117,7 @@ def draw_indexing(indexing: Filling, idle: str, what: str = "Indexing") -> None:
     st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){message}")
 
 
-def waiting_for(job: Job | Comparing) -> str:
+def waiting_for(job: Job[Any, Any]) -> str:
     """What a run waits for in line, or at the model server; "": it is under way."""
     runs = job.ticket.before if job.ticket else None
     if runs is not None:
@@ -122,8 +125,9 @@ def waiting_for(job: Job | Comparing) -> str:
     return "Waiting for the model: it serves others" if app_state.workbench().is_model_busy(job.cancel) else ""
 
 
-def _doing(job: Job) -> str:
+def _doing(job: run_job.RunJob) -> str:
     seconds = time.monotonic() - job.started_at
-    progress = f", {job.progress[0]} of {job.progress[1]}" if job.progress else ""
+    now = job.progress
+    progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""
     waits = "" if (line := waiting_for(job)) else app_state.workbench().waits_for(job.cancel)
-    return f"{line or job.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"
+    return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from functools import partial
-from threading import Event
 from typing import Any
 
 import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
-from crag_core.base.documents import Ingested, OnProgress, Rebuilt, Recipe
+from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
 from crag_core.base.types import Edits
@@ -26,7 +24,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
-from ui.session.background_jobs import Indexing, Rebuilding
+from ui.session.background_jobs import Job
 from ui.session.trace_upload import check_files
 
 SAMPLE_MARKER = "sample-indexed"
@@ -52,8 +50,20 @@ def shared_workbench() -> Workbench:
     return workbench
 
 
+IndexJob = Job[Progress | None, tuple[Ingested, ...]]
+RebuildJob = Job[Progress | None, Rebuilt | None]
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """`interrupted`: what an earlier process had begun and this one finished; `indexed`: the sample documents."""
+
+    interrupted: tuple[Ingested, ...] = ()
+    indexed: tuple[Ingested, ...] = ()
+
+
 @st.cache_resource(show_spinner=False)
-def warm_up() -> Indexing:
+def warm_up() -> Job[Progress | None, Warmed]:
     """Loads the embedding model, brings in what a kill interrupted, and, at the very first start, the sample documents.
 
     Where several processes share a store, the very first start is that of the first of them. The caller starts this,
@@ -62,45 +72,43 @@ def warm_up() -> Indexing:
     workbench = shared_workbench()
     marker = workbench.config.home / SAMPLE_MARKER
 
-    def work(report: OnProgress, cancel: Event) -> tuple[Ingested, ...]:
-        started.is_loading = True
+    def work(job: Job[Progress | None, Warmed]) -> Warmed:
+        job.can_be_left = True
         workbench.find_embedder(workbench.embedder.name).load()
-        started.is_loading = False
-        started.interrupted = workbench.store.finish_interrupted(report, cancel)
-        outcomes: tuple[Ingested, ...] = ()
+        job.can_be_left = False
+        job.result = done = Warmed(workbench.store.finish_interrupted(job.tell, job.cancel))
         # A new home beside a store that others use: what they have removed must not come back.
         is_own = workbench.config.store in ("", "disk")
         if not marker.exists() and (is_own or workbench.store.is_untouched()):
             files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
-            outcomes = workbench.store.ingest(files, report, cancel=cancel)
-            if is_own and not cancel.is_set():
+            done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
+            if is_own and not job.cancel.is_set():
                 marker.touch()
         shared_rebuild().go_on(workbench.store)
-        return outcomes
+        return done
 
-    started = Indexing(work)
-    return started
+    return Job(work, None)
 
 
 @dataclass
 class SharedRebuild:
     """The last making anew of all passages, which is everybody's: its progress, and how it ended."""
 
-    job: Rebuilding | None = None
+    job: RebuildJob | None = None
 
     def start(self, recipe: Recipe) -> None:
         """Unless one is under way; raises `NotAllowed` to whoever may not index."""
         access.require(Right.INDEX)
         if self.job is None or not self.job.is_running:
             chosen = workbench()
-            self._start(lambda report, cancel: chosen.rebuild(recipe, report, cancel))
+            self._start(lambda job: chosen.rebuild(recipe, job.tell, job.cancel))
 
     def go_on(self, store: DocumentStore) -> None:
         """With what a killed process had begun."""
-        self._start(store.finish_rebuild)
+        self._start(lambda job: store.finish_rebuild(job.tell, job.cancel))
 
-    def _start(self, work: Callable[[OnProgress, Event], Rebuilt | None]) -> None:
-        self.job = Rebuilding(work)
+    def _start(self, work: Callable[[RebuildJob], Rebuilt | None]) -> None:
+        self.job = Job(work, None)
         self.job.start()
 
 
@@ -329,7 +337,7 @@ def take_report() -> str | None:
     return problem
 
 
-def indexing() -> Indexing | None:
+def indexing() -> IndexJob | None:
     """This session's files on their way into the index, or what became of them."""
     return st.session_state.get("indexing")
 
@@ -341,8 +349,11 @@ def index(files: list[tuple[str, bytes]], collection: str) -> None:
     running = indexing()
     if running is None or not running.is_running:
         store = workbench().store
-        work = partial(store.ingest, files, collection=collection)
-        st.session_state["indexing"] = started = Indexing(lambda report, cancel: work(report, cancel=cancel))
+
+        def work(job: IndexJob) -> tuple[Ingested, ...]:
+            return store.ingest(files, job.tell, collection=collection, cancel=job.cancel)
+
+        st.session_state["indexing"] = started = Job(work, None)
         started.start()
 
 

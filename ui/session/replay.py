@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from crag_core.base.types import StepName
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
 
 _MADE_BY: Mapping[str, tuple[str, ...]] = {
-    "retrieve": ("passages",),
-    "grade": ("grades",),
-    "route": ("decision",),
-    "retrieve again": ("rounds",),
-    "score strips": ("strips",),
-    "extract": ("extractions",),
-    "search": ("web",),
-    "assemble": ("context", "corrections"),
-    "answer": ("answer",),
-    "check answer": ("support",),
+    StepName.RETRIEVE: ("passages",),
+    StepName.GRADE: ("grades",),
+    StepName.ROUTE: ("decision",),
+    StepName.RETRIEVE_AGAIN: ("rounds",),
+    StepName.SCORE_STRIPS: ("strips",),
+    StepName.EXTRACT: ("extractions",),
+    StepName.SEARCH: ("web",),
+    StepName.ASSEMBLE: ("context", "corrections"),
+    StepName.ANSWER: ("answer",),
+    StepName.CHECK_ANSWER: ("support",),
 }
 _SHORTEST, _LONGEST = 0.35, 1.6  # seconds a step is shown for: long enough to read, short enough to wait for
 _WORD = 0.03
@@ -40,7 +41,7 @@ def play(trace: Trace, run: Run) -> Trace:
     """Tell `run.listener` the steps at about their own pace; a stop shows the end at once."""
     for count, step in enumerate(trace.steps):
         run.listener.started(step.name)
-        if step.name == "answer" and trace.answer:
+        if step.name == StepName.ANSWER and trace.answer:
             _write(trace.answer.text, run)
         elif run.cancel.wait(min(max(step.seconds, _SHORTEST), _LONGEST)):
             break

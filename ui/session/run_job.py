@@ -12,24 +12,26 @@ import streamlit as st
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
+from crag_core.base.types import AnswerState, Step, StepState
 from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, replay
-from ui.session.background_jobs import Job
+from ui.session.background_jobs import Job, RunProgress
 
 CarryOn = Callable[[Pipeline, Trace, Run], Trace]
+RunJob = Job[RunProgress, Trace]
 
 
 @st.cache_resource(show_spinner=False)
-def live_jobs() -> dict[str, Job]:
+def live_jobs() -> dict[str, RunJob]:
     """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
     return {}
 
 
-def job() -> Job | None:
+def job() -> RunJob | None:
     return st.session_state.get("job")
 
 
@@ -126,7 +128,29 @@ def _start(
         with suppress(CragError):  # the health box tells; the run is there all the same
             history.save(done, owner)
 
-    _attach(Job(work, begun, owner, ticket, keep))
+    _attach(job_of(work, begun, keep, owner, ticket))
+
+
+def job_of(
+    work: Callable[[Run], Trace],
+    begun: Trace,
+    keep: Callable[[Trace], object] = lambda trace: None,
+    owner: str = "",
+    ticket: Ticket | None = None,
+) -> RunJob:
+    """A job that does a run; `keep` is given the record at its end, or when the program ends before."""
+
+    def do(job: RunJob) -> Trace:
+        done = work(Run(progress, job.cancel))
+        progress.trace = program_ended(done) if job.is_program_ending else done
+        keep(progress.trace)
+        return progress.trace
+
+    def give_up() -> None:
+        keep(program_ended(progress.trace, progress.step))
+
+    progress = RunProgress(begun)
+    return Job(do, progress, owner=owner, ticket=ticket, give_up=give_up)
 
 
 def in_line() -> Ticket:
@@ -150,14 +174,15 @@ def play(recorded: Trace) -> None:
     running = job()
     if not (running and running.is_running):
         begun = replay.so_far(recorded, 0)
-        _attach(Job(lambda run: replay.play(recorded, run), begun, access.user()))
+        _attach(job_of(lambda run: replay.play(recorded, run), begun, owner=access.user()))
 
 
-def _attach(started: Job) -> None:
-    st.session_state["job"] = started
-    st.query_params["run"] = started.trace.id
+def _attach(job: RunJob) -> None:
+    job.start()
+    st.session_state["job"] = job
+    run_id = st.query_params["run"] = job.progress.trace.id
     jobs = live_jobs()
-    jobs[started.trace.id] = started
+    jobs[run_id] = job
     for run_id in [run_id for run_id, one in jobs.items() if not one.is_running]:
         jobs.pop(run_id, None)
 
@@ -177,17 +202,39 @@ def rejoin(run_id: str) -> bool:
     return True
 
 
-def finish(done: Job) -> None:
+def finish(done: RunJob) -> None:
     """Show what a run has recorded and put its job away; a bug in it is raised here, where it can be seen.
 
     The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
     """
-    if done.trace.failure and done.trace.failure.error == ModelUnavailable.__name__:
+    trace = done.progress.trace
+    if trace.failure and trace.failure.error == ModelUnavailable.__name__:
         app_state.look_for_models.clear(app_state.settings())  # what was found some seconds ago is no longer so
-    if done.trace.id == (shown.id if (shown := app_state.trace()) else None):
-        st.session_state["trace"] = done.trace  # the same record, grown: what was changed about it stays
+    if trace.id == (shown.id if (shown := app_state.trace()) else None):
+        st.session_state["trace"] = trace  # the same record, grown: what was changed about it stays
     else:
-        app_state.show(done.trace)
+        app_state.show(trace)
     st.session_state["job"] = None
-    if done.bug:
-        raise done.bug
+    if broken := done.bug or done.error:
+        raise broken
+
+
+def program_ended(trace: Trace, step: str = "") -> Trace:
+    """The record of a run that was stopped because the program ended, or that still was at `step` then.
+
+    One that came to its end all the same stays as it is.
+    """
+    if step and trace.is_unfinished and trace.failure is None:
+        return replace(trace, steps=(*trace.steps, Step(step, "The program was ended.", StepState.STOPPED)))
+    answer = trace.answer
+    if answer is not None and answer.state is AnswerState.STOPPED:
+        answer = replace(answer, message=_not_by_you(answer.message))
+    return replace(trace, steps=tuple(map(_describe, trace.steps)), answer=answer)
+
+
+def _describe(step: Step) -> Step:
+    return replace(step, summary=_not_by_you(step.summary)) if step.state is StepState.STOPPED else step
+
+
+def _not_by_you(words: str) -> str:
+    return words.replace("Stopped by you", "The program was ended").replace("stopped by you", "the program was ended")

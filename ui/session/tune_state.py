@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.workbench import DATA, Choice, known_card
-from crag_core.experiments.batch import Controls, OnScoring, Scoring
+from crag_core.experiments.batch import Scoring
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
@@ -24,9 +24,12 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Grading
+from ui.session.background_jobs import Job
 
 SAMPLE = "Sample questions"
+
+SetJob = Job[Scoring | None, Scoring]
+"""A labelled set on its way, graded or run whole."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Seen:
 
 
 @st.cache_resource(show_spinner=False)
-def live_gradings() -> dict[tuple[str, ...], Grading]:
+def live_gradings() -> dict[tuple[str, ...], SetJob]:
     """Those under way in all sessions, by labels and judge: a page that is loaded again finds its own."""
     return {}
 
@@ -158,9 +161,9 @@ def open_run(found: Trace) -> None:
     current_run.remember(found)
 
 
-def grading() -> Grading | None:
+def grading() -> SetJob | None:
     """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
-    own: Grading | None = st.session_state.get("tune_grading")
+    own: SetJob | None = st.session_state.get("tune_grading")
     found = labelled()
     return own or (live_gradings().get(_key(found)) if found else None)
 
@@ -177,26 +180,27 @@ def start_grading() -> None:
     workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
     pipeline = workbench.pipeline(_choice(), observed=False)
 
-    def work(controls: Controls, tell: OnScoring) -> Scoring:
+    def work(job: SetJob) -> Scoring:
         # At the very first start the documents are still on their way in, and they are among the conditions.
-        while warming.is_running and not controls.cancel.wait(0.1):
+        while warming.is_running and not job.cancel.wait(0.1):
             pass
         book = workbench.laboratory.scores(workbench.conditions(pipeline))
-        return score(
-            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=controls,
-            on_progress=tell, take_turn=turns,
+        job.progress = score(
+            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
+            on_progress=job.tell, take_turn=turns,
         )  # fmt: skip
+        return job.progress
 
     warming.start()
-    started = Grading(work)
-    st.session_state["tune_grading"] = started
+    st.session_state["tune_grading"] = started = Job(work, None)
+    started.start()
     others = live_gradings()
     for key in [key for key, one in others.items() if not one.is_running]:
         others.pop(key, None)
     others[_key(found)] = started
 
 
-def take_ended() -> Grading | None:
+def take_ended() -> SetJob | None:
     """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
     done = grading()
     if done is None or done.is_running:

@@ -22,7 +22,7 @@ def draw() -> None:
     app_state.start_choices(models)
     with st.sidebar:
         sign_in.draw_who()
-        _draw_policy(models)
+        _draw_policy()
         current_run.mark_drawn(current_run.THRESHOLDS)
         _draw_thresholds()
         _draw_collection()
@@ -31,7 +31,7 @@ def draw() -> None:
         health.draw_health(models)
 
 
-def _draw_policy(models: Models) -> None:
+def _draw_policy() -> None:
     policies = app_state.policies()
     name = st.selectbox(
         "Policy",

@@ -50,7 +50,7 @@ def draw_figures(seen: Seen) -> None:
     pictures = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
-        CURVES: lambda: _draw_curves(board, rates),
+        CURVES: lambda: _draw_curves(board),
         TRUST: lambda: _draw_trust(board),
         SENTENCES: lambda: _draw_sentences(seen),
         POLICIES: lambda: _draw_policies(seen, rates),
@@ -133,7 +133,7 @@ def _draw_scores(board: Board) -> None:
     )
 
 
-def _draw_curves(board: Board, rates: Rates) -> None:
+def _draw_curves(board: Board) -> None:
     scores, yes = board.deciding().upper, board.answerable
     roc, both = curves.roc(scores, yes), curves.precision_recall(scores, yes)
     risk, average = curves.risk_coverage(scores, yes), curves.average_precision(scores, yes, seed=0, draws=500)

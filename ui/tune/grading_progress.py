@@ -9,8 +9,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Grading
-from ui.session.tune_state import Seen
+from ui.session.tune_state import Seen, SetJob
 from ui.text import plain
 
 _LOOK_EVERY = 0.4  # seconds
@@ -48,15 +47,15 @@ def _start() -> None:
         app_state.report(str(error))
 
 
-def draw_ended(job: Grading, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
+def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
     """What kept an ended job from doing all questions of a set; what it had done before is kept."""
     if job.bug:
         raise job.bug
     if job.error:
         message = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
         st.error(message, icon=":material/error:", title=title)
-    elif job.scoring and job.scoring.failed:
-        failed = counted(job.scoring.failed, "question")
+    elif job.progress and job.progress.failed:
+        failed = counted(job.progress.failed, "question")
         message = f"{failed} could not be {done}. {again.capitalize()} again to try once more."
         st.warning(message, icon=":material/warning:")
 
@@ -67,7 +66,7 @@ def _draw_running() -> None:
     if job is None or not job.is_running:
         st.rerun()
         return
-    scoring = job.scoring
+    scoring = job.progress
     with st.container(border=True):
         if scoring is None:
             st.progress(0.0, ":shimmer[Waiting for the documents …]")

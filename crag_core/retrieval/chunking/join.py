@@ -32,17 +32,13 @@ def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int 
     return [(number, _join_page([passage.text for passage in page], cut, count)) for number, page in pages]
 
 
-def find_overlap(before: str, after: str, cut: Cut) -> int:
+def find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
     """How many characters at the start of `after` repeat the end of `before`.
 
     Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
     lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
     words shown twice do less harm than words lost.
     """
-    return _find_overlap(before, after, cut, counter(cut))
-
-
-def _find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
     for split in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
         pieces = [*split(before)]
         sizes: list[int] = []
@@ -114,6 +110,6 @@ def _line_end(rest: str) -> str:
 def _join_page(texts: Sequence[str], cut: Cut, count: Count) -> str:
     joined = [texts[0]]
     for before, after in pairwise(texts):
-        overlap = _find_overlap(before, after, cut, count)
+        overlap = find_overlap(before, after, cut, count)
         joined.append(after[overlap:] if overlap else f"\n{after}")
     return "".join(joined)

@@ -155,11 +155,6 @@ def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
     return nodes
 
 
-def split_pages(pages: Sequence[Page], source: Source, cut: Cut = USUAL) -> list[TextNode]:
-    """Nodes in reading order, without embeddings, made in this very process."""
-    return make_nodes([*cut_pages(pages, source.name, cut)], source)
-
-
 def _label(source: Source, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
     """The keys and types of the table's metadata column, but for the section, which has one of its own.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.errors import BadRecord
@@ -49,11 +49,6 @@ class Selection:
             raise BadRecord(f"Expected at most {LONGEST_TEXT} signs to look for, found {len(self.text)}.")
         if not all(math.isfinite(at) for at in (self.since, self.until) if at is not None):
             raise BadRecord(f"Expected times that can be compared, found {self.since} and {self.until}.")
-
-    @property
-    def is_filter(self) -> bool:
-        """Whether it leaves out anything but other people's runs."""
-        return replace(self, asked_by=None) != EVERYTHING
 
 
 EVERYTHING = Selection()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import Handling
+from crag_core.base.types import Handling, StepName
 from crag_core.decision.plan import EXPAND, REFINE
 from crag_core.decision.policy import Strategy
 from crag_core.trace.reroute import Missing, Reroute
@@ -79,7 +79,7 @@ def again(trace: Trace, routed: Reroute) -> Stage:
     if decision_path.wanted is None:
         state = StageState.TAKEN if path else StageState.NOT_TAKEN
         return stage("again", state, made or why_not(routed), detail)
-    if is_skipped(trace, "retrieve again"):
+    if is_skipped(trace, StepName.RETRIEVE_AGAIN):
         return stage("again", StageState.SKIPPED, "only your pinned files", detail)
     return stage("again", StageState.WOULD_BE, f"{made}; the next not in this record" if made else "", detail)
 
@@ -108,7 +108,7 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
     count = kept(knowledge.verdicts, decision_path.evidence)
     if Missing.EXTRACTION not in routed.missing:
         return replace(message, headline=count)
-    if is_skipped(trace, "extract"):
+    if is_skipped(trace, StepName.EXTRACT):
         return replace(message, headline=f"{count}, by score", detail="no language model to extract them")
     return replace(message, state=StageState.WOULD_BE)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import AnswerState, StepState, WebOutcome
+from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
-from crag_core.trace.trace import GRADE, Trace, context_ids
+from crag_core.trace.trace import Trace, context_ids
 from crag_core.view.path import corpus_stages, web_stages
 from crag_core.view.path.stage import BROKEN, PLACES, Stage, StageState, break_at, stage
 
@@ -35,7 +35,7 @@ class RunPath:
 
 _SURE = ("retrieve", "grade", "route")
 """Stages of every path."""
-_DECIDING = ("retrieve", GRADE, "route", "retrieve again")
+_DECIDING = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
 """Steps after which the decision may be another one."""
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 

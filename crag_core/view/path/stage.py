@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import Action, Handling, Passage, Step, StepState, StripVerdict
+from crag_core.base.types import Action, Handling, Passage, Step, StepName, StepState, StripVerdict
 from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import GRADE, Trace
+from crag_core.trace.trace import Trace
 
 
 class StageState(StrEnum):
@@ -47,17 +47,17 @@ class Stage:
 
 
 PLACES = {
-    "retrieve": ("Retrieve", "passages", ("retrieve",)),
-    "grade": ("Grade", "scores", (GRADE,)),
-    "route": ("Route", "scores", ("route",)),
-    "again": ("Look again", "record", ("retrieve again",)),
-    "refine": ("Refine", "passages", ("score strips", "extract")),
-    "rewrite": ("Rewrite", "web", ("rewrite",)),
-    "search": ("Search web", "web", ("search",)),
-    "grade_web": ("Grade web", "web", ("grade web",)),
-    "assemble": ("Assemble", "answers", ("assemble",)),
-    "answer": ("Answer", "answers", ("answer",)),
-    "check": ("Check", "answers", ("check answer",)),
+    "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
+    "grade": ("Grade", "scores", (StepName.GRADE,)),
+    "route": ("Route", "scores", (StepName.ROUTE,)),
+    "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
+    "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
+    "rewrite": ("Rewrite", "web", (StepName.REWRITE,)),
+    "search": ("Search web", "web", (StepName.SEARCH,)),
+    "grade_web": ("Grade web", "web", (StepName.GRADE_WEB,)),
+    "assemble": ("Assemble", "answers", (StepName.ASSEMBLE,)),
+    "answer": ("Answer", "answers", (StepName.ANSWER,)),
+    "check": ("Check", "answers", (StepName.CHECK_ANSWER,)),
 }
 """Of every stage by its id, in order: title, anchor, and the steps of the record that carry it out."""
 
@@ -76,7 +76,7 @@ def break_at(trace: Trace, name: str) -> Step | None:
     return next((step for step in trace.steps if step.name in steps and step.state in BROKEN), None)
 
 
-def is_skipped(trace: Trace, step_name: str) -> bool:
+def is_skipped(trace: Trace, step_name: StepName) -> bool:
     return any(step.name == step_name and step.state is StepState.SKIPPED for step in trace.steps)
 
 
