@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crag_core.app import config
-from crag_core.app.config import Config, load, reference, variable_of
+from crag_core.app.config import Config, load, variable_of
 from crag_core.base.errors import BadRecord
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
@@ -383,13 +383,6 @@ def test_a_file_does_not_change_the_environment_of_the_process(tmp_path: Path) -
     env_file(tmp_path, FULL)
     load({})
     assert "CRAG_TOP_K" not in os.environ
-
-
-def test_the_reference_lists_every_variable_with_its_default() -> None:
-    table = reference().splitlines()
-    assert len(table) == 2 + len(DEFAULTS)
-    assert "| `KB_AGENT_MAX_ITERATIONS` | `3` | policy agentic: retrievals for a question at most |" in table
-    assert any(row.startswith("| `TAVILY_API_KEY` | (empty) |") for row in table)
 
 
 def test_values_set_in_code_are_checked_too() -> None:

@@ -239,13 +239,3 @@ def _read(variable: str, text: str, kind: type[Any]) -> Any:
         raise BadRecord(
             f"{variable}: expected {'a whole number' if kind is int else 'a number'}, found {text!r}."
         ) from None
-
-
-def reference() -> str:
-    """Every variable as a Markdown table, for the README."""
-    rows = [
-        f"| `{setting.metadata['variable']}` | {f'`{setting.default}`' if str(setting.default) else '(empty)'} "
-        f"| {setting.metadata['meaning']} |"
-        for setting in fields(Config)
-    ]
-    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
