@@ -15,10 +15,12 @@ SETTLED = """() => new Promise((done) => {
   let last = performance.now();
   const watch = new MutationObserver(() => { last = performance.now(); });
   watch.observe(document.body, { subtree: true, childList: true, attributes: true });
-  const look = () => performance.now() - last > 500 ? (watch.disconnect(), done()) : setTimeout(look, 50);
+  const fades = (one) => one.playState === "running" && one.effect.getComputedTiming().endTime !== Infinity;
+  const rests = () => performance.now() - last > 500 && !document.getAnimations().some(fades);
+  const look = () => rests() ? (watch.disconnect(), done()) : setTimeout(look, 50);
   look();
 })"""
-"""Half a second without a change: what fades in or out has done so."""
+"""Half a second without a change, and nothing that fades in or out."""
 
 
 def check(page: Page, where: str) -> None:

@@ -79,6 +79,7 @@ def test_no_cell_is_a_formula_by_whatever_separator_the_file_is_read(cells: list
             assert not any(map(is_formula, row)), (separator, row)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("run", ["\t", ";", "; ", "'", "\n'", " "])
 def test_a_long_run_of_separators_is_looked_at_once(run: str) -> None:

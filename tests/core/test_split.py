@@ -241,6 +241,7 @@ def seconds_to_split(text: str) -> float:
     return min(taken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

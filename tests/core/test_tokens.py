@@ -75,6 +75,7 @@ def test_no_text_has_more_tokens_than_the_bound(count: Callable[[], Callable[[st
     assert {name: found for name, found in low.items() if found[0] > found[1] * SLACK} == {}
 
 
+@pytest.mark.slow
 def test_the_published_formula_is_far_too_low_for_compounds() -> None:
     text = TEXTS["compounds"]
     assert cl100k()(text) > 10 * estimate_tokens(text) < weigh(text).total
