@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.documents import Ingested, IngestOutcome
+from crag_core.retrieval.index.store import PassageStore
 from tests.pages.conftest import DOCUMENTS, ask, choose, press, shown
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -65,6 +67,18 @@ def test_the_first_start_indexes_the_sample_documents(
     assert {outcome.outcome.value for outcome in warming.result.indexed} == {"indexed"}
     assert len(warming.result.indexed) >= 20
     assert (tmp_path / "sample-indexed").exists()
+
+
+def test_a_first_start_that_ends_with_files_left_out_is_not_over(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Ingested("ferry.md", IngestOutcome.REFUSED, message="The parsing process ended.")
+    monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: (left,))
+    start(CRAG_HOME=str(tmp_path))
+    from ui.session import app_state
+
+    app_state.warm_up().wait()
+    assert app_state.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
 
 
 def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(

@@ -82,7 +82,8 @@ def warm_up() -> Job[Progress | None, Warmed]:
         if not marker.exists() and (is_own or workbench.store.is_untouched()):
             files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
-            if is_own and not job.cancel.is_set():
+            # At the end of the program the parsing processes may be gone before this job hears of it.
+            if is_own and not job.cancel.is_set() and all(one.document_id for one in done.indexed):
                 marker.touch()
         shared_rebuild().go_on(workbench.store)
         return done
