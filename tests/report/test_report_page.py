@@ -424,12 +424,10 @@ def second_opinion() -> Trace:
 def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
     page = page_of(second_opinion())
     rows = page.rows("#opinions tbody tr")
-    assert rows[0] == (
-        "1 fares.pdf, page 3 | 0.90 Correct tells the price | 0.20 Incorrect off the point | 0.70 other bands"
-    )
+    assert rows[0] == ("≠ 1 fares.pdf, page 3 | 0.90 CORRECT tells the price | 0.20 INCORRECT off the point | 0.70")
     assert rows[2].endswith("| not graded no number | –")
     assert "different bands" in page.told("#opinions")
-    assert page.all_told("#opinions thead th")[2] == "Language model, ollama/llama lower 0.30, upper 0.70"
+    assert page.all_told("#opinions thead th")[2] == "Language model (llama) lower 0.30, upper 0.70"
     assert page.all_told("#opinions tfoot b") == ["CORRECT", "AMBIGUOUS"]
 
 
