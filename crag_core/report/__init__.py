@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run import opinions, record, verdict
+from crag_core.report.run import record, verdict
 from crag_core.report.run.answer import answer_of
 from crag_core.report.run.evidence import cards_of
 from crag_core.report.run.path import looks_of, path_of
@@ -21,8 +21,11 @@ from crag_core.report.run.score_line import drawings_of
 from crag_core.report.run.signals import signals_of
 from crag_core.trace.trace import Trace
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
+from crag_core.view.opinions import comparisons
+from crag_core.view.path.web_stages import describe_web
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture
+from crag_core.view.verdict_lines import headline
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -51,8 +54,9 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         answer=answer_of(view),
         cards=cards_of(view, chunk_cards(view)),
         web_cards=cards_of(view, snippet_cards(view)),
-        web_text=record.describe_web(view),
-        comparisons=opinions.comparisons(view),
+        web_text=describe_web(trace, view.routed),
+        comparisons=comparisons(view, lambda card: view.policy.suited_to(card, trace.settings.strip_evaluator)),
+        headline=headline,
         steps=record.steps_of(view),
         settings=record.settings_of(view),
         absences=record.absences(view),

@@ -14,6 +14,7 @@ from crag_core.base.types import ANSWERING, TOPICAL, EvaluatorCard, Grade, Opini
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from tests.core.builders import policy, searched, web_page
 from tests.pages.drawn import a_run, drawn, said
 from ui.run.opinions.second_opinions import calls_for, draw_opinions
@@ -26,8 +27,7 @@ def page(
 ) -> None:
     told: list[tuple[str, str]] = acts if acts is not None else []
     draw_opinions(
-        run,
-        policy,
+        view_run(run, policy),
         evaluators,
         lambda name: told.append(("ask", name)),
         lambda name: told.append(("adopt", name)),

@@ -53,7 +53,7 @@ def test_approval_names_the_providers_in_order_and_asks_nobody(
 def test_searxng_answers_alone(start: Start, searxng: SearXNGServer) -> None:
     app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
     ask(app, CHESS)
-    assert "1 results from SearXNG. Query: **won chess championship** (the question's keywords)." in shown(app)
+    assert "1 result from SearXNG. Query: **won chess championship** (the question's keywords)." in shown(app)
     assert "SearXNG answers" in shown(app)
     assert "(https://example.org/chess)" in shown(app)
     assert "Bobby Fischer won the chess championship of 1972." in shown(app)
@@ -67,7 +67,7 @@ def test_broken_first_provider_falls_through_to_the_second_and_both_are_told(
     ask(app, CHESS)
     assert attempts(app) == [("SearXNG", WebOutcome.FAILED), ("DuckDuckGo", WebOutcome.USED)]
     assert "Asked in this order: SearXNG: failed, DuckDuckGo: used." in shown(app)
-    assert "1 results from DuckDuckGo." in shown(app) and "Bobby Fischer" in shown(app)
+    assert "1 result from DuckDuckGo." in shown(app) and "Bobby Fischer" in shown(app)
 
 
 def test_rate_limit_of_the_first_is_not_waited_out_where_another_can_be_asked(
@@ -114,4 +114,4 @@ def test_same_search_within_the_hour_asks_nobody(start: Start, searxng: SearXNGS
     assert pages[0] == 1
     ask(app, CHESS)
     assert searxng.pages == pages
-    assert "1 results from SearXNG from memory." in shown(app)
+    assert "1 result from SearXNG from memory." in shown(app)

@@ -58,15 +58,17 @@ def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:
     html = run_file.with_suffix(".html")
     assert main(["report", str(run_file), "--upper", "0.95", "--cutoff", "0.85"]) == 0
     told = page_in(html).all_told(".changed li")
-    assert told[:2] == ["Upper is 0.95 instead of 0.60.", "The cut-off for sentences is 0.85 instead of 0.30."]
+    assert told[:2] == ["Upper threshold 0.95 instead of 0.60.", "Sentence cut-off 0.85 instead of 0.30."]
 
     assert main(["report", str(run_file), "--policy", "worst-chunk", "--preset", "conservative"]) == 0
     told = page_in(html).all_told(".changed li")
-    assert told[0] == "The policy is Worst chunk instead of Paper." and "Upper is 0.80 instead of 0.60." in told
+    assert told[0] == "Policy Worst chunk instead of Paper." and "Upper threshold 0.80 instead of 0.60." in told
 
     assert main(["report", str(run_file), "--policy", "worst-chunk"]) == 0
     told = page_in(html).all_told(".changed li")
-    assert "Lower is 0.20 instead of 0.40." in told, "the thresholds that the evaluator of the run brings with it"
+    assert "Lower threshold 0.20 instead of 0.40." in told, (
+        "the thresholds that the evaluator of the run brings with it"
+    )
 
 
 @pytest.mark.parametrize(

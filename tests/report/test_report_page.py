@@ -341,7 +341,7 @@ def test_web_results_come_with_query_provider_and_link() -> None:
     attempts = (WebAttempt("DuckDuckGo", WebOutcome.RATE_LIMITED, "too many"), WebAttempt("SearXNG", WebOutcome.USED))
     page = page_of(recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages(), attempts=attempts)))
     told = page.told("#web")
-    assert "SearXNG answered with 2 results." in told and "dog fare (rewritten by model-7)" in told
+    assert "2 results from SearXNG." in told and "dog fare (rewritten by model-7)" in told
     assert "DuckDuckGo: rate-limited (too many)" in told
     link = page.part("#web-1 .address a")
     assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
@@ -351,8 +351,8 @@ def test_web_results_come_with_query_provider_and_link() -> None:
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (WebOutcome.OFF, "web search was off"),
-        (WebOutcome.REFUSED, "refused by the person who asked"),
+        (WebOutcome.OFF, "web search is off"),
+        (WebOutcome.REFUSED, "You refused this search"),
         (WebOutcome.PENDING, "waits for approval"),
         (WebOutcome.EMPTY, "brought nothing (empty)"),
         (WebOutcome.TIMED_OUT, "brought nothing (timed out). Too slow."),
@@ -366,7 +366,7 @@ def test_a_search_without_results_says_what_came_of_it(outcome: WebOutcome, word
 def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused() -> None:
     run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages()))
     page = page_of(run, run.settings.policy.with_thresholds(0.1, 0.4))
-    assert "They are in the record; this decision does not use them." in page.told("#web")
+    assert "Recorded, but not used under the present thresholds." in page.told("#web")
     assert "not used" in page.head("1", "web")
 
 
@@ -424,12 +424,10 @@ def second_opinion() -> Trace:
 def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
     page = page_of(second_opinion())
     rows = page.rows("#opinions tbody tr")
-    assert rows[0] == (
-        "1 fares.pdf, page 3 | 0.90 Correct tells the price | 0.20 Incorrect off the point | 0.70 other bands"
-    )
+    assert rows[0] == ("≠ 1 fares.pdf, page 3 | 0.90 CORRECT tells the price | 0.20 INCORRECT off the point | 0.70")
     assert rows[2].endswith("| not graded no number | –")
     assert "different bands" in page.told("#opinions")
-    assert page.all_told("#opinions thead th")[2] == "Language model, ollama/llama lower 0.30, upper 0.70"
+    assert page.all_told("#opinions thead th")[2] == "Language model (llama) lower 0.30, upper 0.70"
     assert page.all_told("#opinions tfoot b") == ["CORRECT", "AMBIGUOUS"]
 
 

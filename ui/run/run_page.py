@@ -105,8 +105,7 @@ def _draw_evidence() -> None:
     draw_web(view.now, view.was, actions)
     draw_strips(view.now)
     draw_opinions(
-        trace,
-        policy,
+        view.now,
         [known_card(name) for name in EVALUATORS],
         ask_opinion,
         current_run.decide_by,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.base.types import CorrectionKind, EvaluatorCard, Step, WebOutcome, WebSearch
+from crag_core.base.types import EvaluatorCard, Step
 from crag_core.report.text import duration, moment
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.reroute import Missing
@@ -32,31 +32,6 @@ def _row(step: Step) -> StepRow:
     calls = f"{usage.calls} ({tokens} tokens)" if usage.calls else "–"
     calls += ", taken over from an earlier run" if step.taken_over else ""
     return StepRow(step.name, step.state, step.summary, step.hint, duration(step.seconds), calls)
-
-
-def describe_web(view: RunView) -> str:
-    """What came of the web search, or why there was none."""
-    web = view.trace.web
-    if web is None:
-        wants = view.routed.decision.wants(CorrectionKind.WEB_SEARCH)
-        why = ", though this route asks for one" if wants else ": this route asks for none"
-        return f"No web search was made in this run{why if view.is_decided else ''}."
-    if web.outcome is WebOutcome.OFF:
-        return "This route asks for a web search, and web search was off. Nothing left the machine."
-    if web.outcome is WebOutcome.REFUSED:
-        return "The web search was refused by the person who asked. Nothing left the machine."
-    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
-        return "The web search was not made yet: it waits for approval, and nothing left the machine."
-    is_unused = web.passages and not view.routed.decision.wants(CorrectionKind.WEB_SEARCH)
-    return f"{_outcome(web)}{' They are in the record; this decision does not use them.' if is_unused else ''}"
-
-
-def _outcome(web: WebSearch) -> str:
-    memory = ", from the memory of an earlier search" if web.from_cache else ""
-    if web.outcome is WebOutcome.USED:
-        count = len(web.passages)
-        return f"{web.provider} answered with {count} {'result' if count == 1 else 'results'}{memory}."
-    return f"The web search brought nothing ({web.outcome}). {web.message}".strip()
 
 
 def settings_of(view: RunView) -> tuple[tuple[str, str], ...]:

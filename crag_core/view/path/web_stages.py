@@ -68,3 +68,25 @@ def _absent(name: str, web: WebSearch | None, routed: Reroute) -> Stage | None:
     if web and web.outcome in _UNASKED:
         return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
     return None
+
+
+def describe_web(trace: Trace, routed: Reroute) -> str:
+    """What came of the web search, or why there was none; the query is told beside it."""
+    web, is_wanted = trace.web, routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    if web is None:
+        why = ", though this route asks for one" if is_wanted else ": this route asks for none"
+        return f"No web search was made in this run{why}."
+    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return "The web search was not made yet: it waits for approval, and nothing left this machine."
+    unused = " Recorded, but not used under the present thresholds." if web.passages and not is_wanted else ""
+    return f"{_outcome(web)}{unused}"
+
+
+def _outcome(web: WebSearch) -> str:
+    if web.outcome is WebOutcome.USED:
+        return f"{counted(len(web.passages), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}."
+    if web.outcome is WebOutcome.OFF:
+        return "This route asks for a web search, and web search is off."
+    if web.outcome is WebOutcome.REFUSED:
+        return "You refused this search; nothing left this machine."
+    return f"The web search brought nothing ({web.outcome}). {web.message}".strip()

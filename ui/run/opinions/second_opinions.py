@@ -10,12 +10,13 @@ import streamlit as st
 
 from crag_core.app.workbench import OWN_JUDGE, known_card
 from crag_core.base.text.display import counted, shortened
-from crag_core.base.types import Action, EvaluatorCard, Grade
+from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
-from crag_core.trace.opinions import Disagreement, Row, Suited, disagreement
+from crag_core.trace.opinions import Suited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
-from crag_core.view.run_view import evaluator_name, view_run
+from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, comparisons
+from crag_core.view.run_view import RunView
 from ui.run.opinions.disagreement_chart import figure
 from ui.run.passages.sentence_table import card_name
 from ui.run.verdict import COLOURS, ICONS, headline
@@ -23,8 +24,7 @@ from ui.text import plain
 
 
 def draw_opinions(
-    trace: Trace,
-    policy: Policy,
+    view: RunView,
     evaluators: Sequence[EvaluatorCard],
     on_ask: Callable[[str], None],
     on_adopt: Callable[[str], None],
@@ -37,8 +37,7 @@ def draw_opinions(
     `suited` gives the policy to read another evaluator's scores by; None: `policy` with thresholds that suit it.
     Folded, and drawn only when it is open, until the record holds a second opinion.
     """
-    main = trace.settings.evaluator
-    other = suited or partial(_suited, policy)
+    trace = view.trace
     drawer = st.expander(
         "What does another evaluator say?",
         expanded=bool(trace.opinions),
@@ -49,8 +48,8 @@ def draw_opinions(
     if not drawer.open:
         return
     with drawer:
-        for found in disagreement(trace, lambda card: policy if card == main else other(card)):
-            _draw_disagreement(found, _names(trace), on_adopt)
+        for found in comparisons(view, suited or partial(_suited, view.policy)):
+            _draw_comparison(found, on_adopt)
         _draw_asking(trace, evaluators, on_ask, has_model)
 
 
@@ -105,74 +104,46 @@ def _calls(count: int) -> str:
     return counted(count, "model call") if count else "no model call"
 
 
-def _names(trace: Trace) -> dict[str, str]:
-    """Every passage by the number and name that its card has."""
-    return {id_: card_name(label) for id_, label in view_run(trace).labels.items()}
-
-
-def _draw_disagreement(found: Disagreement, names: dict[str, str], on_adopt: Callable[[str], None]) -> None:
+def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None:
+    main, other = found.sides
+    key = f"{other.verdict.evaluator.name}_{other.verdict.writer}"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(_describe(found), width="stretch")
+        lines = (_lead(main, ""), _lead(other, " alone"), plain(found.summary))
+        st.markdown("  \n".join(lines), width="stretch")
         st.button(
             "Decide by this one",
-            f"adopt_{found.other.evaluator.name}_{found.other.writer}",
+            f"adopt_{key}",
             on_click=on_adopt,
-            args=(found.other.evaluator.name,),
+            args=(other.verdict.evaluator.name,),
             icon=":material/gavel:",
         )
-    key = f"{found.other.evaluator.name}_{found.other.writer}"
     st.plotly_chart(
-        figure(found, names),
+        figure(found),
         config={"displayModeBar": False},
-        alt=f"{_summary(found)} Numbers below.",
+        alt=f"{found.summary} Numbers below.",
         key=f"gaps_{key}",
     )
     st.table(
-        [_cells(row, found, names) for row in found.rows],
+        [_cells(row, found) for row in found.rows],
         hide_index=True,
         border="horizontal",
         alt="Both opinions by passage",
     )
 
 
-def _describe(found: Disagreement) -> str:
-    main, other = found.main, found.other
-    names = [plain(evaluator_name(one.evaluator, one.writer)) for one in (main, other)]
-    lines = [
-        f"**{names[0]}** → {headline(main.decision)}: {plain(main.decision.reason)}",
-        f"**{names[1]}** alone → {headline(other.decision)}: {plain(other.decision.reason)}",
-        plain(_summary(found)),
-    ]
-    return "  \n".join(lines)
+def _lead(side: Side, alone: str) -> str:
+    decision = side.verdict.decision
+    return f"**{plain(side.name)}**{alone} → {headline(decision)}: {plain(decision.reason)}"
 
 
-def _summary(found: Disagreement) -> str:
-    """How far the two are from each other, in a sentence or two."""
-    same = found.main.decision.action is found.other.decision.action
-    route = "the route would be the same" if same else "the route would be another"
-    marked = " (marked ≠)" if found.apart else ""
-    message = [f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands{marked}; {route}."]
-    if found.correlation is not None:
-        message.append(f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed).")
-    for verdict in (found.main, found.other):
-        if verdict.ungraded:
-            name = evaluator_name(verdict.evaluator, verdict.writer)
-            message.append(f"{name} has not graded {counted(verdict.ungraded, 'passage')}.")
-    return " ".join(message)
+def _cells(row: OpinionRow, found: Comparison) -> dict[str, str]:
+    cells = {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
+    return {"Passage": f"{row.sign} {plain(card_name(row.label))}".strip()} | cells | {"Gap": row.gap}
 
 
-def _cells(row: Row, found: Disagreement, names: dict[str, str]) -> dict[str, str]:
-    cells = {"Passage": f"{'≠ ' if row.is_apart else ''}{plain(names[row.passage.id])}"}
-    for verdict, grade, band in zip((found.main, found.other), row.grades, row.bands, strict=True):
-        cells[plain(evaluator_name(verdict.evaluator, verdict.writer))] = _grade(grade, band)
-    return cells | {"Gap": "–" if row.gap is None else f"{row.gap:.2f}"}
-
-
-def _grade(grade: Grade | None, band: Action | None) -> str:
+def _cell(cell: Cell) -> str:
     """Score, band and reason, one below the other."""
-    if grade is None:
-        return "–"
-    if grade.score is None or band is None:
-        return f":orange[not graded] {plain(grade.cause)}"
-    reason = f"  \n:small[{plain(shortened(grade.reason, 300))}]" if grade.reason else ""
-    return f"**{grade.score:.2f}** :{COLOURS[band]}[:material/{ICONS[band]}: {band}]{reason}"
+    if cell.band is None:
+        return f":orange[{cell.score}] {plain(cell.reason)}" if cell.reason else cell.score
+    reason = f"  \n:small[{plain(shortened(cell.reason, 300))}]" if cell.reason else ""
+    return f"**{cell.score}** :{COLOURS[cell.band]}[:material/{ICONS[cell.band]}: {cell.band}]{reason}"

@@ -1,0 +1,94 @@
+"""Two evaluators side by side: what each says of every passage, and where its grades alone lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crag_core.base.text.display import counted
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import Action, Grade
+from crag_core.trace.opinions import Disagreement, Suited, Verdict, disagreement
+from crag_core.view.run_view import Label, RunView, evaluator_name, score_text
+
+
+@dataclass(frozen=True)
+class Side:
+    """One evaluator with the thresholds that it is read by."""
+
+    name: str
+    thresholds: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`band` is where this grade alone would send the question; None where it is not graded."""
+
+    score: str
+    band: Action | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class OpinionRow:
+    """`sign` is ≠ where the two put the passage in different bands."""
+
+    label: Label
+    sign: str
+    grades: tuple[Grade | None, Grade | None]
+    cells: tuple[Cell, ...]
+    gap: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    sides: tuple[Side, Side]
+    summary: str
+    rows: tuple[OpinionRow, ...]
+
+
+def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
+    """One for each further evaluator, judged by the policy that `suited` gives; () when no other was asked."""
+    main = view.trace.settings.evaluator
+    found = disagreement(view.trace, lambda card: view.policy if card == main else suited(card))
+    return tuple(_comparison(view, one) for one in found)
+
+
+def _comparison(view: RunView, found: Disagreement) -> Comparison:
+    sides = _side(found.main), _side(found.other)
+    rows = tuple(
+        OpinionRow(
+            view.labels[row.passage.id],
+            "≠" if row.is_apart else "",
+            row.grades,
+            tuple(_cell(grade, band) for grade, band in zip(row.grades, row.bands, strict=True)),
+            "–" if row.gap is None else f"{row.gap:.2f}",
+        )
+        for row in found.rows
+    )
+    return Comparison(sides, " ".join(_summary(found, sides)), rows)
+
+
+def _side(verdict: Verdict) -> Side:
+    low, high = readable(verdict.policy.lower, verdict.policy.upper)
+    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict)
+
+
+def _cell(grade: Grade | None, band: Action | None) -> Cell:
+    if grade is None:
+        return Cell("–", None, "")
+    return Cell(score_text(grade), band, grade.cause if grade.score is None else grade.reason)
+
+
+def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
+    """How far the two are from each other."""
+    same = found.main.decision.action is found.other.decision.action
+    route = "the route would be the same" if same else "the route would be another"
+    marked = " (marked ≠)" if found.apart else ""
+    yield f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands{marked}; {route}."
+    if found.correlation is not None:
+        yield f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed)."
+    for side in sides:
+        if side.verdict.ungraded:
+            yield f"{side.name} has not graded {counted(side.verdict.ungraded, 'passage')}."
