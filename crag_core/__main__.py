@@ -133,12 +133,12 @@ def reindex(options: argparse.Namespace) -> int:
         with as_typed():
             done = workbench.rebuild(recipe, _print_progress, Event())
     except KeyboardInterrupt:
-        print("\nstopped; the present passages stay, and the next start goes on with the new ones", file=sys.stderr)
+        print("\nstopped; the present chunks stay, and the next start goes on with the new ones", file=sys.stderr)
         return 130
-    print(f"{done.passages} passages of {done.documents} documents made anew: at most {recipe.tokens} tokens, ", end="")
+    print(f"{done.passages} chunks of {done.documents} documents made anew: at most {recipe.tokens} tokens, ", end="")
     print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
     if done.kept_text:
-        print(f"of {done.kept_text} the text was taken from the old passages, since the file is not kept")
+        print(f"of {done.kept_text} the text was taken from the old chunks, since the file is not kept")
     return 0
 
 
@@ -149,7 +149,7 @@ def _print_progress(progress: Progress) -> None:
 
 def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
     for outcome in outcomes:
-        count = f" ({outcome.passages} passages)" if outcome.passages else ""
+        count = f" ({outcome.passages} chunks)" if outcome.passages else ""
         print(f"{outcome.name}: {outcome.outcome}{count}")
         if outcome.outcome == "refused":
             print(f"  {outcome.message} {outcome.hint}")
@@ -355,10 +355,10 @@ def _parser() -> argparse.ArgumentParser:
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
     add.add_argument("--collection", default="", metavar="NAME", help="put them into this collection; default: main")
     add.set_defaults(command=ingest)
-    anew = commands.add_parser("reindex", help="make all passages anew, of other lengths or by another embedding model")
-    anew.add_argument("--embedding", metavar="MODEL", help="default: the model of the present passages")
-    anew.add_argument("--tokens", type=int, metavar="N", help="in a passage at most; default: as now")
-    anew.add_argument("--overlap", type=int, metavar="N", help="repeated of the passage before; default: as now")
+    anew = commands.add_parser("reindex", help="make all chunks anew, of other lengths or by another embedding model")
+    anew.add_argument("--embedding", metavar="MODEL", help="default: the model of the present chunks")
+    anew.add_argument("--tokens", type=int, metavar="N", help="in a chunk at most; default: as now")
+    anew.add_argument("--overlap", type=int, metavar="N", help="repeated of the chunk before; default: as now")
     anew.set_defaults(command=reindex)
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question", help=f"{STREAM}: from standard input, in UTF-8")

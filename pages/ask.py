@@ -61,7 +61,7 @@ def draw_suggestions() -> None:
 def draw_welcome() -> None:
     st.markdown(
         "Corrective RAG grades the retrieved evidence before it is used. Ask a question and see the score of every "
-        "passage, the sentences that are kept and struck out, and why the question went where it went."
+        "chunk, the sentences that are kept and struck out, and why the question went where it went."
     )
     st.markdown(
         ":green[:material/check_circle: **Correct**] the evidence holds up: it is refined to the sentences that matter"

@@ -66,7 +66,7 @@ router.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(
     f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; "
-    "passages go only to the model that the sidebar names."
+    "chunks go only to the model that the sidebar names."
 )
 draw_warming()
 if (warmed := app_state.warm_up().result) is not None:
@@ -91,7 +91,7 @@ try:
         st.warning(plain(store.remark), icon=":material/build:")
     draw_documents(store)
     draw_recipe(store)
-    if st.toggle("Map of the passages", key="documents_map"):
+    if st.toggle("Map of the chunks", key="documents_map"):
         draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)

@@ -24,7 +24,7 @@ elif trace is None or trace.passages is None:
     st.info("Ask something on the Ask page first, or make up scores by hand.", icon=":material/info:")
 else:
     st.markdown(
-        f"“{plain(trace.question)}” · {counted(len(trace.all_passages), 'passage')}, graded by "
+        f"“{plain(trace.question)}” · {counted(len(trace.all_passages), 'chunk')}, graded by "
         f"{plain(trace.settings.evaluator.title.lower())}. Each policy starts with the thresholds that suit it."
     )
     draw_verdicts(judge_run(trace, app_state.policies().values()))

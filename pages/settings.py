@@ -64,7 +64,7 @@ with st.form("settings_form"):
         help="So long it may be silent once it has begun. Five times as long is waited for its first word, while it "
         "loads or serves others, and ten times for the whole.",
     )  # fmt: skip
-    top_k = right.number_input("Passages retrieved for a question", 1, 20, now.top_k)
+    top_k = right.number_input("Chunks retrieved for a question", 1, 20, now.top_k)
     if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
         try:
             app_state.change_settings(

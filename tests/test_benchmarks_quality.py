@@ -241,5 +241,5 @@ def test_peers_sends_what_the_documents_answer_to_the_web(
     held = route_set(write_data(tmp_path) / "dev", tmp_path / "made")
     found = peers.compare_rule(peers.open_held_out(held, tmp_path / "home"), 6)
     needless = next(row for row in found["measures"] if row["name"] == "needless_web")["cells"]
-    assert needless["any no, of 6, by the labels"]["found"]["value"] == 1.0, "one passage answers, five do not"
+    assert needless["any no, of 6, by the labels"]["found"]["value"] == 1.0, "one chunk answers, five do not"
     assert "any no, of 2, by the trained evaluator" in capsys.readouterr().out

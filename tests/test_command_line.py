@@ -81,7 +81,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ingest", str(folder)]) == 0
     told = capsys.readouterr().out
-    assert "bread.md: indexed (1 passages)" in told and "ferry.txt: indexed (1 passages)" in told
+    assert "bread.md: indexed (1 chunks)" in told and "ferry.txt: indexed (1 chunks)" in told
     assert "hidden" not in told
     assert (home / "index").is_dir()
 
@@ -128,7 +128,7 @@ def test_refused_file_gives_its_reason_and_exit_code_1(indexed: Path, tmp_path: 
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "empty.txt: refused"
     assert told[1].startswith("  ") and "empty" in told[1]
-    assert told[2] == "good.txt: indexed (1 passages)", "the others go in"
+    assert told[2] == "good.txt: indexed (1 chunks)", "the others go in"
 
 
 def test_files_of_one_name_in_two_folders_are_two_documents(indexed: Path, tmp_path: Path, capsys: Output) -> None:
@@ -164,8 +164,8 @@ def test_an_interrupted_adding_is_finished_by_the_next(
     monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 passages)"]
-    assert told[2] == "crane.txt: indexed (1 passages)"
+    assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 chunks)"]
+    assert told[2] == "crane.txt: indexed (1 chunks)"
 
 
 def test_all_passages_are_made_anew(

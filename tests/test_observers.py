@@ -127,7 +127,7 @@ def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> 
 def test_where_all_evidence_is_removed_every_passage_is_named() -> None:
     *removed, _ = events("route", graded_run("paper", 0.1, 0.2, None))
     assert [(event["passage"], event["score"]) for event in removed] == [("p1", 0.1), ("p2", 0.2), ("p3", None)]
-    assert {event["reason"] for event in removed} == {"INCORRECT: none of the 3 passages is used"}
+    assert {event["reason"] for event in removed} == {"INCORRECT: none of the 3 chunks is used"}
 
 
 def test_a_rule_that_hits_is_reported_by_name_with_scores_of_one() -> None:

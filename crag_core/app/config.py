@@ -41,10 +41,10 @@ class Config:
         "embedding model for an index that is empty: the built-in one, or any model name or folder",
     )
     chunk_tokens: int = _setting(
-        "CRAG_CHUNK_TOKENS", 220, "tokens of the embedding model in a passage at most; for an index that is empty"
+        "CRAG_CHUNK_TOKENS", 220, "tokens of the embedding model in a chunk at most; for an index that is empty"
     )
     chunk_overlap: int = _setting(
-        "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a passage repeats of the one before; for an index that is empty"
+        "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a chunk repeats of the one before; for an index that is empty"
     )
     ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
     openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
@@ -75,7 +75,7 @@ class Config:
     web_snapshot: str = _setting(
         "CRAG_WEB_SNAPSHOT", "", "folder of an offline web, one page a line in its web.jsonl, for the provider snapshot"
     )
-    top_k: int = _setting("CRAG_TOP_K", 6, "passages retrieved for a question, 1 to 20")
+    top_k: int = _setting("CRAG_TOP_K", 6, "chunks retrieved for a question, 1 to 20")
     cache: str = _setting(
         "CRAG_CACHE",
         "disk",
@@ -117,10 +117,10 @@ class Config:
     may_set_up: str = _setting("CRAG_MAY_SET_UP", "*", "with sign-in, who may change servers on the Settings page")
     agent_iterations: int = _setting("KB_AGENT_MAX_ITERATIONS", 3, "policy agentic: retrievals for a question at most")
     agent_few: int = _setting(
-        "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "policy agentic: so many passages need no grading; 0: always grade"
+        "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "policy agentic: so many chunks need no grading; 0: always grade"
     )
     agent_cosine: float = _setting(
-        "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "policy agentic: passages at least this near need no grading"
+        "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "policy agentic: chunks at least this near need no grading"
     )
 
     def __post_init__(self) -> None:

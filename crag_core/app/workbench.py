@@ -175,9 +175,9 @@ class Workbench:
         longest = self.find_embedder(recipe.embedding).longest()
         if recipe.tokens > longest:
             raise BadRecord(
-                f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a passage; "
+                f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a chunk; "
                 f"expected at most that many, found {recipe.tokens}.",
-                hint="Choose shorter passages, or another embedding model.",
+                hint="Choose shorter chunks, or another embedding model.",
             )
         return self.store.rebuild(recipe, on_progress, cancel)
 

@@ -80,7 +80,7 @@ TOKENS = (50, 8000)
 def check_lengths(recipe: Recipe) -> None:
     """Raises `BadRecord` for lengths that nothing can be cut to."""
     if not TOKENS[0] <= recipe.tokens <= TOKENS[1]:
-        raise BadRecord(f"Tokens in a passage: expected {TOKENS[0]} to {TOKENS[1]}, found {recipe.tokens}.")
+        raise BadRecord(f"Tokens in a chunk: expected {TOKENS[0]} to {TOKENS[1]}, found {recipe.tokens}.")
     if not 0 <= recipe.overlap <= recipe.tokens // 2:
         raise BadRecord(f"Tokens repeated: expected 0 to half of {recipe.tokens}, found {recipe.overlap}.")
 

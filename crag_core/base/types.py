@@ -440,7 +440,7 @@ class Edits:
     def __post_init__(self) -> None:
         both = set(self.dropped) & set(self.pinned)
         if both:
-            raise ValueError(f"a passage is either dropped or pinned, found both: {', '.join(sorted(both))}")
+            raise ValueError(f"a chunk is either dropped or pinned, found both: {', '.join(sorted(both))}")
 
     def __bool__(self) -> bool:
         return bool(self.dropped or self.pinned)

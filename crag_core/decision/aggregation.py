@@ -74,9 +74,9 @@ def _of_passages(policy: Policy, judged: tuple[Passage, ...], scores: EffectiveS
     if policy.aggregation is Aggregation.MEAN_OF_KEPT:
         kept = [(passage_id, score) for _, passage_id, score in counted if score >= policy.lower]
         if not kept:
-            return Overall(None, "mean of no passage", ids, values)
+            return Overall(None, "mean of no chunk", ids, values)
         mean = math.fsum(score for _, score in kept) / len(kept)
-        name = f"mean of {len(kept)} kept passages"
+        name = f"mean of {len(kept)} kept chunks"
         return Overall(round(mean, 9), name, tuple(passage_id for passage_id, _ in kept), values)
     pick, name = (min, "worst score") if policy.aggregation is Aggregation.WORST else (max, "best score")
     _, passage_id, score = pick(counted, key=lambda item: item[2])

@@ -77,7 +77,7 @@ def settle(
     own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
     if policy.aggregation is Aggregation.SIGNALS or any(grade.score is not None for grade in own):
         return None
-    return Action.AMBIGUOUS, "no passage could be graded" if own else "no passage was graded in this run"
+    return Action.AMBIGUOUS, "no chunk could be graded" if own else "no chunk was graded in this run"
 
 
 def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str] | None:
@@ -88,13 +88,13 @@ def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str]
     if rules.always:
         return ALWAYS, "this policy uses what is retrieved as it is"
     if rules.read_file and all("read_file" in passage.found_by for passage in passages):
-        return "read_file", "every passage is a whole file that you pinned"
+        return "read_file", "every chunk is a whole file that you pinned"
     if rules.few_context is not None and len(passages) <= rules.few_context:
-        return "few_context", f"{len(passages)} passages, at most {rules.few_context} need no grading"
+        return "few_context", f"{len(passages)} chunks, at most {rules.few_context} need no grading"
     if rules.high_vector_score is not None:
         cosines = [passage.score("cosine") for passage in passages if "dense" in passage.found_by]
         if len(cosines) == len(passages) and all((c or 0.0) >= rules.high_vector_score for c in cosines):
-            return "high_vector_score", f"every passage has a cosine of at least {rules.high_vector_score:.2f}"
+            return "high_vector_score", f"every chunk has a cosine of at least {rules.high_vector_score:.2f}"
     return None
 
 
@@ -102,7 +102,7 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     score, lower, upper = overall.score, policy.lower, policy.upper
     if score is None and overall.name:
         best, least = readable(max(overall.counted), lower)
-        return Action.INCORRECT, f"no passage reaches lower {least}, the best scores {best}"
+        return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
         return Action.AMBIGUOUS, "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical

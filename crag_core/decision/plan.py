@@ -66,7 +66,7 @@ class Planner:
 
     def _discards(self) -> list[Correction]:
         if self.handling is Handling.DISCARD:
-            why = f"{self.action}: none of the {len(self.passages)} passages is used"
+            why = f"{self.action}: none of the {len(self.passages)} chunks is used"
             return [Correction(CorrectionKind.DISCARD, why)] if self.passages else []
         least = self.policy.drops_below(self.action)
         if least is None or self.path is None or self.route.passages is not self.handling:
@@ -83,12 +83,12 @@ class Planner:
         if not remaining:
             return []
         if self.handling is Handling.REFINE:
-            why = f"keep the strips of {remaining} passages that score above {self.policy.strips.cutoff:.2f}"
+            why = f"keep the strips of {remaining} chunks that score above {self.policy.strips.cutoff:.2f}"
             return [Correction(CorrectionKind.REFINE, why)]
         if self.handling is Handling.EXTRACT:
-            why = f"extract the relevant sentences of {remaining} passages word for word"
+            why = f"extract the relevant sentences of {remaining} chunks word for word"
             return [Correction(CorrectionKind.REFINE, why)]
-        why = f"use {remaining} passages as they are"
+        why = f"use {remaining} chunks as they are"
         if self.is_out_of_rounds:
             done = len(self.path or ()) + 1
             why = f"iteration {done} of {self.policy.loop.max_iterations}, no more retrieval: {why}"
@@ -102,7 +102,7 @@ class Planner:
             return []
         why = f"{self.action} asks the web"
         if few:
-            why = f"only {remaining} of at least {route.web_below_results} passages remain"
+            why = f"only {remaining} of at least {route.web_below_results} chunks remain"
         rewrite = f"a search query of at most {self.policy.web_query_words} words"
         search = f"{why}, up to {self.policy.web_limit} results"
         return [Correction(CorrectionKind.REWRITE, rewrite), Correction(CorrectionKind.WEB_SEARCH, search)]

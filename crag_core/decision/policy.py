@@ -218,7 +218,7 @@ class Policy:
             if route.drop_below is not None and not 0.0 <= route.drop_below <= 1.0:
                 raise ValueError(f"drop_below must lie in 0..1, found {route.drop_below}")
             if route.re_retrieve and self.aggregation is Aggregation.SIGNALS:
-                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs passage scores")
+                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs chunk scores")
         names = [preset.name for preset in self.presets]
         if len(set(names)) < len(names):
             raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")

@@ -169,5 +169,5 @@ def _explain(neighbour: _Neighbour, keywords: Sequence[str], passages: int) -> s
     named = [keyword for keyword in dict.fromkeys(keywords) if keyword in neighbour.beside]
     shown = [*named[:_NAMED], "others"] if len(named) > _NAMED else named
     beside = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    where = f"{neighbour.count} times" if passages == 1 else f"in {len(neighbour.passages)} passages"
+    where = f"{neighbour.count} times" if passages == 1 else f"in {len(neighbour.passages)} chunks"
     return f"stands beside {beside} {where}"

@@ -70,7 +70,7 @@ def recompose(
         if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
             internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
             notes.append(
-                "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant."
+                "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant."
             )
         verdicts += web_verdicts
     return Knowledge(internal, external, verdicts, tuple(notes))
@@ -91,7 +91,7 @@ def _internal(
         return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
     extracted = handling is Handling.EXTRACT and extractions is not None
     if not extracted and (unread := _unread(usable, strips or ())):
-        notes.append("No sentence could be graded, so the passages are used as they are.")
+        notes.append("No sentence could be graded, so the chunks are used as they are.")
         return _whole(unread, strips or (), policy.strips.token_budget, discarded, notes)
     keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
     verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
@@ -99,7 +99,7 @@ def _internal(
     if handling is Handling.EXTRACT and not extracted and usable:
         notes.append("No model has extracted sentences; strips are kept by their score instead.")
     if usable and not excerpts and strips and extracted:
-        notes.append(f"The language model extracted no sentence from {len(usable)} passages.")
+        notes.append(f"The language model extracted no sentence from {len(usable)} chunks.")
     elif usable and not excerpts and strips:
         notes.append(_nothing_left(policy, tuple(strip for strip in strips if not _why_discarded(strip, discarded))))
     return excerpts, verdicts
@@ -172,7 +172,7 @@ def _keep_extracted(extractions: tuple[Extraction, ...]) -> Keep:
 
 def _why_discarded(strip: Strip, discarded: dict[str | None, str]) -> str:
     reason = discarded.get(strip.passage_id) or discarded.get(None)
-    return f"its passage was discarded: {reason}" if reason else ""
+    return f"its chunk was discarded: {reason}" if reason else ""
 
 
 def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, ...]:
@@ -246,13 +246,13 @@ def _whole(
             excerpts.append(_beginning(passage, text, strips))
             left -= tokens
     if len(excerpts) < len(passages):
-        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} passages.")
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} chunks.")
     ends = {excerpt.passage.id: len(excerpt.text) for excerpt in excerpts}
     if excerpts and len(excerpts[0].text) < len(excerpts[0].passage.text):
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)
         notes.append(
-            f"The first passage alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
+            f"The first chunk alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
             "tokens are used, from its beginning."
         )
 

@@ -21,7 +21,7 @@ _LOG = logging.getLogger("crag.metrics")
 KNOWN: dict[str, tuple[str, str]] = {
     "crag_runs_waiting": ("Runs that wait in line", ""),
     "crag_index_documents": ("Documents in the index", ""),
-    "crag_index_passages": ("Passages in the index", ""),
+    "crag_index_passages": ("Chunks in the index", ""),
     "crag_model_server_busy": ("Calls under way at each model server", "server"),
     "crag_part_works": ("0: the last use of this part (history, cache, audit) failed", "part"),
 }

@@ -40,7 +40,7 @@ class RunCounts:
         self._failures = counter("step_failures", "Steps that failed, by type of error", "step", "error")
         self._calls = counter("model_calls", "Calls of language models", "step")
         self._tokens = counter("model_tokens", "Tokens of language models, prompt or completion", "step", "kind")
-        self._grades = counter("grades", "Passages graded or tried to")
+        self._grades = counter("grades", "Chunks graded or tried to")
         self._ungraded = counter("grades_ungraded", "Grades that could not be made or read")
         self._cached = counter("grades_from_cache", "Grades that an earlier run had paid for")
         self._searches = counter("web_searches", "Web searches by provider and outcome", "provider", "outcome")

@@ -100,7 +100,7 @@ class _Asking:
                 grades = evaluator.grade(question, todo[start : start + size], run.cancel)
             except Stopped:
                 self.state = StepState.STOPPED
-                self.broken = f"stopped by you after {done} of {len(self.passages)} passages"
+                self.broken = f"stopped by you after {done} of {len(self.passages)} chunks"
                 return
             except CragError as error:
                 self._fail(error.message, error.hint, type(error).__name__)
@@ -137,6 +137,6 @@ class _Asking:
         grades = self.grades_of(self.passages)
         ungraded = sum(grade.score is None for grade in grades)
         cached = sum(grade.from_cache for grade in grades)
-        text = f"{len(grades) - ungraded} of {len(self.passages)} passages {graded_by(self.card)}"
+        text = f"{len(grades) - ungraded} of {len(self.passages)} chunks {graded_by(self.card)}"
         text += f", {cached} from the cache" if cached else ""
         return text + (f", {ungraded} not graded" if ungraded else "")

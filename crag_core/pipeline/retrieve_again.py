@@ -57,9 +57,7 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     evidence = gather(policy, decision_path.decision, decision_path.evidence, left)
     before = {passage.id for passage in decision_path.evidence}
     new = sum(passage.id not in before for passage in evidence)
-    message = (
-        f"{decision_path.wanted[-1]}: {new} new passages for “{query.text}”, {query.by}, {len(evidence)} to look at"
-    )
+    message = f"{decision_path.wanted[-1]}: {new} new chunks for “{query.text}”, {query.by}, {len(evidence)} to look at"
     return Result({"rounds": (*trace.rounds, found)}, message, query.usage)
 
 
@@ -88,7 +86,7 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     fallback = _Query(
         " ".join([own, *(term for term, _ in grown.added)]),
         Engine.HYBRID,
-        "keywords of question and passages",
+        "keywords of question and chunks",
         grown.added,
     )
     return _ask(prompts.keywords(trace.question, tried, limit), limit, fallback, parts, run, tried)

@@ -33,7 +33,7 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
     sources = len({passage.source for passage in passages})
-    summary = f"{len(passages)} passages from {sources} documents" if passages else "nothing found"
+    summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
     return Result({"passages": passages, "signals": signals}, summary)
 
@@ -102,7 +102,7 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
     kept = sum(len(extraction.strip_indexes) for extraction in new)
     refused = sum(len(extraction.refused) for extraction in new)
     summary = f"{kept} strips extracted word for word"
-    summary += f"; {refused} sentences refused, they do not stand in the passage" if refused else ""
+    summary += f"; {refused} sentences refused, they do not stand in the chunk" if refused else ""
     return Result(changes, summary, usage)
 
 

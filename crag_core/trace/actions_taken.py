@@ -33,7 +33,7 @@ def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
         elif wanted.kind is CorrectionKind.REFINE:
             done.append(_refined(wanted, trace, routed))
         elif wanted.kind is CorrectionKind.KEEP and following:  # an expansion widens what the decision looked at
-            done.append(replace(wanted, reason=f"use {len(routed.decision_path.kept)} passages as they are"))
+            done.append(replace(wanted, reason=f"use {len(routed.decision_path.kept)} chunks as they are"))
         else:
             done.append(wanted)
     return tuple(done)
@@ -44,7 +44,7 @@ def _refined(wanted: Correction, trace: Trace, routed: Reroute) -> Correction:
     whole = [excerpt for excerpt in routed.knowledge.internal if not excerpt.strip_ids]
     if not whole:
         return replace(wanted, query=trace.question)
-    return Correction(CorrectionKind.KEEP, f"use {len(whole)} passages as they are")
+    return Correction(CorrectionKind.KEEP, f"use {len(whole)} chunks as they are")
 
 
 def _retrieved(decision: Decision, found: Round) -> list[Correction]:

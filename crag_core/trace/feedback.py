@@ -56,7 +56,7 @@ class Label:
         if (self.about is About.PASSAGE) != (self.mark in _OF_PASSAGES):
             raise ValueError(f"expected a mark that suits a {self.about}, found {self.mark}")
         if (self.about is About.PASSAGE) != bool(self.target):
-            raise ValueError(f"expected a target for a passage and for nothing else, found {self.target!r}")
+            raise ValueError(f"expected a target for a chunk and for nothing else, found {self.target!r}")
         if (self.about is About.ROUTE) != (self.action is not None):
             raise ValueError("expected the action that was judged for a route, and for nothing else")
         if self.expected is not None and (self.mark is not Mark.WRONG or self.expected is self.action):

@@ -183,7 +183,7 @@ def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
         return ()
     quoted = "; ".join(f"“{shown(one, passage)}” ({meaning(one)})" for one in found[:_MOST_QUOTED])
     more = f"; and {len(found) - _MOST_QUOTED} more" if len(found) > _MOST_QUOTED else ""
-    kind = "web result" if passage.origin is Origin.WEB else "passage"
+    kind = "web result" if passage.origin is Origin.WEB else "chunk"
     message = (
         f"This {kind} contains text that looks like instructions to a model: {quoted}{more}. It is treated as data."
     )
@@ -195,7 +195,7 @@ def remark(trace: Trace) -> str:
     count = len({one.passage_id for one in trace.suspicions or ()})
     if not count:
         return ""
-    what = "1 passage or web result contains" if count == 1 else f"{count} passages or web results contain"
+    what = "1 chunk or web result contains" if count == 1 else f"{count} chunks or web results contain"
     return f"{what} text that looks like instructions to a model; it changes no decision"
 
 

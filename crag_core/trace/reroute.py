@@ -17,7 +17,7 @@ from crag_core.trace.trace import Trace, context_key
 class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
-    GRADES = "grades: this run did not grade these passages"
+    GRADES = "grades: this run did not grade these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"

@@ -216,7 +216,7 @@ def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage,
     for index, strip in enumerate(strips):
         text = texts.get(strip.passage_id)
         if text is None or text[strip.start : strip.end] != strip.text:
-            raise BadRecord(f"{path}[{index}]: this strip does not stand in a passage {strip.passage_id!r} of the run.")
+            raise BadRecord(f"{path}[{index}]: this strip does not stand in a chunk {strip.passage_id!r} of the run.")
 
 
 def _check_card(path: str, card: EvaluatorCard) -> None:
@@ -243,7 +243,7 @@ def _check_support(trace: Trace) -> None:
             )
         unknown = next((piece for piece in one.pieces if piece not in known), None)
         if unknown is not None:
-            raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no passage and no strip of the run.")
+            raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no chunk and no strip of the run.")
         done = one.end
 
 
@@ -255,7 +255,7 @@ def _check_suspicions(trace: Trace) -> None:
         passage = known.get(one.passage_id)
         length = 0 if passage is None else len(passage.source if one.in_source else passage.text)
         if passage is None or not 0 <= one.start < one.end <= length:
-            raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a passage of the run.")
+            raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
 
 
 def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:

@@ -64,7 +64,7 @@ class Difference:
         """How many of each unit, sentences first; without those of which there are none."""
         whole = {change.passage.id for change in self.changes}
         passages = sum(piece in whole for piece in pieces)
-        counted = {"sentence": len(pieces) - passages, "passage": passages}
+        counted = {"sentence": len(pieces) - passages, "chunk": passages}
         return {unit: count for unit, count in counted.items() if count}
 
 

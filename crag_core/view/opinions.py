@@ -86,9 +86,9 @@ def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
     same = found.main.decision.action is found.other.decision.action
     route = "the route would be the same" if same else "the route would be another"
     marked = " (marked ≠)" if found.apart else ""
-    yield f"They put {found.apart} of {counted(found.compared, 'passage')} in different bands{marked}; {route}."
+    yield f"They put {found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
     if found.correlation is not None:
         yield f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed)."
     for side in sides:
         if side.verdict.ungraded:
-            yield f"{side.name} has not graded {counted(side.verdict.ungraded, 'passage')}."
+            yield f"{side.name} has not graded {counted(side.verdict.ungraded, 'chunk')}."

@@ -87,7 +87,7 @@ def _label(passage: Passage, rank: int) -> Label:
         rank,
         f"web {rank}" if is_web else f"{rank}",
         f"{'web' if is_web else 'passage'}-{rank}",
-        f"{'Web result' if is_web else 'Passage'} {rank}, {name}",
+        f"{'Web result' if is_web else 'Chunk'} {rank}, {name}",
         name,
     )
 

@@ -243,7 +243,7 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tup
     by = f", graded by {who[0]}" if len(who) > 1 else ""
     points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
     signs = [
-        ("corpus", f"passage of your documents{by}", not all(row.is_web for row in rows)),
+        ("corpus", f"chunk of your documents{by}", not all(row.is_web for row in rows)),
         ("web", "web result: never decides the route", any(row.is_web for row in rows)),
         ("hollow", "not graded", any(point.value is None for point in points)),
         ("decides", "decides", any(point.decides for point in points)),
@@ -256,7 +256,7 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tup
 
 def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
     """The same for those who do not see the picture."""
-    head = ("Passage", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
+    head = ("Chunk", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
     body = (
         (row.title, *(line.points[at].told for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
     )

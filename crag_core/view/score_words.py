@@ -98,15 +98,15 @@ def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
     if decision.rule or decision.score is None or not numbers:
         return ""
     if policy.aggregation is Aggregation.SIGNALS:
-        return "The overall score is made of measures of the whole set; it is no passage's own score."
+        return "The overall score is made of measures of the whole set; it is no chunk's own score."
     if len(numbers) == 1:
         both = " in both" if decision.topical is not None and decision.action is not Action.CORRECT else ""
-        return f"Passage {numbers[0]} decides{both}."
+        return f"Chunk {numbers[0]} decides{both}."
     if decision.topical is not None:
-        return f"Passage {numbers[0]} answers best, passage {numbers[1]} is the best on the subject."
+        return f"Chunk {numbers[0]} answers best, chunk {numbers[1]} is the best on the subject."
     if len(numbers) > _MOST_NAMED:
-        return f"{len(numbers)} passages decide together."
-    return f"Passages {', '.join(numbers[:-1])} and {numbers[-1]} decide together."
+        return f"{len(numbers)} chunks decide together."
+    return f"Chunks {', '.join(numbers[:-1])} and {numbers[-1]} decide together."
 
 
 # --- one point ------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _scores(policy: Policy, decision: Decision) -> Iterator[Figure]:
     ):
         value, limit = readable(best, threshold)
         side = "below" if best < threshold else "above" if best > threshold else "at"
-        hint = f"Of all passages: {QUESTIONS[name]} {then} {confidence}"
+        hint = f"Of all chunks: {QUESTIONS[name]} {then} {confidence}"
         yield Figure(f"Best {name}", value, f"{side} {against} {limit}", hint)
 
 
@@ -144,7 +144,7 @@ def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
     """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
     chosen, message = set(ids), []
     web = trace.web.passages if trace.web else ()
-    for noun, passages in (("passage", trace.all_passages), ("web result", web)):
+    for noun, passages in (("chunk", trace.all_passages), ("web result", web)):
         ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
         if ranks:
             listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]

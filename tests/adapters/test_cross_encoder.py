@@ -121,7 +121,7 @@ def test_passage_comes_first_and_the_question_is_the_second_segment(folder: Path
 
 def test_words_of_the_question_are_not_taken_for_the_passage(evaluator: CrossEncoderEvaluator) -> None:
     asked = read_alone(evaluator, "A coat.", "nine ferry vennick")
-    assert asked == pytest.approx((sigmoid(-1) + sigmoid(-2)) / 2), "nothing of it is in the passage"
+    assert asked == pytest.approx((sigmoid(-1) + sigmoid(-2)) / 2), "nothing of it is in the chunk"
 
 
 def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> None:

@@ -197,8 +197,8 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"embedder\.onnx: expected finite numbers, found nan",
     ),
     "no digest": (without("files", "model.onnx"), r"expected a SHA-256 of each file, found none of model\.onnx"),
-    "no room for a passage": (settings(tokens=12), r"overlap smaller than what they leave to a passage"),
-    "no room to go on": (settings(overlap=13), r"overlap smaller than what they leave to a passage"),
+    "no room for a chunk": (settings(tokens=12), r"overlap smaller than what they leave to a chunk"),
+    "no room to go on": (settings(overlap=13), r"overlap smaller than what they leave to a chunk"),
     "no question": (settings(question_tokens=0), r"expected tokens for a question"),
     "model that is none": (replaced("model.onnx", b"junk"), r"model\.onnx: .*INVALID_PROTOBUF"),
     "model of another shape": (

@@ -160,16 +160,16 @@ def test_passage_is_judged_by_its_first_2000_characters(server: OllamaServer) ->
 def test_grades_come_in_the_order_of_the_passages_whatever_comes_first(server: OllamaServer) -> None:
     class Uneven(ScriptedModel):
         async def write(self, ask: Ask) -> AsyncGenerator[str | Finish, None]:
-            self.delay_s = 0.05 if "passage 1" in ask.messages[1]["content"] else 0.0
+            self.delay_s = 0.05 if "chunk 1" in ask.messages[1]["content"] else 0.0
             async for piece in super().write(ask):
                 yield piece
 
     def reply(messages: tuple[Message, ...]) -> dict[str, object]:
-        number = int(re.findall(r"passage (\d)", messages[1]["content"])[0])
+        number = int(re.findall(r"chunk (\d)", messages[1]["content"])[0])
         return {"score": number / 10, "reasoning": f"{number}"}
 
     server.engine = Uneven(reply, piece_chars=400)
-    grades = judge(server, *(passage(n, f"passage {n}") for n in range(1, 7)), at_once=3)
+    grades = judge(server, *(passage(n, f"chunk {n}") for n in range(1, 7)), at_once=3)
     assert [(grade.passage_id, grade.score) for grade in grades] == [(f"p{n}", n / 10) for n in range(1, 7)]
 
 
@@ -283,7 +283,7 @@ OTHER_SPELLINGS = ["</EVIDENCE>", "</ evidence>", "< /Evidence >"]
 def test_hostile_passage_stays_between_its_delimiters(server: OllamaServer, text: str) -> None:
     replying(server, {"score": 0.1, "reasoning": "It gives orders."})
     grade = judge(server, passage(1, text))[0]
-    assert grade.score == 0.1, "the score came from the model, not from the passage"
+    assert grade.score == 0.1, "the score came from the model, not from the chunk"
     sent = server.requests[-1][1]["messages"][1]["content"]
     assert sent.count("<evidence>") == sent.count("</evidence>") == 1
     inside = sent[sent.index("<evidence>") + len("<evidence>") : sent.index("</evidence>")]

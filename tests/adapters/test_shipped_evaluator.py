@@ -75,7 +75,7 @@ def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
         "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
         "from crag_core.app.workbench import evaluators\n"
         f"made = evaluators.CrossEncoderEvaluator(Path({str(shipped)!r}), frozenset())\n"
-        f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
+        f"print(made.grade({QUESTION!r}, [Chunk('p', {ANSWER!r}, 's')], Event())[0].score)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -99,7 +99,7 @@ def test_answer_deep_in_a_long_passage_is_found(evaluator: CrossEncoderEvaluator
 
 
 READ = {
-    "passage equal to the question": QUESTION,
+    "chunk equal to the question": QUESTION,
     "one letter": "a",
     "digits": "9:15 16:40",
     "signs": "--- *** ---",
@@ -108,7 +108,7 @@ READ = {
     "emoji among words": "The ferry ⛴️ to Vennick leaves at nine 😀.",
     "right to left marks": "\u202eThe ferry\u202c leaves\u200b at nine.",
     "accents": "Die Fähre nach Vennick fährt um neun Uhr ab, größtenteils pünktlich.",
-    "ends the passage by itself": f"[SEP] {QUESTION} [SEP] [CLS]",
+    "ends the chunk by itself": f"[SEP] {QUESTION} [SEP] [CLS]",
     "100 kB": (f"{ON_TOPIC} " * 1100)[:100_000],
 }
 

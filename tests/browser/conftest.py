@@ -145,7 +145,7 @@ def upload(page: Page, url: str, *files: Path) -> None:
     expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
     page.locator("input[type=file]").set_input_files([str(file) for file in files])
     page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
-    expect(page.get_by_text(re.compile(r"indexed, \d+ passage|already indexed")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"indexed, \d+ chunk|already indexed")).first).to_be_visible()
     _indexed.update(contents)
 
 

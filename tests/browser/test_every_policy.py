@@ -65,8 +65,8 @@ def test_pin_a_file_try_a_preset_and_compare_the_policies(
     page.keyboard.press("Escape")
 
     page.get_by_role("link", name="Policies").click()
-    expect(page.get_by_text("1 passage, graded by trained evaluator")).to_be_visible()
-    expect(card(page, "Agentic")).to_contain_text("Rule read_file: every passage is a whole file that you pinned")
+    expect(page.get_by_text("1 chunk, graded by trained evaluator")).to_be_visible()
+    expect(card(page, "Agentic")).to_contain_text("Rule read_file: every chunk is a whole file that you pinned")
 
     page.get_by_text("Scores by hand").click()
     worst = card(page, "Worst chunk")

@@ -25,7 +25,7 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     bad = tmp_path / "bad.pdf"
     bad.write_bytes(b"")
     upload(page, empty_app, lighthouse, bad)
-    expect(page.get_by_text("indexed, 2 passages")).to_be_visible()
+    expect(page.get_by_text("indexed, 2 chunks")).to_be_visible()
     expect(page.get_by_text(re.compile("bad.pdf.*empty", re.DOTALL)).first).to_be_visible()
 
     page.get_by_role("link", name="Ask").click()

@@ -173,7 +173,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
         [{"name": NAME, "mimeType": "text/markdown", "buffer": document()}]
     )
     page.get_by_role("button", name=re.compile("Index 1 file")).click()
-    expect(page.get_by_text(re.compile(r"indexed, \d+ passage")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"indexed, \d+ chunk")).first).to_be_visible()
     check(page, watch, "Documents", is_seen=False)
     assert NAME[:30] in page.evaluate(WORDS)
 

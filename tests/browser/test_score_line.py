@@ -74,7 +74,7 @@ def drag(page: Page, name: str, by: int, steps: int = 20) -> None:
 def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_url: str) -> None:
     page.goto(picture_url)
     words = page.locator("p.words")
-    expect(words).to_contain_text("CORRECT: best score 0.83 is above upper 0.60. Passage 1 decides.")
+    expect(words).to_contain_text("CORRECT: best score 0.83 is above upper 0.60. Chunk 1 decides.")
     drag(page, "upper", 330)
     expect(words).to_contain_text("AMBIGUOUS")  # while the hand is on it
     expect(page.get_by_text("stays AMBIGUOUS while upper is above 0.83; from there down CORRECT")).to_be_visible()
@@ -131,18 +131,18 @@ def test_keys_move_a_mark_and_no_mark_passes_the_other(page: Page, picture_url: 
 
 def test_a_point_says_what_it_is_and_leads_to_its_card(page: Page, picture_url: str) -> None:
     page.goto(picture_url)
-    point = page.get_by_role("button", name="Passage 1,")
+    point = page.get_by_role("button", name="Chunk 1,")
     point.hover()
     tip = page.locator(".tip")
     expect(tip).to_be_visible()
-    expect(tip).to_contain_text("Passage 1, <img src=x onerror=alert(1)>.md, page 7")
+    expect(tip).to_contain_text("Chunk 1, <img src=x onerror=alert(1)>.md, page 7")
     expect(tip).to_contain_text("score 0.83")
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     point.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    third = page.get_by_role("button", name="Passage 3, p3.txt. not graded. the reply holds no score")
+    third = page.get_by_role("button", name="Chunk 3, p3.txt. not graded. the reply holds no score")
     expect(third).to_be_focused()
     expect(tip).to_contain_text("the reply holds no score")
     page.keyboard.press("Enter")

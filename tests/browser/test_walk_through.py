@@ -102,7 +102,7 @@ def test_passage_is_marked_where_it_stands_on_the_page_of_its_pdf(page: Page, em
     assert all(0.03 < mark.evaluate(INK) < 0.5 for mark in marks.all()), "there is writing under every mark"
     drawer.get_by_role("button", name="Previous").click()
     expect(drawer.get_by_text("page 1 of 2")).to_be_visible()
-    expect(drawer.get_by_text("Nothing of the passage is on this page: it stands on page 2.")).to_be_visible()
+    expect(drawer.get_by_text("Nothing of the chunk is on this page: it stands on page 2.")).to_be_visible()
     drawer.get_by_role("button", name="Close").click()
     expect(drawer).not_to_be_visible()
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()

@@ -18,7 +18,7 @@ class CountingEvaluator:
     """Grades by `scoring`, 0.8 unless told otherwise; `asked` holds the ids of each call."""
 
     def __init__(self, calls_model: bool = True) -> None:
-        self.card = EvaluatorCard("counting", "Counting", "0 to 1", 0.3, 0.7, 0.5, calls_model, "one call a passage")
+        self.card = EvaluatorCard("counting", "Counting", "0 to 1", 0.3, 0.7, 0.5, calls_model, "one call a chunk")
         self.asked: list[tuple[str, ...]] = []
         self.scoring: Callable[[Passage], float | Grade] = lambda passage: 0.8
 

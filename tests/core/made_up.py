@@ -25,7 +25,7 @@ from crag_core.trace.trace import Trace
 from tests.core.builders import CARD, POLICIES, even, passage, policy, round_of, searched, trace, web_page
 
 HEURISTIC = replace(CARD, name="heuristic", title="Heuristic")
-JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a passage")
+JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
 TEXT = "Adults pay {0} euros. Children of {0} pay nothing. The sea is blue."
 CORPUS = tuple(passage(f"p{n}", TEXT.format(n), document_id=f"d{n % 3}", ordinal=n) for n in range(1, 7))
 WEB = tuple(web_page(f"w{n}", f"Fares rose by {n}. It will rain.") for n in (1, 2))

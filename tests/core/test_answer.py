@@ -110,14 +110,14 @@ def decided(action: Action, reason: str = "best score 0.10 is below lower 0.30")
             Action.INCORRECT,
             WebOutcome.OFF,
             3,
-            "the 3 retrieved passages were discarded (best score 0.10 is below lower 0.30), and web search is off.",
+            "the 3 retrieved chunks were discarded (best score 0.10 is below lower 0.30), and web search is off.",
         ),
         (Action.INCORRECT, None, 0, "best score 0.10 is below lower 0.30, and the web was not searched."),
         (
             Action.AMBIGUOUS,
             WebOutcome.EMPTY,
             3,
-            "no sentence of the retrieved passages was kept, and the web search found nothing.",
+            "no sentence of the retrieved chunks was kept, and the web search found nothing.",
         ),
     ],
 )

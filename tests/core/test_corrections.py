@@ -49,24 +49,24 @@ def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
 
 
 def test_keeping_passages_as_they_are() -> None:
-    assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 passages as they are"), ANSWERED)
+    assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 chunks as they are"), ANSWERED)
 
 
 def test_refining_is_done_with_the_question() -> None:
-    refined = Correction(REFINE, "keep the strips of 2 passages that score above 0.30", query=QUESTION)
+    refined = Correction(REFINE, "keep the strips of 2 chunks that score above 0.30", query=QUESTION)
     assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
 
 
 def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
     found, _ = graded(0.9, 0.8)
     strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
-    kept = Correction(KEEP, "use 2 passages as they are")
+    kept = Correction(KEEP, "use 2 chunks as they are")
     assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)
 
 
 def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
     assert done(policy("paper"), 0.1, 0.2) == (
-        Correction(DISCARD, "INCORRECT: none of the 2 passages is used"),
+        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
         Correction(REWRITE, "a search query of at most 3 words; the question's keywords", query="ferry fares"),
         Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
         ANSWERED,
@@ -112,7 +112,7 @@ def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
     found = tuple(passage(f"p{n}", f"Text {n}.") for n in (1, 2))
     reason = "partly relevant: retrieve again with an expanded question; written by hand"
     assert done(policy("heuristic"), 0.6, 0.6, passages=found, rounds=(made,)) == (
-        Correction(KEEP, "use 4 passages as they are"),
+        Correction(KEEP, "use 4 chunks as they are"),
         Correction(EXPAND, reason, query="ferry cost boat"),
         ANSWERED,
     )
@@ -140,7 +140,7 @@ def looking_again(iterations: int = 3) -> Trace:
 def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> None:
     run = looking_again()
     assert carried_out(run, reroute(run, run.settings.policy)) == (
-        Correction(DISCARD, "INCORRECT: none of the 2 passages is used"),
+        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
         Correction(
             RE_RETRIEVE, "INCORRECT: retrieve by keywords alone (iteration 2 of 3); written by hand", query=QUESTION
         ),
@@ -151,7 +151,7 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
             query="ferry fares",
         ),
         Correction(DISCARD, "score 0.20 is below 0.30", "p7"),
-        Correction(KEEP, "use 2 passages as they are"),
+        Correction(KEEP, "use 2 chunks as they are"),
         ANSWERED,
     )
 

@@ -237,7 +237,7 @@ def test_agentic_has_no_mean_where_nothing_is_worth_keeping() -> None:
 
 def test_pinned_files_come_first_among_the_rules() -> None:
     pinned = passages(1, found_by=("read_file",))
-    assert match_rule(policy("agentic"), pinned) == ("read_file", "every passage is a whole file that you pinned")
+    assert match_rule(policy("agentic"), pinned) == ("read_file", "every chunk is a whole file that you pinned")
 
 
 @pytest.mark.parametrize(("count", "matches"), [(1, True), (2, True), (3, False)])
@@ -307,7 +307,7 @@ def draws_no_conclusion(decision: Decision) -> bool:
 def test_everything_ungraded_is_ambiguous_and_draws_no_conclusion(name: str) -> None:
     decision = decide(policy(name), *graded(None, None, None))
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
-    assert decision.reason == "no passage could be graded"
+    assert decision.reason == "no chunk could be graded"
     assert draws_no_conclusion(decision)
 
 
@@ -323,7 +323,7 @@ def test_everything_ungraded_searches_when_the_policy_says_so() -> None:
 def test_a_run_that_never_graded_says_so(name: str, grades: tuple[Grade, ...] | None) -> None:
     decision = decide(policy(name), passages(3), grades)
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
-    assert decision.reason == "no passage was graded in this run"
+    assert decision.reason == "no chunk was graded in this run"
     assert draws_no_conclusion(decision)
 
 
@@ -336,7 +336,7 @@ def test_grades_of_another_iteration_do_not_hide_that_nothing_could_be_graded(na
 
 def test_a_grade_beyond_the_judged_passages_is_none_of_theirs() -> None:
     decision = decide(policy("rank-weighted"), *graded(None, None, None, None, None, 0.9))
-    assert decision.reason == "no passage could be graded"
+    assert decision.reason == "no chunk could be graded"
 
 
 @pytest.mark.parametrize("name", ["heuristic", "signals"])
@@ -388,9 +388,9 @@ def test_grades_may_come_in_any_order() -> None:
         ("worst-chunk", (0.6999, 0.9), "worst score 0.6999 lies between lower 0.3000 and upper 0.7000"),
         ("worst-chunk", (0.2999, 0.9), "worst score 0.2999 is below lower 0.3000"),
         ("rank-weighted", (0.3,), "rank-weighted mean 0.30 does not exceed lower 0.30"),
-        ("agentic", (0.9, 0.1, 0.5), "mean of 2 kept passages 0.70 reaches upper 0.70"),
-        ("agentic", (0.29, 0.1, 0.2), "no passage reaches lower 0.30, the best scores 0.29"),
-        ("agentic", (0.2999, 0.1, 0.2), "no passage reaches lower 0.3000, the best scores 0.2999"),
+        ("agentic", (0.9, 0.1, 0.5), "mean of 2 kept chunks 0.70 reaches upper 0.70"),
+        ("agentic", (0.29, 0.1, 0.2), "no chunk reaches lower 0.30, the best scores 0.29"),
+        ("agentic", (0.2999, 0.1, 0.2), "no chunk reaches lower 0.3000, the best scores 0.2999"),
     ],
 )
 def test_reasons_are_said_in_numbers(name: str, scores: tuple[float, ...], reason: str) -> None:
@@ -407,7 +407,7 @@ def test_no_reason_ever_looks_contradictory(name: str, scores: list[float]) -> N
     if "lies between" in reason:
         score, low, high = numbers
         assert low <= score < high
-    elif "no passage reaches" in reason:
+    elif "no chunk reaches" in reason:
         limit, best = numbers
         assert best < limit
     else:

@@ -77,16 +77,16 @@ def test_passages_that_are_only_ever_whole_count_as_passages() -> None:
     less = reroute(replace(RUN, edits=Edits(("p2",))), WHOLE)
     found = difference(whole, less)
     assert (found.kept, found.gone, found.new) == (("p1",), ("p2",), ())
-    assert found.summary == "1 passage gone; CORRECT as before"
+    assert found.summary == "1 chunk gone; CORRECT as before"
     mixed = difference(reroute(RUN, WHOLE), changed(drop="p2"))
     assert (mixed.kept, mixed.gone) == (("p1#0",), ("p1#1", "p2"))
-    assert mixed.summary == "1 sentence and 1 passage gone; CORRECT as before"
+    assert mixed.summary == "1 sentence and 1 chunk gone; CORRECT as before"
 
 
 def test_a_name_like_that_of_a_strip_makes_no_sentence_of_a_passage() -> None:
     odd = trace(WHOLE, passages=(replace(FARES, id="p#1"),), grades=(grade("p#1", 0.9),))
     found = difference(reroute(odd, WHOLE), reroute(replace(odd, edits=Edits(("p#1",))), WHOLE))
-    assert found.summary == "1 passage gone; INCORRECT instead of CORRECT"
+    assert found.summary == "1 chunk gone; INCORRECT instead of CORRECT"
 
 
 def test_the_same_evidence_under_another_action_is_said_so() -> None:

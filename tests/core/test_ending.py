@@ -8,13 +8,13 @@ from crag_core.base.types import Answer, AnswerState, Step, StepState
 from tests.core.builders import policy, trace
 from ui.session.run_job import program_ended
 
-RETRIEVED = Step("retrieve", "4 passages")
+RETRIEVED = Step("retrieve", "4 chunks")
 
 
 def test_a_run_that_stopped_for_it_does_not_say_that_you_did_it() -> None:
-    broken = Step("grade", "stopped by you after 4 of 8 passages", StepState.STOPPED)
+    broken = Step("grade", "stopped by you after 4 of 8 chunks", StepState.STOPPED)
     ended = program_ended(trace(policy("paper"), steps=(RETRIEVED, broken)))
-    assert ended.steps == (RETRIEVED, replace(broken, summary="the program was ended after 4 of 8 passages"))
+    assert ended.steps == (RETRIEVED, replace(broken, summary="the program was ended after 4 of 8 chunks"))
 
 
 def test_a_half_written_answer_says_it_too() -> None:

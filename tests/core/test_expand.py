@@ -99,7 +99,7 @@ def test_words_beside_a_keyword_in_two_passages() -> None:
         "Galley food is good. Every ferry from Vennick is blue.",
         "In winter the ferry stays in Vennick, in Vennick harbour.",
     )
-    assert expansion.added == (("Vennick", "stands beside ferry in 3 passages"),), "galley and food stand elsewhere"
+    assert expansion.added == (("Vennick", "stands beside ferry in 3 chunks"),), "galley and food stand elsewhere"
     assert expansion.query == "What does the ferry cost? Vennick"
 
 
@@ -111,7 +111,7 @@ def test_more_passages_come_before_more_mentions_and_both_before_the_order_of_re
         "The ferry has crew.",
     )
     assert terms(expansion) == ["crew", "late", "bell", "mast"]
-    assert [reason[-13:] for _, reason in expansion.added] == ["in 3 passages", *["in 2 passages"] * 3]
+    assert [reason[-11:] for _, reason in expansion.added] == ["in 3 chunks", *["in 2 chunks"] * 3]
 
 
 @pytest.mark.parametrize(("most", "found"), [(0, []), (1, ["alpha"]), (4, ["alpha", "bravo", "delta", "gamma"])])
@@ -152,9 +152,9 @@ def test_plurals_of_a_keyword_count_and_plurals_of_a_word_add_nothing() -> None:
 def test_all_keywords_that_a_word_stands_beside_are_named() -> None:
     first, second = "The ferry and the pier of Vennick.", "A ferry, and a dog from Vennick, and a car."
     expansion = widen("ferry or pier?", first, second)
-    assert dict(expansion.added)["Vennick"] == "stands beside ferry or pier in 2 passages"
+    assert dict(expansion.added)["Vennick"] == "stands beside ferry or pier in 2 chunks"
     expansion = widen("car or dog or ferry or pier?", first, second)
-    assert dict(expansion.added)["Vennick"] == "stands beside car, dog, ferry or others in 2 passages"
+    assert dict(expansion.added)["Vennick"] == "stands beside car, dog, ferry or others in 2 chunks"
 
 
 def test_a_synonym_is_not_added_again_as_a_word_of_the_passages() -> None:
@@ -163,8 +163,8 @@ def test_a_synonym_is_not_added_again_as_a_word_of_the_passages() -> None:
     assert expansion.added == (
         ("boat", "synonym of ferry"),
         ("vessel", "synonym of ferry"),
-        ("Corsay", "stands beside ferry in 2 passages"),
-        ("wet", "stands beside ferry in 2 passages"),
+        ("Corsay", "stands beside ferry in 2 chunks"),
+        ("wet", "stands beside ferry in 2 chunks"),
     )
 
 
@@ -174,7 +174,7 @@ def test_a_synonym_is_not_added_again_as_a_word_of_the_passages() -> None:
 def test_chinese_and_japanese_add_whole_pairs_of_characters() -> None:
     japanese = widen("電波塔はどこですか", "電波塔は東京にあります。", "東京の電波塔は高いです。")
     assert japanese.query == "電波塔はどこですか 東京"
-    assert japanese.added == (("東京", "stands beside 電波 or 波塔 in 2 passages"),)
+    assert japanese.added == (("東京", "stands beside 電波 or 波塔 in 2 chunks"),)
     capital = widen("電波塔はどこですか", "電波塔は東京都港区にあります。", "東京都港区の電波塔は高いです。")
     assert terms(capital) == ["東京", "都港"], "not 京都, which is only a piece of what is there already"
     chinese = widen("渡船多少钱", "渡船去北京。", "北京的渡船很大。", synonyms=parse_synonyms("渡船: 轮渡, 客船, 船"))

@@ -217,7 +217,7 @@ def test_a_grade_that_could_not_be_read_is_a_grade() -> None:
 
 def test_new_passages_of_which_none_could_be_graded_end_the_way_without_a_conclusion() -> None:
     decision_path = way(LOW | {"p4": None, "p5": None, "p6": None}, round_of("keyword", *named("p4 p5 p6")))
-    assert (decision_path.decision.action, decision_path.decision.reason) == (AMBIGUOUS, "no passage could be graded")
+    assert (decision_path.decision.action, decision_path.decision.reason) == (AMBIGUOUS, "no chunk could be graded")
     assert (decision_path.wanted, decision_path.ungraded, ids(decision_path.kept)) == (None, (), "p4 p5 p6")
 
 

@@ -32,9 +32,9 @@ RUN = trace(
     web=replace(searched(PAGE), grades=(grade("w1", 0.3),)),
     opinions=(OTHER, JUDGED),
     steps=(
-        Step(GRADE, f"2 of 3 passages {graded_by(CARD)}, 1 from the cache, 1 not graded"),
-        Step(SECOND_OPINION, f"4 of 4 passages {graded_by(JUDGE)}"),
-        Step(SECOND_OPINION, f"1 of 4 passages {graded_by(HEURISTIC)}"),
+        Step(GRADE, f"2 of 3 chunks {graded_by(CARD)}, 1 from the cache, 1 not graded"),
+        Step(SECOND_OPINION, f"4 of 4 chunks {graded_by(JUDGE)}"),
+        Step(SECOND_OPINION, f"1 of 4 chunks {graded_by(HEURISTIC)}"),
     ),
 )
 
@@ -119,8 +119,8 @@ def test_a_step_that_names_nobody_or_somebody_alike_keeps_its_name() -> None:
     steps = (
         Step(GRADE, "not needed, rule few_context", StepState.SKIPPED),
         Step(SECOND_OPINION, "away", StepState.FAILED),
-        Step(SECOND_OPINION, f"3 of 3 passages {graded_by(batch)}, 2 from the cache"),
-        Step(SECOND_OPINION, f"3 of 3 passages {graded_by(JUDGE)}, 2 from the cache"),
+        Step(SECOND_OPINION, f"3 of 3 chunks {graded_by(batch)}, 2 from the cache"),
+        Step(SECOND_OPINION, f"3 of 3 chunks {graded_by(JUDGE)}, 2 from the cache"),
     )
     run = replace(RUN, steps=steps)
     assert [step.name for step in by("llm", run).steps] == [
@@ -199,7 +199,7 @@ def test_each_evaluator_is_judged_by_thresholds_that_suit_it() -> None:
         "p2": (Action.INCORRECT, Action.INCORRECT),
         "p3": (None, Action.AMBIGUOUS),
     }
-    assert found.apart == 2, "a passage that one of them has not graded is in no other band"
+    assert found.apart == 2, "a chunk that one of them has not graded is in no other band"
 
 
 def test_what_an_evaluator_has_not_graded_is_counted() -> None:

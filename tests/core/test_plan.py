@@ -127,7 +127,7 @@ def test_a_rule_keeps_even_what_was_graded_low_in_another_run() -> None:
 
 def test_incorrect_discards_all_in_one_correction_with_the_count() -> None:
     plan = decide(policy("paper"), *graded(0.1, 0.2, 0.3)).plan
-    assert discards(plan) == {None: "INCORRECT: none of the 3 passages is used"}
+    assert discards(plan) == {None: "INCORRECT: none of the 3 chunks is used"}
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_without_the_web_among_the_strategies_the_last_one_ends_the_way() -> Non
 @pytest.mark.parametrize(
     ("scores", "kept", "dropped"),
     [
-        ((0.1, 0.2, 0.25), "use 3 passages as they are", ()),
-        ((0.1, 0.2, 0.5), "use 1 passages as they are", ("p1", "p2")),
-        ((0.1, None, 0.25), "use 1 passages as they are", ("p1", "p3")),
+        ((0.1, 0.2, 0.25), "use 3 chunks as they are", ()),
+        ((0.1, 0.2, 0.5), "use 1 chunks as they are", ("p1", "p2")),
+        ((0.1, None, 0.25), "use 1 chunks as they are", ("p1", "p3")),
     ],
 )
 def test_the_last_iteration_answers_from_what_there_is(

@@ -303,7 +303,7 @@ def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:
 
 def test_signals_of_one_retrieval_cannot_decide_over_another() -> None:
     text = policy_text("signals") + '\nre_retrieve = "next-strategy"\n'
-    with pytest.raises(BadRecord, match="measures one retrieval; re_retrieve needs passage scores"):
+    with pytest.raises(BadRecord, match="measures one retrieval; re_retrieve needs chunk scores"):
         parse_policy(text, "signals")
 
 

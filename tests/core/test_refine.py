@@ -199,7 +199,7 @@ def test_beside_a_best_score_that_is_too_low_the_ungraded_are_counted() -> None:
 
 
 UNREAD = tuple(replace(strip, score=None) for strip in STRIPS)
-USED_AS_THEY_ARE = "No sentence could be graded, so the passages are used as they are."
+USED_AS_THEY_ARE = "No sentence could be graded, so the chunks are used as they are."
 
 
 def test_where_no_strip_could_be_graded_the_passages_are_used_as_they_are_and_that_is_told() -> None:
@@ -225,7 +225,7 @@ def test_passages_that_could_not_be_refined_fill_the_budget_in_their_order() -> 
     knowledge = refine(refining(0.49, budget=20), UNREAD)
     assert texts(knowledge) == [FARES.text]
     assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
-    assert knowledge.notes == (USED_AS_THEY_ARE, "The token budget of 20 holds 1 of 2 passages.")
+    assert knowledge.notes == (USED_AS_THEY_ARE, "The token budget of 20 holds 1 of 2 chunks.")
 
 
 @pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
@@ -234,7 +234,7 @@ def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: 
     graded_there = (STRIPS[0], *UNREAD[1:])  # what is discarded says nothing of the others
     knowledge = recompose(refining(0.49), dropping, FOUND, graded_there, None, None)
     assert texts(knowledge) == [TIMES.text]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."].startswith("its passage was discarded")
+    assert struck(knowledge.verdicts)["Adults pay nine euros."].startswith("its chunk was discarded")
     assert knowledge.notes == (USED_AS_THEY_ARE,)
 
 
@@ -261,9 +261,7 @@ def test_a_dropped_passage_takes_its_strips_with_it() -> None:
     dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 is below 0.40"})
     knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["The ferry leaves at eight."]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."] == (
-        "its passage was discarded: score 0.30 is below 0.40"
-    )
+    assert struck(knowledge.verdicts)["Adults pay nine euros."] == ("its chunk was discarded: score 0.30 is below 0.40")
 
 
 def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
@@ -275,7 +273,7 @@ def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
 def test_discarding_all_leaves_nothing_of_the_corpus() -> None:
     knowledge = recompose(policy("paper"), INCORRECT, FOUND, STRIPS, None, None)
     assert knowledge.excerpts == ()
-    assert set(struck(knowledge.verdicts).values()) == {"its passage was discarded: because"}
+    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: because"}
     assert knowledge.notes == ()
 
 
@@ -296,7 +294,7 @@ def test_whole_passages_without_the_dropped_ones() -> None:
     dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 is below 0.30"})
     knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [TIMES.text]
-    assert set(struck(knowledge.verdicts).values()) == {"its passage was discarded: score 0.20 is below 0.30"}
+    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 is below 0.30"}
 
 
 def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
@@ -309,7 +307,7 @@ def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
     small = replace(WHOLE, strips=StripRules(token_budget=23))
     knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [FARES.text]
-    assert knowledge.notes == ("The token budget of 23 holds 1 of 2 passages.",)
+    assert knowledge.notes == ("The token budget of 23 holds 1 of 2 chunks.",)
     assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
     assert texts(recompose(replace(small, strips=StripRules(token_budget=24)), AS_IT_IS, FOUND, (), None, None)) == [
         FARES.text,
@@ -324,8 +322,8 @@ def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in
     assert knowledge.excerpts[0].strip_ids == tuple(strip.id for strip in STRIPS[:2]), "no other one is quoted"
     assert struck(knowledge.verdicts)["The sea is blue."] == "the token budget was full"
     assert knowledge.notes == (
-        "The token budget of 9 holds 1 of 2 passages.",
-        "The first passage alone is longer than the token budget of 9: about 9 of its 14 tokens are used, from its "
+        "The token budget of 9 holds 1 of 2 chunks.",
+        "The first chunk alone is longer than the token budget of 9: about 9 of its 14 tokens are used, from its "
         "beginning.",
     )
 
@@ -335,7 +333,7 @@ def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
     small = replace(WHOLE, strips=StripRules(token_budget=14 + 5))
     knowledge = recompose(small, AS_IT_IS, (FARES, long, short), None, None, None)
     assert texts(knowledge) == [FARES.text, short.text]
-    assert knowledge.notes == ("The token budget of 19 holds 2 of 3 passages.",)
+    assert knowledge.notes == ("The token budget of 19 holds 2 of 3 chunks.",)
 
 
 def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:
@@ -384,7 +382,7 @@ def test_a_failed_extraction_says_why() -> None:
 def test_a_model_that_extracts_nothing_is_not_said_to_have_missed_a_cut_off() -> None:
     knowledge = extract(Extraction("p1", ()), Extraction("p2", ()))
     assert knowledge.excerpts == ()
-    assert knowledge.notes == ("The language model extracted no sentence from 2 passages.",)
+    assert knowledge.notes == ("The language model extracted no sentence from 2 chunks.",)
 
 
 def test_without_a_model_strips_are_kept_by_their_score_and_it_is_said() -> None:
@@ -474,7 +472,7 @@ def test_heuristic_falls_back_on_the_passages_with_a_warning(outcome: WebOutcome
     assert texts(knowledge) == [FARES.text, TIMES.text]
     assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
     assert knowledge.notes == (
-        "The web gave nothing, so the retrieved passages are used after all; they were graded as irrelevant.",
+        "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant.",
     )
 
 
@@ -541,7 +539,7 @@ def _graded(id_: str, signals: Given) -> Grade:
 def test_a_web_result_off_the_subject_is_left_out_whatever_its_sentences_score() -> None:
     knowledge = of_the_web((0.1, 0.4), (0.9, 0.3999))
     assert texts(knowledge) == ["A day ticket costs nine pounds."]
-    why = "its passage was discarded: its topical score 0.3999 is below lower 0.4000"
+    why = "its chunk was discarded: its topical score 0.3999 is below lower 0.4000"
     assert {text: reason for text, reason in struck(knowledge.verdicts).items() if "hats" in text.lower()} == {
         "Hats are back.": why,
         "Buy our hats!": why,

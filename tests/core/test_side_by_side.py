@@ -83,14 +83,14 @@ def test_a_sentence_in_two_passages_of_one_document_is_one_sentence() -> None:
         ("The sea is blue.", "xx"),
         ("Children pay nothing.", "x-"),
     ]
-    assert len(side_by_side([some(OVERLAP, 0), plain])) == 4, "whichever passage comes first"
+    assert len(side_by_side([some(OVERLAP, 0), plain])) == 4, "whichever chunk comes first"
 
 
 def test_the_same_words_in_two_documents_are_two_sentences() -> None:
     copy = replace(FARES, id="p9", document_id="prices")
     assert len(side_by_side([whole(FARES), whole(copy)])) == 6
     apart = replace(FARES, document_id=""), replace(FARES, id="p9", document_id="")
-    assert len(side_by_side([whole(apart[0]), whole(apart[1])])) == 6, "without a document a passage stands for itself"
+    assert len(side_by_side([whole(apart[0]), whole(apart[1])])) == 6, "without a document a chunk stands for itself"
 
 
 def test_pages_of_the_web_come_after_the_corpus_of_the_same_run() -> None:

@@ -58,7 +58,7 @@ def test_correct_refines_and_needs_neither_the_web_nor_another_look() -> None:
     assert states(found, "again", *WEB) == [NOT_TAKEN] * 4
     assert set(headlines(found, "again", *WEB)) == {"not needed: CORRECT"}
     assert headlines(found, "retrieve", "grade", "route") == [
-        "3 passages from 3 documents",
+        "3 chunks from 3 documents",
         "3 graded, best 0.90",
         "overall 0.90",
     ]
@@ -81,7 +81,7 @@ def test_ambiguous_takes_both_ways() -> None:
 def test_incorrect_sets_the_passages_aside_and_goes_to_the_web() -> None:
     found = told(asked(best=0.1, model=FakeModel()))
     discard = found.stage("refine")
-    assert (discard.title, discard.state, discard.headline) == ("Discard", TAKEN, "3 passages set aside")
+    assert (discard.title, discard.state, discard.headline) == ("Discard", TAKEN, "3 chunks set aside")
     assert not discard.leads_on
     assert states(found, *WEB) == [TAKEN] * 3
     assert headlines(found, "assemble") == ["1 excerpt from the web"]
@@ -162,7 +162,7 @@ def test_a_search_too_soon_is_skipped_and_the_run_goes_on() -> None:
 def test_passages_used_after_all_are_not_told_as_set_aside() -> None:
     of = policy("heuristic").with_thresholds(0.98, 0.99)
     found = told(asked(policy=of, reply=WebReply(WebOutcome.EMPTY, "fake web")))
-    assert (found.stage("refine").headline, found.stage("refine").leads_on) == ("3 of 3 passages used after all", True)
+    assert (found.stage("refine").headline, found.stage("refine").leads_on) == ("3 of 3 chunks used after all", True)
 
 
 # --- grading that was not needed, not possible, not read ------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_rule_of_another_policy_skips_grading_that_was_done() -> None:
 def test_pinned_files_are_counted_apart() -> None:
     file = passage(9, document_id="d9", found_by=("read_file",))
     assert headlines(told(asked(files=(file,))), "retrieve") == ["1 pinned file, whole"]
-    assert headlines(told(asked(files=(file,), search_too=True)), "retrieve") == ["1 pinned file, 3 passages"]
+    assert headlines(told(asked(files=(file,), search_too=True)), "retrieve") == ["1 pinned file, 3 chunks"]
 
 
 def test_nothing_retrieved_has_nothing_to_grade_or_to_refine() -> None:
@@ -194,7 +194,7 @@ def test_nothing_retrieved_has_nothing_to_grade_or_to_refine() -> None:
         "nothing found",
         "nothing to grade",
         "nothing was retrieved",
-        "no passages",
+        "no chunks",
     ]
     assert states(found, *WEB) == [TAKEN] * 3
 
@@ -204,7 +204,7 @@ def test_ungraded_passages_are_counted_and_never_scored() -> None:
     one = told(asked(scoring=lambda found: replace(silent, passage_id=found.id) if found.id == "p1" else 0.9))
     assert headlines(one, "grade") == ["2 of 3 graded, best 0.90"]
     none = told(asked(scoring=lambda found: replace(silent, passage_id=found.id)))
-    assert headlines(none, "grade", "route") == ["none of 3 graded", "no passage could be graded"]
+    assert headlines(none, "grade", "route") == ["none of 3 graded", "no chunk could be graded"]
 
 
 def test_two_signals_are_both_told() -> None:
@@ -226,9 +226,9 @@ def test_two_rounds_are_counted_with_what_they_brought() -> None:
     found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
     again = found.stage("again")
     assert (again.state, again.headline, again.detail) == (TAKEN, "1 more round, 3 new", "by keywords")
-    assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 passages from 3 documents"]
-    assert found.stage("refine").headline == "2 passages as they are"
-    assert found.stage("refine").detail == "1 passage set aside first"
+    assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 chunks from 3 documents"]
+    assert found.stage("refine").headline == "2 chunks as they are"
+    assert found.stage("refine").detail == "1 chunk set aside first"
 
 
 def test_a_round_that_the_record_does_not_hold_would_be_taken() -> None:
@@ -280,8 +280,8 @@ def test_moving_back_gives_the_story_of_the_run() -> None:
 def test_dropped_passages_are_gone_from_the_counts_and_told() -> None:
     trace = replace(asked(best=0.9), edits=Edits(dropped=("p2",)))
     found = told(trace)
-    assert headlines(found, "retrieve", "grade") == ["2 passages from 2 documents", "2 graded, best 0.90"]
-    assert found.stage("retrieve").detail == "1 passage left out by you"
+    assert headlines(found, "retrieve", "grade") == ["2 chunks from 2 documents", "2 graded, best 0.90"]
+    assert found.stage("retrieve").detail == "1 chunk left out by you"
     pinned = told(replace(trace, edits=Edits(pinned=("p1",))))
     assert headlines(pinned, "grade") == ["3 graded, best 1.00"]
 

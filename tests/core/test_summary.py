@@ -44,8 +44,8 @@ def ran(name: str, *scores: float | None, **more: object) -> Summary:
 
 
 def test_every_field_of_a_partly_relevant_run() -> None:
-    found = tuple(passage(f"p{n}", f"Text of passage {n}.", source="one.txt") for n in (1, 2))
-    made = round_of("expand", *found, passage("p3", "Text of passage 3."), signals=even(0.9))
+    found = tuple(passage(f"p{n}", f"Text of chunk {n}.", source="one.txt") for n in (1, 2))
+    made = round_of("expand", *found, passage("p3", "Text of chunk 3."), signals=even(0.9))
     steps = (
         Step("retrieve", "", seconds=0.25),
         Step("grade", "", seconds=0.5, usage=Usage(2, 100, 20)),

@@ -68,7 +68,7 @@ def whole_trace() -> Trace:
         support=(Support(0, 4, 0.9, ("p1#0", "w1"), (1,)), Support(5, 15, None)),
         edits=Edits(("p2",), ("w1", "gone"), even(0.25)),
         opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
-        steps=(Step("retrieve", "2 passages", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
+        steps=(Step("retrieve", "2 chunks", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
     )
 
 
@@ -120,13 +120,13 @@ def test_a_run_of_version_0_1_0_is_still_read() -> None:
 def test_a_run_of_version_0_1_0_is_routed_as_it_was() -> None:
     run = Trace.from_dict(as_written())
     routed = reroute(run, run.settings.policy)
-    assert run.decision is not None and routed.decision.reason == run.decision.reason
+    assert run.decision is not None and routed.decision.reason == run.decision.reason.replace("passage", "chunk")
     assert context_ids(routed.knowledge.excerpts) == run.context
     assert (routed.answer, routed.missing) == (run.answer, (Missing.RE_RETRIEVAL,))
 
 
 def test_an_older_run_is_checked_as_strictly() -> None:
-    with pytest.raises(BadRecord, match="this strip does not stand in a passage"):
+    with pytest.raises(BadRecord, match="this strip does not stand in a chunk"):
         Trace.from_dict(as_written() | {"passages": []})
 
 
@@ -234,13 +234,13 @@ def test_a_strip_that_stands_in_no_passage_of_the_run_is_refused(where: str, cha
         strips[0]["text"] += "!"
     with pytest.raises(BadRecord) as refusal:
         Trace.from_dict(data)
-    assert refusal.value.message.startswith(f"{where}[0]: this strip does not stand in a passage")
+    assert refusal.value.message.startswith(f"{where}[0]: this strip does not stand in a chunk")
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 100))
 def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
     deep = "[" * depth + "]" * depth
-    for text in (f'{{"schema": 1, "question": {deep}}}', f'{{"schema": 1, "passages": {deep}}}'):
+    for text in (f'{{"schema": 1, "question": {deep}}}', f'{{"schema": 1, "chunks": {deep}}}'):
         with pytest.raises(BadRecord):
             Trace.from_json(text)
 
@@ -252,7 +252,7 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
         ({"start": 3}, "run.support[1]: expected a sentence between 4 and 15, where the answer goes on, found 3 to 15"),
         ({"start": 10**9, "end": 10**9}, "run.support[1]: expected a sentence"),
         ({"start": 9, "end": 8}, "run.support[1]: expected 0 <= start <= end"),
-        ({"pieces": ["p1#0", "p9"]}, "run.support[1].pieces: 'p9' is no passage and no strip of the run"),
+        ({"pieces": ["p1#0", "p9"]}, "run.support[1].pieces: 'p9' is no chunk and no strip of the run"),
         ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
         ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
         ({"score": 2}, "run.support[1]: expected a score in 0..1"),

@@ -118,7 +118,7 @@ def test_the_ends_of_each_threshold_are_options_here_too() -> None:
             "best answering score 0.5999 is below upper 0.6000 and best topical score 0.39999 is below lower 0.40000",
         ),
         (0.5, "best score 0.50 lies between lower 0.40 and upper 0.60"),
-        (None, "no passage could be graded"),
+        (None, "no chunk could be graded"),
     ],
 )
 def test_reasons_are_said_in_both_numbers(signals: Given, reason: str) -> None:
@@ -138,12 +138,12 @@ def test_an_ungraded_passage_may_count_for_both_signals() -> None:
     decision = decided(None, (0.1, 0.2), of=half)
     assert (decision.action, decision.score, decision.topical) == (AMBIGUOUS, 0.5, 0.5)
     assert decided(None, 0.1, of=half).topical is None
-    assert decided(None, None, of=half).reason == "no passage could be graded"
+    assert decided(None, None, of=half).reason == "no chunk could be graded"
 
 
 def test_parts_of_an_ungraded_passage_do_not_count() -> None:
     odd = Grade("p1", None, parts=((ANSWERING, 0.9), (TOPICAL, 0.9)), cause="broke off")
-    assert decide(TWO, passages(1), (odd,)).reason == "no passage could be graded"
+    assert decide(TWO, passages(1), (odd,)).reason == "no chunk could be graded"
     assert odd.two_signals is None
 
 

@@ -41,7 +41,7 @@ def told(run: Trace, under: Policy | None = None) -> Unanswered:
 def test_a_question_whose_passages_were_set_aside() -> None:
     found = told(run(grades=0.2))
     assert found.asked == (("What does the ferry cost?", "your question"),)
-    assert found.where == ("Your documents: 2 passages of 2 documents found", "The web: not searched")
+    assert found.where == ("Your documents: 2 chunks of 2 documents found", "The web: not searched")
     assert found.nearest is not None
     assert (found.nearest.text, found.nearest.passage, found.nearest.score) == ("It is white.", TIMES, 0.91)
     assert found.nearest.why == "set aside with all others, since best score 0.20 is below lower 0.40"
@@ -117,7 +117,7 @@ def test_every_wording_and_round_is_told_once() -> None:
     assert found.asked[0] == ("What does the ferry cost?", "your question")
     assert ("ferry prices", "for the web, by the language model") in found.asked
     assert found.asked[1:2] == (("ferry fares", "written by hand"),)
-    assert found.where[0] == "Your documents: 4 passages of 4 documents found, in 2 rounds"
+    assert found.where[0] == "Your documents: 4 chunks of 4 documents found, in 2 rounds"
     same = replace(made, web=replace(web, query="What does the ferry cost?"), rounds=())
     assert len(told(same).asked) == 1
 
@@ -145,4 +145,4 @@ def test_a_dropped_passage_is_no_near_miss() -> None:
     made = replace(run(strips=0.1), edits=Edits(dropped=("p2",)))
     found = told(made)
     assert found.nearest is not None and found.nearest.passage.id == "p1"
-    assert found.where[0].startswith("Your documents: 1 passage of 1 document")
+    assert found.where[0].startswith("Your documents: 1 chunk of 1 document")

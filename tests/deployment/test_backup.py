@@ -55,10 +55,10 @@ def test_everything_comes_back(home: Path, tmp_path: Path, monkeypatch: pytest.M
     before = held_in(fill(home))
     archive = tmp_path / "home.tar"
     assert main(["backup", str(archive)]) == 0
-    assert "2 documents, 2 passages, 1 run, 1 label, 1 set, 1 preset" in capsys.readouterr().err
+    assert "2 documents, 2 chunks, 1 run, 1 label, 1 set, 1 preset" in capsys.readouterr().err
     assert archive.stat().st_mode & 0o077 == 0, "it holds what the documents say"
     assert restore_to(tmp_path / "again", archive, monkeypatch) == 0
-    assert "2 documents, 2 passages, 1 run, 1 label, 1 set, 1 preset, as they were at 20" in capsys.readouterr().out
+    assert "2 documents, 2 chunks, 1 run, 1 label, 1 set, 1 preset, as they were at 20" in capsys.readouterr().out
     after = open_home(tmp_path / "again")
     assert held_in(after) == before and before.found and before.by_words and before.audit
     assert (tmp_path / "again" / "sample-indexed").exists(), "the sample documents must not come back"

@@ -163,7 +163,7 @@ def test_a_reply_that_drips_has_an_end(
         assert broken_at(broken) == name and dripping.bytes_sent < 100_000
         assert broken.failure is not None and dripping.url in broken.failure.summary
         assert words in broken.failure.summary and "went away" not in broken.failure.summary
-        assert broken.seconds < 3.5, "in all, not once for each passage"
+        assert broken.seconds < 3.5, "in all, not once for each chunk"
 
 
 CLOSED = b"\r\nconnection: close\r\n"
@@ -271,7 +271,7 @@ def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_ben
     workbench = open_bench(ollama_host=server.url)
     trace = workbench.pipeline(judged(workbench)).run(QUESTION)
     assert kept(trace) == (3, 0) and heard(server)["judge"] == 6
-    assert trace.decision is not None and trace.answer is not None, "ungraded passages are no reason not to answer"
+    assert trace.decision is not None and trace.answer is not None, "ungraded chunks are no reason not to answer"
 
 
 def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
@@ -299,7 +299,7 @@ def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, serve
     told = shown(app)
     assert not app.exception and "The run broke off at “grade”" in str(app.error[0].proto)
     assert f"Ollama at `{server.url}` does not answer or went away." in told
-    assert "What was done is kept." in told and "3 passages from 3 documents" in told
+    assert "What was done is kept." in told and "3 chunks from 3 documents" in told
     server.faults.clear()
     before = heard(server)["judge"]
     press(app, "Continue from here")

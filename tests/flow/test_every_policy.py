@@ -139,7 +139,7 @@ UGLY: dict[str, tuple[str, dict[str, Expected]]] = {
     ),
     "too few": ('{"scores": [0.9]}', {}),
     "hostile": ("<script>alert(1)</script> Ignore all rules. \ud800\x00\u202e", {}),
-    "labelled": ("**Score:** 1.0, since the passage says so.", {"judge": 1.0}),
+    "labelled": ("**Score:** 1.0, since the chunk says so.", {"judge": 1.0}),
 }
 
 
@@ -168,7 +168,7 @@ def test_ugly_reply_of_the_judge_is_a_score_or_plainly_not_graded(policy: str, n
     assert model.kinds.count(kind) == once * (2 if None in scores else 1), "what cannot be read is asked for once more"
     if set(scores) == {None}:
         assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
-        assert trace.decision.reason == "no passage could be graded"
+        assert trace.decision.reason == "no chunk could be graded"
 
 
 def every_reply() -> Iterator[Any]:

@@ -102,4 +102,4 @@ def test_cards_are_registered_under_their_names_with_sound_thresholds() -> None:
         assert 0.0 <= card.lower < card.upper <= 1.0
         assert 0.0 < card.strip_cutoff < 1.0
     asking = {name: card.batch for name, card in cards().items() if card.calls_model}
-    assert asking == {"llm": 1, "llm-batch": 5, "llm-list": 20}, "passages a call"
+    assert asking == {"llm": 1, "llm-batch": 5, "llm-list": 20}, "chunks a call"

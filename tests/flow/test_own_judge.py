@@ -222,7 +222,7 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
     ingest(workbench, {"a.txt": answering, "b.txt": other, "c.txt": other * 2})
     trace = run(workbench, policy, question=question)
     assert trace.failure is None and trace.decision is not None and trace.answer is not None
-    assert (trace.decision.action, trace.decision.reason) == (Action.AMBIGUOUS, "no passage could be graded")
+    assert (trace.decision.action, trace.decision.reason) == (Action.AMBIGUOUS, "no chunk could be graded")
     assert trace.web is None, "that alone sends nothing to the web"
     assert trace.grades is not None
     for grade in trace.grades:
@@ -247,7 +247,7 @@ def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workb
     assert len(scores(trace.grades)) == len(trace.passages or ())
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     told = next(step.summary for step in trace.steps if step.name == "assemble")
-    assert "No sentence could be graded, so the passages are used as they are." in told
+    assert "No sentence could be graded, so the chunks are used as they are." in told
     kinds = [correction.kind for correction in trace.corrections or ()]
     assert CorrectionKind.KEEP in kinds and CorrectionKind.REFINE not in kinds
 

@@ -97,4 +97,4 @@ def test_the_same_record_under_a_policy_says_what_plain_rag_left_out() -> None:
     trace = plain(model=FakeModel()).pipeline.run(QUESTION)
     routed = reroute(trace, builders.policy("paper"))
     assert routed.decision.action is Action.AMBIGUOUS and routed.answer is None
-    assert "grades: this run did not grade these passages" in [str(missing) for missing in routed.missing]
+    assert "grades: this run did not grade these chunks" in [str(missing) for missing in routed.missing]

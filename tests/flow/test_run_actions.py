@@ -192,7 +192,7 @@ def test_everything_ungraded_is_ambiguous_and_searches_nothing(policy: str) -> N
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.grades is not None
     assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
-    assert trace.decision.reason == "no passage could be graded"
+    assert trace.decision.reason == "no chunk could be graded"
     assert [grade.score for grade in trace.grades] == [None, None, None]
     assert bench.counts["search"] == 0
     assert "3 not graded" in trace.steps[1].summary

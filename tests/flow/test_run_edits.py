@@ -275,7 +275,7 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
     assert replace(heard, opinions=(), steps=trace.steps) == trace, "the record only grows"
     step = heard.steps[-1]
     assert (step.name, step.state, step.usage.calls) == (SECOND_OPINION, StepState.DONE, 5)
-    assert step.summary == f"5 of 5 passages {graded_by(JUDGE)}"
+    assert step.summary == f"5 of 5 chunks {graded_by(JUDGE)}"
     assert (diary.begun, diary.done) == ([SECOND_OPINION], [step])
     assert diary.progress == [(SECOND_OPINION, 3, 5), (SECOND_OPINION, 5, 5)]
 
@@ -331,7 +331,7 @@ def test_a_stop_keeps_what_was_graded_and_the_run_has_not_broken_off() -> None:
     other.before = lambda: cancel.set() if len(other.asked) == 2 else None
     stopped = second(bench, other).second_opinion(trace, Run(cancel=cancel))
     step = stopped.steps[-1]
-    assert (step.state, step.summary) == (StepState.STOPPED, "stopped by you after 4 of 8 passages")
+    assert (step.state, step.summary) == (StepState.STOPPED, "stopped by you after 4 of 8 chunks")
     assert [g.passage_id for g in stopped.opinions[0].grades] == ["p1", "p2", "p3", "p4"]
     assert stopped.failure is None and stopped.answer == trace.answer
     other.before = lambda: None

@@ -66,7 +66,7 @@ def test_invented_sentences_are_refused_and_told() -> None:
     assert trace.extractions is not None
     assert [extraction.refused for extraction in trace.extractions] == [(INVENTED,), ("Tickets are sold in town.",), ()]
     step = next(step for step in trace.steps if step.name == "extract")
-    assert step.summary == "1 strips extracted word for word; 2 sentences refused, they do not stand in the passage"
+    assert step.summary == "1 strips extracted word for word; 2 sentences refused, they do not stand in the chunk"
     assert step.usage == Usage(3, 60, 15)
     assert [excerpt.text for excerpt in routed.knowledge.internal] == [USEFUL]
 
@@ -118,7 +118,7 @@ def test_model_that_goes_away_during_extraction_breaks_off_and_resumes() -> None
     model.replies["extract"] = sentences()
     done = bench.pipeline.resume(broken)
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-    assert bench.counts["grade"] == 3 + 2, "the passages were graded once"
+    assert bench.counts["grade"] == 3 + 2, "the chunks were graded once"
     assert bench.counts["search"] == bench.counts["rewrite"] == 1, "the web was searched beside the extraction"
 
 

@@ -148,7 +148,7 @@ def test_grades_hold_for_the_version_of_the_evaluator_that_made_them() -> None:
     trace = bench.pipeline.run(QUESTION)
     bench.evaluator.scoring = lambda passage: 0.9
     again = carried_on(bench, trace, bench.under(evaluator=NEW))
-    assert bench.counts == {"grade": 5, "strips": 2}, "three passages; two results, which are scored as a whole"
+    assert bench.counts == {"grade": 5, "strips": 2}, "three chunks; two results, which are scored as a whole"
     assert again.settings.evaluator == NEW and again.decision is not None
     assert again.decision.action is Action.CORRECT, "grades of one version were taken for those of another"
     carried_on(bench, again, bench.under(evaluator=NEW))

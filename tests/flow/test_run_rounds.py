@@ -80,7 +80,7 @@ OVERLAP = finding(numbered(1, 2, 3), expanded=numbered(3, 4, 5))
 def test_partial_retrieves_with_both_questions_and_fuses_by_rank() -> None:
     bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
-    assert bench.retriever.asked[0] == (QUESTION, 20), "the settings' number of passages"
+    assert bench.retriever.asked[0] == (QUESTION, 20), "the settings' number of chunks"
     assert sorted(bench.retriever.asked[1:]) == sorted([(QUESTION, 20), (EXPANDED, 20)])
     (found,) = trace.rounds
     assert found.path == (EXPAND,)
@@ -157,7 +157,7 @@ def test_expansion_is_told_among_the_corrections_with_its_query() -> None:
     (told,) = [one for one in trace.corrections or () if one.kind is CorrectionKind.EXPAND]
     assert told.query == EXPANDED and "boat, ship, depart" in told.reason
     step = next(step for step in trace.steps if step.name == "retrieve again")
-    assert step.summary.startswith("expand: 2 new passages for “")
+    assert step.summary.startswith("expand: 2 new chunks for “")
 
 
 # --- refined keywords (agentic, AMBIGUOUS) --------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_without_a_query_from_the_model_the_questions_own_keywords_serve(
     trace = bench.pipeline.run(QUESTION)
     (found,) = trace.rounds
     assert found.retrievals[0].query.startswith("ferry Vennick leave boat ship depart")
-    assert found.query_by.startswith("keywords of question and passages") and note in found.query_by
+    assert found.query_by.startswith("keywords of question and chunks") and note in found.query_by
     step = next(step for step in trace.steps if step.name == "retrieve again")
     assert step.usage.calls == calls and trace.answer is not None
 
@@ -293,7 +293,7 @@ def test_web_as_the_last_strategy_obeys_the_web_mode(web: WebMode) -> None:
     trace = bench.pipeline.run(QUESTION)
     assert trace.web is not None and bench.counts["search"] == (web is WebMode.AUTO)
     if web is WebMode.OFF:
-        assert trace.context == ("p9", "p10", "p11"), "without the web, the passages after all"
+        assert trace.context == ("p9", "p10", "p11"), "without the web, the chunks after all"
         assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
 
@@ -514,7 +514,7 @@ def test_pinned_files_are_read_whole_and_nothing_is_retrieved() -> None:
     assert bench.counts == {"read": 1, "strips": 2, "answer": 1}
     assert trace.passages == (FILE, OTHER_FILE) and trace.decision is not None
     assert (trace.decision.action, trace.decision.rule) == (Action.CORRECT, "read_file")
-    assert trace.steps[0].summary == "2 passages from 2 documents, 2 of them whole files that you pinned"
+    assert trace.steps[0].summary == "2 chunks from 2 documents, 2 of them whole files that you pinned"
     assert trace.grades is None
 
 

@@ -74,7 +74,7 @@ def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
     assert stopped.grades is not None and stopped.failure is not None
     assert [grade.passage_id for grade in stopped.grades] == ["p1", "p2", "p3", "p4"]
     assert (stopped.failure.name, stopped.failure.state) == ("grade", StepState.STOPPED)
-    assert stopped.failure.summary == "stopped by you after 4 of 10 passages"
+    assert stopped.failure.summary == "stopped by you after 4 of 10 chunks"
     assert (stopped.decision, stopped.answer) == (None, None)
     bench.forget_counts()
     done = bench.pipeline.resume(stopped)

@@ -217,7 +217,7 @@ def test_conditions_name_everything_that_a_grade_depends_on() -> None:
         "the language model that grades": replace(now, writer="another"),
         "the prompts": replace(now, prompts="2"),
         "the embedding model": replace(now, embedding="another"),
-        "the number of passages": replace(now, top_k=3),
+        "the number of chunks": replace(now, top_k=3),
         "the documents": replace(now, corpus="another"),
     }
     for name, other in others.items():

@@ -49,7 +49,7 @@ def whole_run(id: str = "run-1") -> Trace:
         support=(Support(0, 15, 0.8, ("p3#0",), (1,)),),
         edits=Edits(dropped=("p2",), signals=(("agreement", 0.5),)),
         opinions=(Opinion(CARD, "extractive", (Grade("p1", 0.2),)),),
-        steps=(Step("retrieve", "2 passages", seconds=0.5),),
+        steps=(Step("retrieve", "2 chunks", seconds=0.5),),
     )
 
 

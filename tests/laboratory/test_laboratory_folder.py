@@ -117,7 +117,7 @@ def test_what_has_changed_since_is_told_in_one_sentence() -> None:
     assert PRESET.warning(replace(CONDITIONS, corpus="new")) == (
         "Since “careful” was chosen, the documents changed: its thresholds may not fit any more."
     )
-    assert "the evaluator, the number of passages and the documents changed" in PRESET.warning(other)
+    assert "the evaluator, the number of chunks and the documents changed" in PRESET.warning(other)
 
 
 def test_the_disk_in_the_way_is_told(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ OTHERS: dict[str, Setup] = {
     "another evaluator": changed_settings(evaluator=replace(builders.CARD, name="another")),
     "an evaluator trained anew": changed_settings(evaluator=replace(builders.CARD, version="2")),
     "another writer": changed_settings(writer="ollama/llama3.2"),
-    "another number of passages": changed_settings(top_k=6),
+    "another number of chunks": changed_settings(top_k=6),
     "another embedding model": changed_settings(embedding="another"),
     "other prompts": changed_settings(prompts="2"),
 }

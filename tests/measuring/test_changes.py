@@ -42,7 +42,7 @@ TOLD: dict[str, tuple[Setup, tuple[str, ...]]] = {
     "embedding": (was(embedding="words"), (f"embedding model words instead of {NOW.settings.embedding}",)),
     "writer": (was(writer="ollama/llama3.2"), ("answers by llama3.2 instead of quotations",)),
     "web_mode": (was(web_mode="ask"), ("web search “ask”",)),
-    "top_k": (was(top_k=1), (f"1 passage instead of {NOW.settings.top_k}",)),
+    "top_k": (was(top_k=1), (f"1 chunk instead of {NOW.settings.top_k}",)),
     "prompts": (was(prompts="9", writer="ollama/x"), ("answers by x instead of quotations", "other prompts")),
     "version": (was(version="0.0.9"), (f"{OTHER_VERSION}, 0.0.9",)),
     "pinned": (was(pinned=("d1",)), ("other pinned files",)),

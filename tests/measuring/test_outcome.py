@@ -77,7 +77,7 @@ def test_a_run_that_answers() -> None:
 
 def test_a_document_counts_once_where_its_first_passage_stands() -> None:
     found = outcome_of(run(found=three()), ANSWERED)
-    assert found.before == Evidence((2, 0), 27 + 7 + 27, 27), "a passage on the subject is not irrelevant"
+    assert found.before == Evidence((2, 0), 27 + 7 + 27, 27), "a chunk on the subject is not irrelevant"
     turned = outcome_of(run(found=three()[::-1]), ANSWERED)
     assert turned.before is not None and turned.before.ranked == (0, 2)
 

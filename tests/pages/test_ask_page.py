@@ -45,7 +45,7 @@ def test_a_question_in_another_script_is_not_graded_and_that_is_said(start: Star
     text = shown(app)
     assert not app.exception
     assert "AMBIGUOUS" in header(app) and "Nothing is known of the evidence." in text
-    assert "No sentence could be graded, so the passages are used as they are." in text
+    assert "No sentence could be graded, so the chunks are used as they are." in text
 
 
 def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_grades_of_a_judge_that_cannot_be_read_are_shown_as_not_graded(start: St
         ask(app, PRICE)
         text = shown(app)
         assert "AMBIGUOUS" in header(app)
-        assert "No passage could be graded" in text
+        assert "No chunk could be graded" in text
         assert text.count("Not graded") == len(app.session_state["trace"].passages)
         assert "Yes." in "".join(str(code.value) for code in app.code), "the raw reply is one click away"
 

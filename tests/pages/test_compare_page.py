@@ -215,9 +215,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> None:
     app = compare(start)
     assert names(app) == ["A · Plain RAG", "B · Paper"]
-    assert cards(app)["A · Plain RAG"] == "Grades nothing, corrects nothing. 6 passages. Quotations."
+    assert cards(app)["A · Plain RAG"] == "Grades nothing, corrects nothing. 6 chunks. Quotations."
     lower, upper = app.session_state["thresholds"]
-    assert cards(app)["B · Paper"].startswith(f"{lower:.3f} and {upper:.3f}, 6 passages, sentences above ")
+    assert cards(app)["B · Paper"].startswith(f"{lower:.3f} and {upper:.3f}, 6 chunks, sentences above ")
     assert "Trained evaluator, no web search. Quotations." in cards(app)["B · Paper"]
     assert shown(app).count("Follows the sidebar") == 1
     assert not has_button(app, "Stop") and "What each answer was given to read" not in shown(app)
@@ -298,11 +298,11 @@ def test_equal_names_are_numbered_and_one_of_them_goes_alone(start: Start) -> No
     app.run()
     assert names(app) == ["A · Plain RAG", "B · Paper (1)", "C · Paper (2)"]
     told = cards(app)
-    assert "6 passages" in told["B · Paper (1)"] and "2 passages" in told["C · Paper (2)"]
-    assert "2 passages" in told["A · Plain RAG"], "plain RAG reads as much as the sidebar's choice"
+    assert "6 chunks" in told["B · Paper (1)"] and "2 chunks" in told["C · Paper (2)"]
+    assert "2 chunks" in told["A · Plain RAG"], "plain RAG reads as much as the sidebar's choice"
     press(app, "Keep the sidebar's choice")
     button(app, "versus_remove_1").click().run()
-    assert names(app) == ["A · Plain RAG", "B · Paper"] and "2 passages" in cards(app)["B · Paper"]
+    assert names(app) == ["A · Plain RAG", "B · Paper"] and "2 chunks" in cards(app)["B · Paper"]
     assert "Follows the sidebar" not in shown(app), "it is the kept one that is left"
 
 

@@ -208,17 +208,17 @@ def test_passages_are_shown_with_page_and_headings(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([("ferry.md", FERRY)])
     app = drawn_list(store)
-    assert "Passage 1 · Ferry › Times" in shown(app) and "A ticket costs 4 pounds." in shown(app)
+    assert "Chunk 1 · Ferry › Times" in shown(app) and "A ticket costs 4 pounds." in shown(app)
 
 
 def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest([("long.txt", write_prose("the harbour", 900))])
     app = drawn_list(store)
-    assert shown(app).count("Passage ") == 20
+    assert shown(app).count("Chunk ") == 20
     app.text_input[0].set_value("SENTENCE 877 tells").run()
     assert not app.exception
-    assert "1 passage of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
+    assert "1 chunk of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
 
 
 def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
@@ -257,11 +257,11 @@ def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path)
     tokens, overlap = app.number_input
     tokens.set_value(60)
     overlap.set_value(31)
-    app = press(app, "Make all passages anew")
+    app = press(app, "Make all chunks anew")
     assert "found 31" in app.error[0].value
     app.number_input[0].set_value(60)
     app.number_input[1].set_value(10)
-    app = press(app, "Make all passages anew")
+    app = press(app, "Make all chunks anew")
     job = app_state.shared_rebuild().job
     assert job is not None
     job.wait()

@@ -19,7 +19,7 @@ from ui.session import background_jobs
 from ui.session.background_jobs import Job
 from ui.session.run_job import job_of
 
-BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 passages"),), answer=None)
+BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 chunks"),), answer=None)
 STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)
 
 

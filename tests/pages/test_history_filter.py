@@ -94,7 +94,7 @@ def test_only_what_differs_is_told() -> None:
         Differing("Lower threshold", f"{MADE.policy.lower:.3f}", "0.100"),
         Differing("Upper threshold", f"{MADE.policy.upper:.3f}", "0.900"),
         Differing("Version of the model", "not known", "a80c4f17acd5"),
-        Differing("Passages read", str(MADE.top_k), "3"),
+        Differing("Chunks read", str(MADE.top_k), "3"),
     )
 
 

@@ -40,10 +40,10 @@ def test_one_look_needs_no_card(start: Start) -> None:
 def test_every_iteration_is_shown_with_query_finds_and_verdict(start: Start) -> None:
     app = ask(choose(start(), policy="agentic"), CHESS)
     first, second, third = decision_path(app)
-    assert first.startswith("**1** · first retrieval, meaning and words together · 3 passages → :red[")
-    assert f"**2** · keyword: “{CHESS}”, the question, by its words alone, keyword · 0 passages →" in second
+    assert first.startswith("**1** · first retrieval, meaning and words together · 3 chunks → :red[")
+    assert f"**2** · keyword: “{CHESS}”, the question, by its words alone, keyword · 0 chunks →" in second
     assert second.endswith("nothing was retrieved")
-    assert "**3** · rewritten: “won chess championship 1972”" in third and "by meaning, dense · 3 passages" in third
+    assert "**3** · rewritten: “won chess championship 1972”" in third and "by meaning, dense · 3 chunks" in third
     assert "INCORRECT · Re-retrieve" in header(app)
 
 
@@ -58,7 +58,7 @@ def test_rule_for_few_passages_comes_from_the_environment(start: Start, most: st
     app = choose(start(CRAG_TOP_K="2", KB_AGENT_AUTO_APPROVE_MAX_ITEMS=most), policy="agentic")
     ask(app, PRICE)
     assert app.session_state["trace"].decision.rule == rule
-    assert ("Rule few_context: 2 passages" in shown(app)) is (rule is not None)
+    assert ("Rule few_context: 2 chunks" in shown(app)) is (rule is not None)
 
 
 def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> None:
@@ -66,10 +66,10 @@ def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> Non
     app.slider(key="thresholds").set_value((0.0, 1.0)).run()
     ask(app, PRICE)
     first, expanded = decision_path(app)
-    assert "1 passage → :orange[" in first
+    assert "1 chunk → :orange[" in first
     assert f"**+** · expand: “{PRICE} payment cost pounds”" in expanded
     assert "payment (synonym of pay)" in expanded and "pounds (stands beside" in expanded
-    assert expanded.endswith("both retrievals fused by rank: 3 passages")
+    assert expanded.endswith("both retrievals fused by rank: 3 chunks")
     assert passage_notes(app) == ["found by a later retrieval: expand"] * 2
 
 
@@ -90,7 +90,7 @@ def test_another_policy_leaves_later_retrievals_in_the_record_and_says_so(start:
     choose(app, policy="paper")
     assert app.session_state["trace"] is kept
     assert decision_path(app) == [] and passage_notes(app) == []
-    assert "The record holds 2 more passages, of retrievals that this policy does not ask for." in shown(app)
+    assert "The record holds 2 more chunks, of retrievals that this policy does not ask for." in shown(app)
 
 
 def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_again(start: Start) -> None:
@@ -104,7 +104,7 @@ def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_a
         app.button(key="ask_carry_out").click().run()
         settle(app)
         assert len(decision_path(app)) == 3
-        assert heard(server) == {"list": 1, "keywords": 2, "answer": 2}, "all passages were graded before"
+        assert heard(server) == {"list": 1, "keywords": 2, "answer": 2}, "all chunks were graded before"
 
 
 def test_record_lists_what_was_done_with_its_query(start: Start) -> None:

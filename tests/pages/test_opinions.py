@@ -102,7 +102,7 @@ def test_who_has_graded_already_is_not_offered_again() -> None:
     app = opened(run, chosen, (by_hand, EMBEDDING, JUDGE))
     assert [option.split(" · ")[0] for option in app.selectbox[0].options] == [JUDGE.title]
     alone = opened(run, chosen, (by_hand, EMBEDDING))
-    assert len(alone.selectbox) == 0 and "Every evaluator has graded these passages." in said(alone)
+    assert len(alone.selectbox) == 0 and "Every evaluator has graded these chunks." in said(alone)
 
 
 def test_judge_without_a_model_cannot_be_asked_and_says_what_helps() -> None:
@@ -121,7 +121,7 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
     app = drawn(page, run=run, policy=chosen, evaluators=(JUDGE,))
     text = said(app)
     assert "**By hand** → :green[" in text and f"**{JUDGE.title} (small)** alone →" in text
-    assert "They put 1 of 2 passages in different bands (marked ≠); the route would be the same." in text
+    assert "They put 1 of 2 chunks in different bands (marked ≠); the route would be the same." in text
     first, second, third = rows(app)
     assert first["Passage"] == "≠ 2. file-2.md" and first["Gap"] == "0.40", "the largest gap first"
     assert "**0.50** :orange[" in first["By hand"]
@@ -186,5 +186,5 @@ def test_hostile_reasons_and_names_stay_text() -> None:
 def test_run_that_nobody_graded_can_be_given_an_opinion() -> None:
     run, chosen = a_run(2, "paper", grades=None, opinions=(judged(EMBEDDING, 0.7, 0.6),))
     app = drawn(page, run=run, policy=chosen, evaluators=())
-    assert "By hand has not graded 2 passages." in said(app)
+    assert "By hand has not graded 2 chunks." in said(app)
     assert {row["By hand"] for row in rows(app)} == {"–"}

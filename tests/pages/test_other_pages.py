@@ -46,7 +46,7 @@ def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
     )
     text = shown(app)
     assert not app.exception
-    assert "good.md" in text and "indexed, 1 passage" in text
+    assert "good.md" in text and "indexed, 1 chunk" in text
     assert "bad.pdf" in text and "x.exe" in text
     assert "1 document" in text
     upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."))

@@ -96,7 +96,7 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert [words(row) for row in box["rows"]] == list(SENTENCES)
     assert [row["kept"] for row in box["rows"]] == [True, True, False, False]
     assert [row["told"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
-    assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the passage"
+    assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
     assert box["rows"][2]["spoken"] == "struck out, score 0.20, score 0.20 is not above the cut-off 0.35"
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
     assert "source [1]" in said(app)
@@ -114,7 +114,7 @@ def test_reason_that_all_share_is_said_once() -> None:
     run, chosen = a_run(1, "paper")
     app = cards((run, chosen.with_thresholds(0.8, 0.9, 0.35)))
     (box,) = parts(app, "sentences")
-    assert box["note"].startswith("All struck out: its passage was discarded")
+    assert box["note"].startswith("All struck out: its chunk was discarded")
     assert not any(row["kept"] for row in box["rows"])
     assert parts(app, "passage_head")[0]["use"] == "not used"
 
@@ -260,5 +260,5 @@ def test_what_another_policy_retrieved_is_counted_and_not_shown() -> None:
     run = replace(run, rounds=(round_of("keyword", Passage("p9", "Later.", "later.md")),))
     app = cards((run, chosen))
     assert len(parts(app, "passage_head")) == 2
-    assert "The record holds 1 more passages" in said(app)
+    assert "The record holds 1 more chunks" in said(app)
     assert {one.id for one in reroute(run, chosen).decision_path.looked_at} == {"p1", "p2"}

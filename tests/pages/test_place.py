@@ -86,7 +86,7 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     app = shown(store, passage, judged(passage))
     page, as_text = parts(app, "place")
     assert Image.open(io.BytesIO(base64.b64decode(page["png"]))).size == (page["width"], page["height"])
-    assert page["alt"].startswith("Page 2 of guide.pdf with the passage marked: 2 sentences kept, 1 struck out.")
+    assert page["alt"].startswith("Page 2 of guide.pdf with the chunk marked: 2 sentences kept, 1 struck out.")
     assert {box["told"] for box in page["boxes"]} == {
         "Kept, score 0.00.",
         "Struck out, score 0.10, score is not above the cut-off.",
@@ -124,7 +124,7 @@ def test_a_text_that_is_found_in_part_is_said_to_be(store: PassageStore) -> None
     (passage,) = index(store, "guide.pdf", print_pages(TEXT))
     other = replace(passage, text=f"{SENTENCES[0]} Nobody has ever printed any such thing in here.")
     app = shown(store, other, judged(other))
-    assert "Only 5" in app.warning[0].value and "of the passage could be found" in app.warning[0].value
+    assert "Only 5" in app.warning[0].value and "of the chunk could be found" in app.warning[0].value
     other = replace(passage, text="Nobody has ever printed any such thing in here.")
     app = shown(store, other, judged(other))
     assert "could not be found" in app.warning[0].value

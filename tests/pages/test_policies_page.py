@@ -59,7 +59,7 @@ def test_without_a_run_the_page_starts_with_scores_by_hand(start: Start) -> None
 def test_cards_say_what_each_policy_would_do_and_what_that_costs(start: Start) -> None:
     text = shown(start("pages/policies.py"))
     assert "discard 1: score 0.25 is below 0.30" in text
-    assert "web search: only 2 of at least 3 passages remain, up to 5 results" in text
+    assert "web search: only 2 of at least 3 chunks remain, up to 5 results" in text
     assert "expand: partly relevant: retrieve again with an expanded question" in text
     assert "1 to 6 model calls with a language model" in text, "a rule may spare the agent its grading"
     assert "not in the record" not in text, "there is no record"
@@ -85,7 +85,7 @@ def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -
         assert server.chat_calls == calls
     trace = app.session_state["trace"]
     text = shown(app)
-    assert f"“{PRICE}” · 3 passages, graded by language model." in text
+    assert f"“{PRICE}” · 3 chunks, graded by language model." in text
     suited = [one.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator) for one in POLICIES.values()]
     actions = {policy.title: reroute(trace, policy).decision.action for policy in suited}
     assert {title: verdict.split()[1].rstrip("]") for title, verdict in cards(app).items()} == actions
@@ -169,7 +169,7 @@ def test_empty_score_is_a_passage_that_could_not_be_graded() -> None:
     assert verdicts["paper"].decision.score == 0.9, "it does not count"
     assert verdicts["worst-chunk"].decision.score == 0.5, "it counts as 0.5"
     assert {verdict.decision.reason for name, verdict in judge(None, None, None).items() if reads_passages(name)} == {
-        "no passage could be graded"
+        "no chunk could be graded"
     }
 
 

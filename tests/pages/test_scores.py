@@ -92,7 +92,7 @@ def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: 
     assert [at for at, point in enumerate(line.points) if point.decides] == deciding
     assert ("decides" in kinds(made)) is bool(deciding)
     if not deciding:
-        assert made.words[1] == "The overall score is made of measures of the whole set; it is no passage's own score."
+        assert made.words[1] == "The overall score is made of measures of the whole set; it is no chunk's own score."
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_a_mark_says_whether_its_own_value_is_beyond_it(name: str, lower: str, u
 
 def test_many_passages_that_decide_are_counted_and_few_are_named() -> None:
     of = policy("rank-weighted")
-    assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Passages 1, 2 and 3 decide together."
+    assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Chunks 1, 2 and 3 decide together."
     many = replace(of, grade_top=None)
-    assert of_scores(many, *[0.5] * 20).words[1] == "20 passages decide together."
+    assert of_scores(many, *[0.5] * 20).words[1] == "20 chunks decide together."
 
 
 # --- what is not graded, not there, or not asked --------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     (line,) = made.lines
     assert (line.compared, line.compared_told) == (None, "") and not any(point.decides for point in line.points)
     assert told(line) == ["not graded", "not graded"]
-    assert made.words == ("CORRECT: rule few_context: 2 passages, at most 2 need no grading; nothing was graded.",)
+    assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
     assert [mark.told for mark in made.marks] == [
         "stays CORRECT wherever lower is put",
         "stays CORRECT wherever upper is put",
@@ -174,7 +174,7 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
         ("web 2", True, "web-2"),
         ("web 3", True, "web-3"),
     ]
-    assert [row.title for row in made.rows[:2]] == ["Passage 1, p1.txt", "Web result 2, b.example"]
+    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 2, b.example"]
     assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
     assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
     strict = policy("worst-chunk")
@@ -212,7 +212,7 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     assert told(answering) == ["0.31", "0.10", "not graded"] and told(topical) == ["0.60", "0.82", "not graded"]
     assert [point.decides for point in answering.points + topical.points] == [True, False, False, False, True, False]
     assert answering.is_asked and topical.is_asked
-    assert made.words[1] == "Passage 1 answers best, passage 2 is the best on the subject."
+    assert made.words[1] == "Chunk 1 answers best, chunk 2 is the best on the subject."
     assert made.rows[0].remarks[:2] == ("answering 0.31, topical 0.60", "decides: best answering")
     assert made.table[0] == ("Passage", "Answering", "Topical", "Remarks")
 
@@ -239,7 +239,7 @@ def test_the_two_numbers_that_an_evaluator_says_itself_are_said_once() -> None:
 def test_a_dropped_passage_stays_in_its_place_and_counts_for_nothing() -> None:
     made = of_scores(policy("paper"), 0.9, 0.5, 0.1, edits=Edits(dropped=("p1",)))
     assert [row.edit for row in made.rows] == ["dropped", "", ""] and told(made.lines[0]) == ["0.90", "0.50", "0.10"]
-    assert made.lines[0].compared == 0.5 and made.words[1] == "Passage 2 decides."
+    assert made.lines[0].compared == 0.5 and made.words[1] == "Chunk 2 decides."
     assert "dropped by you: counts as never found" in made.rows[0].remarks
     assert made.marks[1].above is Action.INCORRECT or made.marks[1].below is Action.CORRECT
 
@@ -275,7 +275,7 @@ def test_every_other_evaluator_has_its_own_sign_and_its_score_beside_the_first()
         [None, 0.4],
     ]
     legend = dict(made.legend)
-    assert legend["corpus"] == "passage of your documents, graded by By hand"
+    assert legend["corpus"] == "chunk of your documents, graded by By hand"
     assert legend["other-0"] == "graded by LLM judge (llama3)" and legend["other-1"] == "graded by Other"
     assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
     assert "LLM judge (llama3): not graded" in made.rows[1].remarks
@@ -340,8 +340,8 @@ def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
     made = of_scores(policy("paper"), 0.9, None)
     assert made.table == (
         ("Passage", "Score", "Remarks"),
-        ("Passage 1, p1.txt", "0.90", "score 0.90. decides. by hand"),
-        ("Passage 2, p2.txt", "not graded", "not graded. the reply holds no score"),
+        ("Chunk 1, p1.txt", "0.90", "score 0.90. decides. by hand"),
+        ("Chunk 2, p2.txt", "not graded", "not graded. the reply holds no score"),
     )
 
 

@@ -150,10 +150,10 @@ def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
         ({"thresholds": ["1" * 10**6 + "x", "1"]}, "its thresholds"),
         ({"strips": ["high"]}, "its sentence cut-off"),
         ({"strips": ["0.2", "0.3"]}, "its sentence cut-off"),
-        ({"dropped": ["p1"]}, "its dropped passages"),
-        ({"dropped": ["00000000." * 999 + "00000000.00000000"]}, "its dropped passages"),
-        ({"pinned": ["ABCDEF01"]}, "its pinned passages"),
-        ({"pinned": ["0000000g"]}, "its pinned passages"),
+        ({"dropped": ["p1"]}, "its dropped chunks"),
+        ({"dropped": ["00000000." * 999 + "00000000.00000000"]}, "its dropped chunks"),
+        ({"pinned": ["ABCDEF01"]}, "its pinned chunks"),
+        ({"pinned": ["0000000g"]}, "its pinned chunks"),
         ({"policy": [HOSTILE], "strips": ["2"], "thresholds": ["0.2", "0.3"]}, "its policy"),
     ],
 )
@@ -200,7 +200,7 @@ def test_nothing_that_stands_in_a_link_breaks_anything(parameters: dict[str, lis
 def test_edits_that_the_run_cannot_have_are_told_and_contradictions_settled() -> None:
     view = view_of(recorded(edits=Edits(dropped=("p1", "gone"), pinned=("w1",))), PAPER)
     edits, told = edits_of(view, recorded())
-    assert edits == Edits(("p1",), ("w1",)) and told.startswith("1 passage that this link drops or pins")
+    assert edits == Edits(("p1",), ("w1",)) and told.startswith("1 chunk that this link drops or pins")
     both = replace(view, pinned=view.dropped)
     assert edits_of(both, recorded())[0] == Edits(("p1",))
 
@@ -279,7 +279,7 @@ def test_a_run_whose_parts_cannot_be_told_apart_is_refused(fields: dict[str, Any
 
 def test_a_run_with_more_passages_than_a_page_can_show_is_refused() -> None:
     many = tuple(passage(f"p{number}") for number in range(1001))
-    with pytest.raises(BadRecord, match="has 1001 passages, expected at most 1000"):
+    with pytest.raises(BadRecord, match="has 1001 chunks, expected at most 1000"):
         read_record(exported(recorded(passages=many, web=None)))
     assert read_record(exported(recorded(passages=many[1:], web=None)))
 

@@ -85,9 +85,9 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
 @pytest.mark.parametrize(
     ("edits", "told"),
     [
-        (Edits(dropped=("p2",)), ("passage 2 dropped",)),
-        (Edits(dropped=("p3", "p1")), ("passages 1 and 3 dropped",)),
-        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 1 dropped", "passages 1, 2 and 3 pinned")),
+        (Edits(dropped=("p2",)), ("chunk 2 dropped",)),
+        (Edits(dropped=("p3", "p1")), ("chunks 1 and 3 dropped",)),
+        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 1 dropped", "chunks 1, 2 and 3 pinned")),
         (Edits(dropped=("nobody",)), ()),
     ],
 )
@@ -99,7 +99,7 @@ def test_dropped_and_pinned_passages_are_told_by_their_number(edits: Edits, told
 def test_what_the_run_was_taken_with_is_no_change_but_taking_it_back_is() -> None:
     run, chosen = a_run(3, edits=Edits(dropped=("p1",), pinned=("p2",)))
     assert changes(run, run, chosen) == ()
-    assert changes(run, replace(run, edits=Edits()), chosen) == ("passage 1 put back", "passage 2 no longer pinned")
+    assert changes(run, replace(run, edits=Edits()), chosen) == ("chunk 1 put back", "chunk 2 no longer pinned")
 
 
 # The panel
@@ -144,7 +144,7 @@ def test_another_action_stands_beside_the_first() -> None:
 def test_dropping_a_passage_brings_its_twin_in() -> None:
     run, chosen = a_taken_run()
     text = said(drawn(page, taken=run, run=replace(run, edits=Edits(dropped=("p1",))), policy=chosen))
-    assert "passage 1 dropped" in text and "− 2 gone" in text and "+ 2 new" in text
+    assert "chunk 1 dropped" in text and "− 2 gone" in text and "+ 2 new" in text
 
 
 def test_undo_and_generate_are_told() -> None:
@@ -161,9 +161,9 @@ def test_undo_and_generate_are_told() -> None:
 
 def test_offer_without_a_change_can_be_taken_too() -> None:
     run, chosen = a_taken_run()
-    offered = Offer(("8 passages instead of 6", "an answer from this evidence"), 0, False)
+    offered = Offer(("8 chunks instead of 6", "an answer from this evidence"), 0, False)
     app = drawn(page, taken=run, run=run, policy=chosen, offered=offered)
-    assert "8 passages instead of 6" in said(app)
+    assert "8 chunks instead of 6" in said(app)
     assert not button(app, "ask_carry_out").disabled and button(app, "what_if_undo").disabled
     assert button(app, "ask_carry_out").label == "Generate this answer (no model call)"
 

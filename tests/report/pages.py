@@ -97,8 +97,8 @@ def recorded(name: str = "paper", *scores: float | None, **fields: Any) -> Trace
         for one, score in zip(found, given, strict=True)
     )
     steps = (
-        Step("retrieve", "3 passages", seconds=0.084),
-        Step("grade", "3 of 3 passages graded", seconds=1.25, usage=Usage(3, 100, 20)),
+        Step("retrieve", "3 chunks", seconds=0.084),
+        Step("grade", "3 of 3 chunks graded", seconds=1.25, usage=Usage(3, 100, 20)),
     )
     run = trace(policy(name), passages=found, grades=grades, strips=strips, steps=steps)
     return answered(replace(run, **fields))

@@ -459,14 +459,14 @@ def test_a_configuration_is_described_in_one_line() -> None:
     told = described(replace(made, writer="ollama/llama", top_k=1), "SearXNG")
     assert told == (
         "policy Paper; evaluator By hand; thresholds 0.400 and 0.600, for sentences 0.300; answers written by "
-        "ollama/llama; web searched through SearXNG; 1 passage a question"
+        "ollama/llama; web searched through SearXNG; 1 chunk a question"
     )
     judged = described(replace(made, writer="ollama/llama", top_k=1, support="ollama/judge"), "SearXNG")
     assert judged == told.replace("ollama/llama;", "ollama/llama; sentences of answers judged by ollama/judge;")
     plain = described(replace(made, policy=plain_rag(), writer=EXTRACTIVE, top_k=6))
     assert plain == (
         "policy Plain RAG; nothing is graded; answers are quotations, without a language model; web search off; "
-        "6 passages a question"
+        "6 chunks a question"
     )
 
 

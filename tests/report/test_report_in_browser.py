@@ -135,7 +135,7 @@ def test_on_paper_everything_is_unfolded_and_inside_the_page(opened: Opened, tmp
         assert (round(width), round(height)) == (595, 842)
         told = " ".join(sheet.get_textpage().get_text_range() for sheet in pdf)
         corner = pdf[0].render().to_pil().getpixel((3, 3))
-    assert "Bake it at 220 degrees." in told, "a passage that is folded on the screen"
+    assert "Bake it at 220 degrees." in told, "a chunk that is folded on the screen"
     assert corner == (255, 255, 255), "paper is white, whatever the screen is"
 
 

@@ -100,7 +100,7 @@ def test_a_report_says_what_it_is_and_when_the_run_was() -> None:
 
 
 def test_twenty_passages_of_a_dozen_sentences_stay_small() -> None:
-    sentences = [f"Sentence {n} of this passage says something about the ferry and its fares." for n in range(12)]
+    sentences = [f"Sentence {n} of this chunk says something about the ferry and its fares." for n in range(12)]
     found = tuple(replace(documents()[0], id=f"p{n}", text=" ".join(sentences)) for n in range(20))
     strips = tuple(s for one in found for s in strips_of(one, *((text, 0.2) for text in sentences)))
     grades = tuple(Grade(one.id, 0.5, "a reason of the usual length", raw='{"score": 0.5}') for one in found)
@@ -143,7 +143,7 @@ def test_two_signals_have_two_numbers_and_two_lines() -> None:
     captions = page.all_told("figcaption")
     assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
     assert "not asked, settled already" in captions[1]
-    assert page.all_told("#scores thead th") == ["Passage", "Answering", "Topical", "Remarks"]
+    assert page.all_told("#scores thead th") == ["Chunk", "Answering", "Topical", "Remarks"]
 
 
 def _figures(page: Page) -> list[str]:
@@ -172,8 +172,8 @@ def test_every_look_at_the_evidence_is_told() -> None:
     # Description 001 lets two passages through ungraded; here they are to be graded.
     graded = replace(run.settings.policy, fast_path=replace(run.settings.policy.fast_path, few_context=None))
     looks = page_of(run, graded).all_told(".looks li")
-    assert looks[0].startswith("first retrieval: 1 passage; INCORRECT · Re-retrieve:")
-    assert looks[1].startswith("keyword, “ferry dogs”: 2 passages; CORRECT · Generate:")
+    assert looks[0].startswith("first retrieval: 1 chunk; INCORRECT · Re-retrieve:")
+    assert looks[1].startswith("keyword, “ferry dogs”: 2 chunks; CORRECT · Generate:")
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -400,8 +400,8 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     run = recorded("paper", 0.9, 0.5, 0.1)
     page = page_of(replace(run, edits=Edits(dropped=("p1",), pinned=("p3",))))
     told = page.all_told(".changed li")
-    assert told[0] == "Passage 1 dropped."
-    assert told[1] == "Passage 3 pinned."
+    assert told[0] == "Chunk 1 dropped."
+    assert told[1] == "Chunk 3 pinned."
     assert "The run as taken was CORRECT: best score 0.90" in told[2]
     assert "dropped by you: counts as never found" in page.told("#passage-1").lower()
     assert "0.90" in page.head("1"), "the fact stays"
@@ -459,9 +459,9 @@ def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> 
 def test_a_run_that_failed_before_grading_shows_its_passages_undecided() -> None:
     page = page_of(broken_at("grade", passages=documents()))
     assert page.told("#verdict h2") == "NOT DECIDED"
-    assert "before the passages were graded" in page.told("#verdict")
+    assert "before the chunks were graded" in page.told("#verdict")
     assert page.told("#passage-2 .text") == SECOND
-    assert "No passage was graded." in page.told("#record")
+    assert "No chunk was graded." in page.told("#record")
     assert "decides" not in page.told("#passages")
 
 

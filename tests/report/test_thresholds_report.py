@@ -221,7 +221,7 @@ def test_two_signals_have_a_picture_each() -> None:
     seen = two_signals()
     page = page_of(seen, recommend(seen, COSTS), (0.4, 0.6))
     assert page.all_told("#scores .mark") == ["upper 0.600", "lower 0.400"]
-    assert page.all_told("#scores figcaption")[1] == "Is a passage on the subject? Against lower"
+    assert page.all_told("#scores figcaption")[1] == "Is a chunk on the subject? Against lower"
     assert bars(page, 0) == bars(page, 1) == {"correct": 12, "incorrect": 12}
     assert "asked only where the first has not settled it" in page.told("#scores")
     assert page.all_told("#decision .rules li")[1].startswith("Otherwise, the score for the subject is less than 0.400")
@@ -347,7 +347,7 @@ def test_labels_are_said_to_be_the_users_and_which_were_drafted() -> None:
     ]
     told = page_of(Board(SEEN.policy, changed, SEEN.judge)).told("#limits")
     assert "157 from a file, 3 drafted by the application" in told and "looked them through" in told
-    assert "1 question is not answered only because the passages with the answer were left out" in told
+    assert "1 question is not answered only because the chunks with the answer were left out" in told
     assert "drafted" not in page_of().told("#limits")
 
 
@@ -361,7 +361,7 @@ def test_every_condition_is_named_as_a_warning_names_it() -> None:
 
 
 def test_only_the_first_retrieval_counts_and_that_is_said() -> None:
-    assert "Only the first search for passages counts." in page_of().told("#limits")
+    assert "Only the first search for chunks counts." in page_of().told("#limits")
     assert "search again" not in page_of().told("#limits")
     seen = drawn(40, seed=1, of=policy("agentic"))
     assert "may search again and decide anew" in page_of(seen, recommend(seen, COSTS)).told("#limits")

@@ -81,7 +81,7 @@ def test_words_are_found_in_any_script(
             "[ferry TO harbour]",
             "ferry\n\tferry",
         ],
-        *["ferry harbour nine " * 550, "x" * 10_000, "港" * 5_000, "'; DROP TABLE passages; --", "NOT"],
+        *["ferry harbour nine " * 550, "x" * 10_000, "港" * 5_000, "'; DROP TABLE chunks; --", "NOT"],
     ],
 )
 def test_hostile_questions_are_only_words(retriever: HybridRetriever, store: PassageStore, question: str) -> None:
@@ -210,7 +210,7 @@ def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: H
     assert retriever.retrieve(question, 3, engine).passages[0].source == "ferry.txt"
     found = retriever.hiding(hidden).retrieve(question, 3, engine)
     assert "ferry.txt" not in {passage.source for passage in found.passages}
-    every = retriever.hiding("stands in no passage").retrieve(question, 3, engine)
+    every = retriever.hiding("stands in no chunk").retrieve(question, 3, engine)
     assert every == retriever.retrieve(question, 3, engine)
 
 

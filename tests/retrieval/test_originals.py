@@ -213,7 +213,7 @@ else:
     LancePassages.add = die
 store.ingest([("guide.txt", write_prose("the harbour"))])
 """
-MOMENTS = ("while writing", "before the new name", "before the passages")
+MOMENTS = ("while writing", "before the new name", "before the chunks")
 
 
 @pytest.fixture(scope="module")

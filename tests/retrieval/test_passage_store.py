@@ -45,7 +45,7 @@ def test_passages_know_where_they_come_from(store: PassageStore) -> None:
         ("harbour.txt", document.id, None)
     }
     text = HARBOUR.decode()
-    assert all(passage.text in text for passage in passages), "passages are word for word"
+    assert all(passage.text in text for passage in passages), "chunks are word for word"
     assert all(line in "\n".join(passage.text for passage in passages) for line in text.split("\n\n")), (
         "nothing is lost"
     )
@@ -122,7 +122,7 @@ def test_a_refused_file_stops_no_other_and_harms_no_older_version(store: Passage
         "it's.txt",
         'say "aye".txt',
         "x' OR '1'='1.txt",
-        "'; DROP TABLE passages; --.txt",
+        "'; DROP TABLE chunks; --.txt",
         "back\\slash\\'.txt",
         "%_like.txt",
         "船.txt",

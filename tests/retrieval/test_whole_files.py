@@ -48,7 +48,7 @@ def test_every_sample_document_comes_back_word_for_word(
     embedder.tokenize = tokenize
     store = PassageStore(tmp_path, embedder)
     done = store.ingest([(path.name, path) for path in SAMPLE])
-    assert len(done) >= 20 and store.count() > 2 * len(done), "most of them have several passages"
+    assert len(done) >= 20 and store.count() > 2 * len(done), "most of them have several chunks"
     for path, one in zip(SAMPLE, done, strict=True):
         text = store.read_document(one.document_id)
         assert text is not None

@@ -177,7 +177,7 @@ def test_dying_while_a_document_is_set_aside_is_made_good_by_the_next_write(tmp_
         PassageStore(folder, WordEmbedder()).ingest([("new.txt", b"another one")])
         left = whole(folder)
         held = {one.name for one in shelf.passages().documents()}
-        assert held == set(left), "the passages of a document are in when it is, and no others"
+        assert held == set(left), "the chunks of a document are in when it is, and no others"
 
 
 # --- the real process -------------------------------------------------------------------------------------------------

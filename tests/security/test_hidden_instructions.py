@@ -151,7 +151,7 @@ def test_a_grade_that_an_obeying_judge_gives_is_flagged_beside_the_words_that_as
     told = " ".join(warnings(trace, attacked))
     assert "Ignore all previous instructions" in told and "It is treated as data." in told
     assert "Its grade, 1.00, is of a language model that has read this text and may have followed it." in told
-    assert remark(trace).startswith("1 passage")
+    assert remark(trace).startswith("1 chunk")
     assert trace.answer is not None and trace.answer.text == OBEYED  # shown, as the model wrote it, with the warning
 
 

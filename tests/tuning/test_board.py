@@ -19,7 +19,7 @@ from tests.core.builders import CARD, POLICIES, policy
 from tests.tuning.made_up import board, case, grade, passage
 
 AXIS = grid(11)
-JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a passage")
+JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
 shares = st.integers(0, 20).map(lambda n: n / 20)
 
 

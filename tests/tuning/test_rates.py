@@ -44,7 +44,7 @@ def test_rates_have_their_own_denominators() -> None:
 
 
 def test_seconds_are_those_measured_and_those_of_the_calls_and_searches_to_come() -> None:
-    judge = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a passage")
+    judge = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
     asked = case(1, Expected.CORRECT, 0.9, 0.1, seconds=4.0)
     asked = replace(asked, scored=replace(asked.scored, usage=Usage(calls=2)))
     seen = Board(policy("paper"), [asked], judge, writer=True)

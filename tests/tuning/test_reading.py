@@ -234,9 +234,9 @@ BROKEN_OBJECTS = {
     "expected is true": ('{"question": "C?", "expected": true}', "found true or false"),
     "answers nest": ('{"question": "C?", "answerable": true, "answers": [["x"]]}', "Expected text for 'answers'"),
     "an answer is an object": ('{"question": "C?", "answerable": true, "answers": {"a": 1}}', "found an object"),
-    "without a passage, and answered": (
+    "without a chunk, and answered": (
         '{"question": "C?", "answerable": true, "without": "x"}',
-        "A question whose passages are taken away cannot be expected to be answered. Change the label",
+        "A question whose chunks are taken away cannot be expected to be answered. Change the label",
     ),
 }
 

@@ -26,6 +26,6 @@ def draw_pins(busy: bool) -> None:
             format_func=lambda id_: names.get(id_, "a file that is gone"),
             key="ask_pinned",
             persist_state="session",
-            help="They become the evidence instead of retrieved passages. Short ones: a model reads only so much.",
+            help="They become the evidence instead of retrieved chunks. Short ones: a model reads only so much.",
         )
         st.toggle("Search the other documents too", key="ask_search_too", persist_state="session")

@@ -74,11 +74,11 @@ def described(one: Configuration) -> str:
     """Thresholds, what is read, who grades and who writes."""
     choice = one.choice
     if choice.policy.name == PLAIN:
-        return f"Grades nothing, corrects nothing. {counted(choice.top_k, 'passage')}. {_writer(choice.model)}"
+        return f"Grades nothing, corrects nothing. {counted(choice.top_k, 'chunk')}. {_writer(choice.model)}"
     lower, upper, cutoff = choice.policy.thresholds
     judge = known_card(choice.evaluator).title
     web = "no web search" if choice.web is WebMode.OFF else "web search on"
-    read = f"{counted(choice.top_k, 'passage')}, sentences above {cutoff:.2f}"
+    read = f"{counted(choice.top_k, 'chunk')}, sentences above {cutoff:.2f}"
     return f"{lower:.3f} and {upper:.3f}, {read}. {judge}, {web}. {_writer(choice.model)}"
 
 

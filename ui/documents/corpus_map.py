@@ -16,7 +16,7 @@ def draw_map(collection: str) -> None:
     """Of one collection, or of all with ""."""
     found = app_state.workbench().maps.draw(collection)
     if found is None:
-        st.caption("A map needs three passages.")
+        st.caption("A map needs three chunks.")
         return
     asked = _asked(collection)
     st.plotly_chart(
@@ -42,15 +42,15 @@ def _asked(collection: str) -> Asked | None:
 def _describe(found: PassageMap, asked: Asked | None) -> str:
     shown = f"{len(found.points):,} of " if len(found.points) < found.passages else ""
     message = (
-        f"{shown}{found.passages:,} passages in the two directions in which they differ most, which hold "
+        f"{shown}{found.passages:,} chunks in the two directions in which they differ most, which hold "
         f"{found.share:.0%} of the differences: what lies apart is apart, what lies together may still differ."
     )
     if asked is None:
-        return f"{message} Ask a question, and it is shown here with its passages."
+        return f"{message} Ask a question, and it is shown here with its chunks."
     question = plain(shortened(asked.question.text, 120))
-    return f"{message} The star is “{question}”, the numbers its passages by rank, coloured by grade from red to green."
+    return f"{message} The star is “{question}”, the numbers its chunks by rank, coloured by grade from red to green."
 
 
 def _described(found: PassageMap, asked: Asked | None) -> str:
-    shown = f"Map of {counted(len(found.points), 'passage')}"
-    return f"{shown}, the last question and {counted(len(asked.passages), 'passage')} retrieved" if asked else shown
+    shown = f"Map of {counted(len(found.points), 'chunk')}"
+    return f"{shown}, the last question and {counted(len(asked.passages), 'chunk')} retrieved" if asked else shown

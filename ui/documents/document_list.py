@@ -68,7 +68,7 @@ def _line(one: Ingested) -> str:
     if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT):
         summary = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
     else:
-        summary = f"{one.outcome}, {counted(one.passages, 'passage')}" if one.passages else str(one.outcome)
+        summary = f"{one.outcome}, {counted(one.passages, 'chunk')}" if one.passages else str(one.outcome)
     return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}"
 
 
@@ -88,7 +88,7 @@ def draw_documents(store: DocumentStore) -> None:
         selection_mode="multi-row",
         key="documents_table",
         placeholder="–",
-        alt="Documents with state, pages, passages, size, version, collection and time",
+        alt="Documents with state, pages, chunks, size, version, collection and time",
         column_config={
             "name": st.column_config.TextColumn(width="medium"),
             "pages": st.column_config.NumberColumn(help="Only of formats that have pages"),
@@ -100,7 +100,7 @@ def draw_documents(store: DocumentStore) -> None:
     selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
     if not selected:
         more = ", to move it to another collection or to remove it" if access.may(Right.INDEX) else ""
-        st.caption(f"Select a row to read its passages{more}.")
+        st.caption(f"Select a row to read its chunks{more}.")
         return
     if access.may(Right.INDEX):
         _draw_actions(store, selected)
@@ -128,7 +128,7 @@ def collections_of(rows: Sequence[Document]) -> list[str]:
 
 def _draw_head(rows: Sequence[Document]) -> None:
     whole = [row for row in rows if row.is_whole]
-    summary = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'passage')}"
+    summary = f"{counted(len(whole), 'document')}, {counted(sum(row.passages for row in whole), 'chunk')}"
     st.subheader(summary, anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = collections_of(rows)
@@ -151,7 +151,7 @@ def _cells(row: Document) -> dict[str, object]:
         "name": clean(row.name),
         "state": f"{_SIGNS.get(State(row.state), '…')} {row.state}",
         "pages": row.pages or None,
-        "passages": row.passages or None,
+        "chunks": row.passages or None,
         "size": row.size or None,
         "version": row.version,
         "collection": clean(row.collection),

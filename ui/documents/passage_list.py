@@ -17,16 +17,16 @@ _AT_ONCE = 20
 @st.fragment
 def draw_passage_list(store: DocumentStore, document: Document) -> None:
     passages = store.passages_of(document.id)
-    st.subheader(f"Passages of {plain(document.name)}", anchor=False)
+    st.subheader(f"Chunks of {plain(document.name)}", anchor=False)
     wanted = ""
     if len(passages) > _AT_ONCE:
         wanted = st.text_input(
-            "Find in these passages", key=f"passages_find_{document.id}", placeholder="words", icon=":material/search:"
+            "Find in these chunks", key=f"passages_find_{document.id}", placeholder="words", icon=":material/search:"
         )
     folded = fold(wanted or "").strip()
     found = [passage for passage in passages if folded in fold(passage.text)] if folded else list(passages)
     if folded:
-        st.caption(f"{counted(len(found), 'passage')} of {len(passages)} with these words.")
+        st.caption(f"{counted(len(found), 'chunk')} of {len(passages)} with these words.")
     pages = max(-(-len(found) // _AT_ONCE), 1)
     page = st.pagination(pages, key=f"passages_page_{document.id}_{folded}") if pages > 1 else 1
     for passage in found[(page - 1) * _AT_ONCE : page * _AT_ONCE]:
@@ -36,7 +36,7 @@ def draw_passage_list(store: DocumentStore, document: Document) -> None:
 
 
 def _places(passage: Passage) -> list[str]:
-    places = [f"Passage {passage.ordinal + 1}"]
+    places = [f"Chunk {passage.ordinal + 1}"]
     if passage.page:
         places.append(f"page {passage.page}")
     if passage.section:

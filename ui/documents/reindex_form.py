@@ -30,14 +30,14 @@ def draw_recipe(store: DocumentStore) -> None:
         if job.result:
             st.success(_describe(job.result), icon=":material/published_with_changes:")
     now = store.generation
-    with st.expander(f"How passages are made: {_line(now.recipe)}", icon=":material/content_cut:"):
+    with st.expander(f"How chunks are made: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
         if not access.may(Right.INDEX):
             return
         st.markdown(
-            "Other lengths, or another embedding model, take all passages made anew. Until the last one is there, the "
+            "Other lengths, or another embedding model, take all chunks made anew. Until the last one is there, the "
             "present ones are searched; then the new ones take their place at once. It takes about as long as adding "
-            "all documents did. Thresholds that were tuned on the present passages may not fit the new ones."
+            "all documents did. Thresholds that were tuned on the present chunks may not fit the new ones."
         )
         _draw_form(now, busy)
 
@@ -50,15 +50,15 @@ def _draw_form(now: IndexVersion, busy: bool) -> None:
                 help="The built-in all-MiniLM-L6-v2, a folder, or the name of a model on the Hugging Face hub.",
             )  # fmt: skip
             st.number_input(
-                "Tokens in a passage, at most", *TOKENS, now.tokens, key=f"{_TOKENS}_{now.id}", width=220,
+                "Tokens in a chunk, at most", *TOKENS, now.tokens, key=f"{_TOKENS}_{now.id}", width=220,
                 help="In tokens of the embedding model. What is longer than it reads is refused.",
             )  # fmt: skip
             st.number_input(
                 "of which repeated", 0, TOKENS[1] // 2, now.overlap, key=f"{_OVERLAP}_{now.id}", width=220,
-                help="So many tokens at most of the end of one passage open the next.",
+                help="So many tokens at most of the end of one chunk open the next.",
             )  # fmt: skip
         st.form_submit_button(
-            "Make all passages anew", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
+            "Make all chunks anew", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
         )
 
 
@@ -82,19 +82,19 @@ def _line(recipe: Recipe) -> str:
 
 def _searched(now: IndexVersion, passages: int, indexed: int) -> str:
     if not now.effort or not indexed:
-        return "Searched **exactly**: a question is compared with every passage."
+        return "Searched **exactly**: a question is compared with every chunk."
     message = (
-        f"Searched **approximately**: {now.recall:.1%} of the nearest passages are found, measured with 100 passages "
+        f"Searched **approximately**: {now.recall:.1%} of the nearest chunks are found, measured with 100 chunks "
         f"as questions when there were {now.measured:,}."
     )
     newer = passages - indexed
-    return f"{message} {counted(newer, 'passage')} newer than the index: compared one by one." if newer > 0 else message
+    return f"{message} {counted(newer, 'chunk')} newer than the index: compared one by one." if newer > 0 else message
 
 
 def _describe(done: Rebuilt) -> str:
     message = (
-        f"{counted(done.passages, 'passage')} of {counted(done.documents, 'document')} made anew: {_line(done.recipe)}."
+        f"{counted(done.passages, 'chunk')} of {counted(done.documents, 'document')} made anew: {_line(done.recipe)}."
     )
     if done.kept_text:
-        message += f" Of {done.kept_text} the text was taken from the old passages, since the file is not kept."
+        message += f" Of {done.kept_text} the text was taken from the old chunks, since the file is not kept."
     return message

@@ -19,7 +19,7 @@ LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
 _MOST_TOLD = 20
 _COLUMNS = (
     "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
-    "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled passages", "ended",
+    "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
     "asked by", "imported",
 )  # fmt: skip
 

@@ -60,7 +60,7 @@ def settings_line(trace: Trace) -> str:
         f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
         f"embedding {made.embedding}",
         f"answer by {versioned(made.writer, made.writer_version)}",
-        f"{counted(made.top_k, 'passage')}, web {made.web_mode}",
+        f"{counted(made.top_k, 'chunk')}, web {made.web_mode}",
         f"settings {trace.fingerprint}",
     ]
     return " · ".join(message)
@@ -81,7 +81,7 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
         st.caption(plain(settings_line(trace)))
         whose = f" · asked by {run.asked_by}" if run.asked_by else ""
         edits = len(trace.edits.dropped) + len(trace.edits.pinned)
-        changed = f" · {counted(edits, 'passage')} dropped or pinned" if edits else ""
+        changed = f" · {counted(edits, 'chunk')} dropped or pinned" if edits else ""
         st.caption(plain(f"{cost(trace)}{changed}{whose} · kept {history_state.format_time(run)} · run {run.id}"))
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             open_link.draw_share_of(trace)

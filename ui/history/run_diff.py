@@ -30,7 +30,7 @@ TOLD: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
     "writer": ("Model", lambda made: made.writer),
     "writer_version": ("Version of the model", lambda made: made.writer_version or "not known"),
     "web_mode": ("Web search", lambda made: made.web_mode),
-    "top_k": ("Passages read", lambda made: str(made.top_k)),
+    "top_k": ("Chunks read", lambda made: str(made.top_k)),
     "prompts": ("Version of the prompts", lambda made: made.prompts),
     "version": ("Version of the program", lambda made: made.version),
     "pinned": ("Files read whole", lambda made: counted(len(made.pinned), "file") if made.pinned else "none"),

@@ -120,7 +120,7 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
             "policy": st.column_config.TextColumn(width=100),
             "evaluator": st.column_config.TextColumn(width=120),
             "model": st.column_config.TextColumn(width=100),
-            "feedback": st.column_config.TextColumn(help="What was said of route, answer and passages"),
+            "feedback": st.column_config.TextColumn(help="What was said of route, answer and chunks"),
         },
     )
     if found.pages > 1:
@@ -156,4 +156,4 @@ def said_of(run: KeptRun) -> str:
     """ "✓ route, ✗ answer, 3 passages"."""
     judged = (("route", run.route), ("answer", run.answer))
     message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
-    return ", ".join([*message, *([counted(run.labelled, "passage")] if run.labelled else [])])
+    return ", ".join([*message, *([counted(run.labelled, "chunk")] if run.labelled else [])])

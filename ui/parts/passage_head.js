@@ -1,4 +1,4 @@
-// The line of a passage that opens and folds its card. A link to the passage, wherever on the page, opens it too.
+// The line of a chunk that opens and folds its card. A link to the chunk, wherever on the page, opens it too.
 
 const followed = new WeakMap();
 

@@ -1,6 +1,6 @@
-// A passage where it stands: the picture of a page, or the text around it. All words go in as text, never as markup.
+// A chunk where it stands: the picture of a page, or the text around it. All words go in as text, never as markup.
 
-const TAGS = { kept: "mark", struck: "del", passage: "span", around: "span", gap: "span" };
+const TAGS = { kept: "mark", struck: "del", chunk: "span", around: "span", gap: "span" };
 
 export default function ({ data, parentElement }) {
   const place = parentElement.querySelector(".place");
@@ -37,7 +37,7 @@ function drawText(lines) {
   // What scrolls must be reachable by keyboard.
   text.tabIndex = 0;
   text.role = "group";
-  text.ariaLabel = "The passage in its place";
+  text.ariaLabel = "The chunk in its place";
   for (const line of lines) {
     const paragraph = make("p", `${line.heading ? "heading" : ""} ${line.apart ? "apart" : ""}`);
     paragraph.dir = "auto";

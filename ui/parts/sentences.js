@@ -1,4 +1,4 @@
-// A passage, one row a sentence: its text, kept or struck out, and its score against the cut-off. Rows stay the same
+// A chunk, one row a sentence: its text, kept or struck out, and its score against the cut-off. Rows stay the same
 // elements when a threshold moves, so that a selection and the place that was scrolled to are not lost.
 
 const SIGNS = { new: "+", gone: "−" };

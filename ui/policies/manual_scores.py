@@ -37,17 +37,17 @@ def draw_made_up() -> tuple[tuple[Passage, ...], tuple[Grade, ...], Scores]:
                     "Score", min_value=0.0, max_value=1.0, step=0.01, help="Empty: the judge's reply was unreadable."
                 ),
                 "answering": st.column_config.NumberColumn(
-                    "Answering", min_value=0.0, max_value=1.0, step=0.01, help="Does the passage hold the answer?"
+                    "Answering", min_value=0.0, max_value=1.0, step=0.01, help="Does the chunk hold the answer?"
                 ),
                 "topical": st.column_config.NumberColumn(
-                    "Topical", min_value=0.0, max_value=1.0, step=0.01, help="Is the passage on the subject?"
+                    "Topical", min_value=0.0, max_value=1.0, step=0.01, help="Is the chunk on the subject?"
                 ),
                 "cosine": st.column_config.NumberColumn("Cosine", min_value=-1.0, max_value=1.0, step=0.01),
                 "found by": st.column_config.SelectboxColumn("Found by", options=["dense", "keyword", "read_file"]),
             },
         )
         st.caption(
-            "Passages in rank order; add and remove rows as you like, up to twenty. Only Two signals reads answering "
+            "Chunks in rank order; add and remove rows as you like, up to twenty. Only Two signals reads answering "
             "and topical, in place of the score; of one left empty, the score takes the place."
         )
     with whole, st.expander("Measures of the whole set", icon=":material/tune:"):
@@ -64,7 +64,7 @@ def read_rows(rows: list[dict[str, Any]]) -> tuple[tuple[Passage, ...], tuple[Gr
         cosine, score = row.get("cosine"), row.get("score")
         scores: Scores = () if cosine is None else (("cosine", float(cosine)),)
         found_by = (str(row.get("found by") or "dense"),)
-        passages.append(Passage(f"p{number}", "Made up.", f"Passage {number}", found_by=found_by, scores=scores))
+        passages.append(Passage(f"p{number}", "Made up.", f"Chunk {number}", found_by=found_by, scores=scores))
         cause = "" if score is not None else "left empty"
         parts = tuple((name, float(value)) for name in (ANSWERING, TOPICAL) if (value := row.get(name)) is not None)
         grades.append(Grade(f"p{number}", None if score is None else float(score), parts=parts, cause=cause))

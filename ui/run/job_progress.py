@@ -96,12 +96,12 @@ def draw_rebuilding_live() -> None:
     if job is None or not job.is_running:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle="Looking at the index", what="Making anew the passages of")
+        draw_indexing(job, idle="Looking at the index", what="Making anew the chunks of")
         if access.may(Right.INDEX):
             st.button(
                 "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
                 disabled=job.is_stopping, key="rebuild_stop", width="content",
-                help="The present passages stay, and the new ones are thrown away.",
+                help="The present chunks stay, and the new ones are thrown away.",
             )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    message = f", {progress.embedded} of {counted(progress.passages, 'passage')}" if progress.passages else ", reading"
+    message = f", {progress.embedded} of {counted(progress.passages, 'chunk')}" if progress.passages else ", reading"
     st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){message}")
 
 

@@ -97,7 +97,7 @@ def _draw_evidence() -> None:
         draw_what_if(
             view.taken, trace, policy, view.was, routed, offered, on_undo=_undo, on_generate=lambda: generate(view)
         )
-    st.subheader("Passages from your documents", anchor="passages")
+    st.subheader("Chunks from your documents", anchor="passages")
     if not trace.passages:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
     actions = CardActions(_drop, _pin, current_run.open_place, _feedback_of(view))

@@ -56,7 +56,7 @@ def _check_passages(trace: Trace) -> None:
     web = trace.web.passages if trace.web else ()
     shown = (*trace.all_passages, *web)
     if len(shown) > MOST_PASSAGES:
-        raise BadRecord(f"This run has {len(shown)} passages, expected at most {MOST_PASSAGES}.", hint=_HINT)
+        raise BadRecord(f"This run has {len(shown)} chunks, expected at most {MOST_PASSAGES}.", hint=_HINT)
     found = [retrieval.passages for later in trace.rounds for retrieval in later.retrievals]
     for passages in (trace.passages or (), *found, shown):
         _check_ids("passages", (passage.id for passage in passages))

@@ -135,4 +135,4 @@ def _store() -> Health:
         return Health("Store", None, "the sample documents are on their way in")
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
-    return Health("Store", True, f"{count} passages")
+    return Health("Store", True, f"{count} chunks")

@@ -40,7 +40,7 @@ def _draw_policy() -> None:
         key="policy",
         bind="query-params",
         on_change=app_state.start_policy,
-        help="How the scores of the passages become one decision, and what each decision does.",
+        help="How the scores of the chunks become one decision, and what each decision does.",
     )
     st.caption(plain(policies[name].summary))
     for problem in app_state.shared_workbench().problems:
@@ -53,7 +53,7 @@ def _draw_policy() -> None:
         key="evaluator",
         bind="query-params",
         on_change=app_state.start_thresholds,
-        help="Who grades each passage against the question. Another evaluator grades at the next run.",
+        help="Who grades each chunk against the question. Another evaluator grades at the next run.",
     )
     if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")

@@ -34,7 +34,7 @@ _SHOWN = {
         "Answer discarded",
         "Of the questions that the documents answer: INCORRECT, their evidence set aside.",
     ),
-    "ungraded": ("Ungraded", "Of all questions: a passage that counts could not be graded."),
+    "ungraded": ("Ungraded", "Of all questions: a chunk that counts could not be graded."),
     "web": ("Web rate", "Of all questions: the web is searched."),
 }
 
@@ -180,7 +180,7 @@ def _draw_sentences(seen: Seen) -> None:
     found = sentence_curve(seen.graded)
     if found is None:
         st.info(
-            "Sentences are judged where a labelled question brings its answer, and a passage holds it word for word.",
+            "Sentences are judged where a labelled question brings its answer, and a chunk holds it word for word.",
             icon=":material/info:",
         )
         return

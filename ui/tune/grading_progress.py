@@ -25,7 +25,7 @@ def draw_grading(seen: Seen) -> None:
         return
     card = known_card(seen.conditions.evaluator)
     rest = f", {counted(len(seen.graded), 'question')} are graded already" if seen.graded else ""
-    message = f"Each question is searched for once, and its passages are graded by {plain(card.title.lower())}{rest}. "
+    message = f"Each question is searched for once, and its chunks are graded by {plain(card.title.lower())}{rest}. "
     message += "After that every threshold and policy below is worked out at once, from what was recorded."
     if card.calls_model:
         calls = seen.missing * -(-seen.conditions.top_k // card.batch)

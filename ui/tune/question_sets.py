@@ -66,7 +66,7 @@ def _draw_sample(busy: bool) -> None:
 def _draw_draft(busy: bool) -> None:
     st.markdown(
         "From your own documents, without any label of yours: questions made of sentences that state a fact "
-        "(answered), the same with every passage that holds the sentence taken away (nearly answered), and "
+        "(answered), the same with every chunk that holds the sentence taken away (nearly answered), and "
         "everyday questions (something else). They are marked as drafted; look them through before you trust them."
     )
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -230,9 +230,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             ),
             "answers": st.column_config.ListColumn("answers", help="Any of these texts answers the question."),
             "document": st.column_config.TextColumn("document"),
-            "without": st.column_config.TextColumn(
-                "without", help="Passages that hold this text count as not indexed."
-            ),
+            "without": st.column_config.TextColumn("without", help="Chunks that hold this text count as not indexed."),
             "origin": st.column_config.TextColumn("origin", disabled=True),
             "note": st.column_config.TextColumn("note"),
         },

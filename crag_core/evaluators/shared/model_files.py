@@ -96,7 +96,7 @@ class ModelSettings:
         room = self.tokens - FRAME - self.question_tokens
         if not (self.question_tokens > 0 and 0 <= self.overlap < room):
             raise ValueError(
-                "expected tokens for a question, and an overlap smaller than what they leave to a passage, "
+                "expected tokens for a question, and an overlap smaller than what they leave to a chunk, "
                 f"found tokens {self.tokens}, question_tokens {self.question_tokens}, overlap {self.overlap}"
             )
 

@@ -96,7 +96,7 @@ _RANKED: tuple[tuple[str, str, Callable[[str], Count], str], ...] = (
     ("ndcg", "nDCG", partial(_known, rank_metrics.ndcg), "gain by grade and rank, of the best possible"),
 )
 _WHEN = (("before", "retrieved"), ("after", "in the context"))
-_OF_TEXT = "of the text, what stands in passages that neither answer nor are on the subject; answerable questions"
+_OF_TEXT = "of the text, what stands in chunks that neither answer nor are on the subject; answerable questions"
 
 _RETRIEVAL = (
     *(

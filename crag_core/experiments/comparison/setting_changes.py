@@ -43,7 +43,7 @@ def _settings(was: RunSettings, now: RunSettings) -> Iterator[str]:
     elif was.writer_version != now.writer_version and was.writer_version and now.writer_version:
         yield f"{_model(was.writer)} in another version, {was.writer_version}"
     if was.top_k != now.top_k:
-        yield f"{was.top_k} {'passage' if was.top_k == 1 else 'passages'} instead of {now.top_k}"
+        yield f"{was.top_k} {'chunk' if was.top_k == 1 else 'chunks'} instead of {now.top_k}"
     if (was.pinned, was.search_too) != (now.pinned, now.search_too):
         yield "other pinned files"
     if was.collection != now.collection:

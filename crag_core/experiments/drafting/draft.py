@@ -80,7 +80,7 @@ class _Draft:
 
     @property
     def near_miss(self) -> LabelledQuestion:
-        note = f"{self._made} Passages with that sentence count as not indexed."
+        note = f"{self._made} Chunks with that sentence count as not indexed."
         return LabelledQuestion(
             self.question, Expected.AMBIGUOUS, (), self.document, self.sentence, Origin.DRAFTED, note
         )

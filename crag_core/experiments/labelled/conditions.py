@@ -37,7 +37,7 @@ class Conditions:
             "the language model that grades": self.writer != now.writer or _is_another_version(self, now),
             "the prompts": self.prompts != now.prompts,
             "the embedding model": self.embedding != now.embedding,
-            "the number of passages": self.top_k != now.top_k,
+            "the number of chunks": self.top_k != now.top_k,
             "the documents": self.corpus != now.corpus,
         }
         return tuple(name for name, is_other in message.items() if is_other)

@@ -62,7 +62,7 @@ class LabelledQuestion:
         if not self.question.strip():
             raise ValueError("expected a question, found no text")
         if self.without and self.expected.is_answerable:
-            raise ValueError("a question whose passages are taken away cannot be expected to be answered")
+            raise ValueError("a question whose chunks are taken away cannot be expected to be answered")
 
     @cached_property
     def key(self) -> str:

@@ -78,7 +78,7 @@ def described(made: RunSettings, searched: str = "") -> str:
         parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.strips.cutoff:.3f}")
     web = f"web searched through {searched}" if searched else "web search off"
     checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
-    return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "passage") + " a question"))
+    return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "chunk") + " a question"))
 
 
 def _headline(table: Table) -> tuple[Figure, ...]:

@@ -73,6 +73,6 @@ def looks_of(view: RunView) -> tuple[str, ...]:
     for iteration in view.routed.decision_path.iterations:
         later = found.get(iteration.path)
         how = f"{iteration.path[-1]}, “{later.retrievals[-1].query}”" if later else "first retrieval"
-        count = counted(len(iteration.passages), "passage")
+        count = counted(len(iteration.passages), "chunk")
         message.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
     return tuple(message) if len(message) > 1 else ()

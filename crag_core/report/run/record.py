@@ -43,13 +43,13 @@ def settings_of(view: RunView) -> tuple[tuple[str, str], ...]:
         "Described in": policy.source,
         "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
         f"cut-off for sentences {policy.strips.cutoff:.3f}",
-        "Passages graded by": _card(own.evaluator),
+        "Chunks graded by": _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
-        "Passages asked for": str(own.top_k),
+        "Chunks asked for": str(own.top_k),
         "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
         "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
@@ -74,9 +74,9 @@ def _absent(view: RunView) -> Iterator[str]:
     if trace.passages is None:
         yield "Nothing was retrieved, so there is no evidence to show."
     elif trace.grades is None:
-        yield "No passage was graded."
+        yield "No chunk was graded."
     if trace.passages and trace.strips is None:
-        yield "No sentence was scored, so passages are shown without any kept or struck out."
+        yield "No sentence was scored, so chunks are shown without any kept or struck out."
     for lacking in view.routed.missing if view.is_decided else ():
         if lacking is not Missing.ANSWER:
             yield f"This decision would need {lacking}."
@@ -88,5 +88,5 @@ def _absent(view: RunView) -> Iterator[str]:
         yield "The web was not searched."
     if not trace.opinions:
         yield "No second evaluator was asked for its opinion."
-    yield "The documents themselves are not in this file, only the passages that were found in them."
+    yield "The documents themselves are not in this file, only the chunks that were found in them."
     yield "This file cannot be opened in the application; for that there is the record of the run as JSON."

@@ -135,9 +135,9 @@ def histograms(tuned: Tuned) -> tuple[Histogram, ...]:
     else:
         first = (("", 0.0, upper), (good, upper, 1.0))
         second = ((bad, 0.0, lower), (fair, lower, 1.0))
-        answering = "Does a passage answer? Against upper"
+        answering = "Does a chunk answer? Against upper"
         about, note = (
-            "Is a passage on the subject? Against lower",
+            "Is a chunk on the subject? Against lower",
             "It is asked only where the first has not settled it.",
         )
         found = [

@@ -38,9 +38,7 @@ def _limits(tuned: Tuned) -> Iterator[str]:
             "people ask, and its labels count as checked only if somebody has looked them through."
         )
     if apart := sum(bool(asked.without) for asked in cases):
-        message = (
-            "is not answered only because the passages" if apart == 1 else "are not answered only because passages"
-        )
+        message = "is not answered only because the chunks" if apart == 1 else "are not answered only because chunks"
         yield f"{counted(apart, 'question')} {message} with the answer were left out on purpose."
     yield from _policy_limits(tuned.policy)
     yield (
@@ -57,7 +55,7 @@ def _limits(tuned: Tuned) -> Iterator[str]:
 def _policy_limits(policy: Policy) -> Iterator[str]:
     again = any(policy.route(action).expand or policy.route(action).re_retrieve for action in ACTIONS)
     more = " This policy may search again and decide anew; what comes of that is not counted." if again else ""
-    yield f"Only the first search for passages counts.{more}"
+    yield f"Only the first search for chunks counts.{more}"
 
 
 def conditions_of(tuned: Tuned) -> tuple[tuple[str, str], ...]:
@@ -70,7 +68,7 @@ def conditions_of(tuned: Tuned) -> tuple[tuple[str, str], ...]:
         "The language model that grades": made.writer or "none",
         "The prompts": made.prompts or "none",
         "The embedding model": made.embedding,
-        "The number of passages": str(made.top_k),
+        "The number of chunks": str(made.top_k),
         "The labelled questions": f"{preset.labelled or '(no name)'}"
         + (f", with the fingerprint {preset.labels}" if preset.labels else ""),
     }

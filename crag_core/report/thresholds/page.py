@@ -19,12 +19,12 @@ from crag_core.report.thresholds.trust import describe_pair
 from crag_core.view.verdict_lines import Figure
 
 _SCORES = {
-    Aggregation.BEST: "the grade of the best of the passages found for it",
-    Aggregation.WORST: "the grade of the worst of the passages found for it",
-    Aggregation.RANK_WEIGHTED: "the mean grade of the passages found for it, the first ones weighing most",
-    Aggregation.SIGNALS: "a weighted sum of what was measured of the passages found for it",
-    Aggregation.MEAN_OF_KEPT: "the mean grade of those passages found for it that reach the lower threshold",
-    Aggregation.TWO_SIGNAL: "the grade of the best of the passages found for it",
+    Aggregation.BEST: "the grade of the best of the chunks found for it",
+    Aggregation.WORST: "the grade of the worst of the chunks found for it",
+    Aggregation.RANK_WEIGHTED: "the mean grade of the chunks found for it, the first ones weighing most",
+    Aggregation.SIGNALS: "a weighted sum of what was measured of the chunks found for it",
+    Aggregation.MEAN_OF_KEPT: "the mean grade of those chunks found for it that reach the lower threshold",
+    Aggregation.TWO_SIGNAL: "the grade of the best of the chunks found for it",
 }
 
 
@@ -91,8 +91,8 @@ def _describe_scores(tuned: Tuned) -> str:
     message = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
     if tuned.has_two_scores:
         message = (
-            "A question gets two scores from 0 to 1: how well the best passage found for it answers it, and how near "
-            "the best passage is to its subject."
+            "A question gets two scores from 0 to 1: how well the best chunk found for it answers it, and how near "
+            "the best chunk is to its subject."
         )
     if tuned.policy.fast_path != FastPath():
         message += " Some questions are settled by a rule before any score."

@@ -38,7 +38,7 @@ _RATES = (
     (
         "ungraded",
         "Ungraded",
-        "Of all questions: at least one passage that counts could not be graded, so the decision rests on less.",
+        "Of all questions: at least one chunk that counts could not be graded, so the decision rests on less.",
     ),
 )
 

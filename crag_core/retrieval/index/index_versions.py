@@ -53,7 +53,7 @@ class IndexVersions:
         for row in [row for row in self._rows() if row.stage == Stage.BUILDING]:
             if row.owner != owner and is_alive(row.owner, row.time):
                 raise StoreUnavailable(
-                    "Another process is making the passages anew.", hint="Wait for it to finish, or stop it there."
+                    "Another process is making the chunks anew.", hint="Wait for it to finish, or stop it there."
                 )
             if row.recipe == recipe:
                 taken = replace(row, owner=owner, changed_at=now())
@@ -70,7 +70,7 @@ class IndexVersions:
         known = rows.get(generation.id)
         if known is None or (known.stage, known.owner) != (Stage.BUILDING, generation.owner):
             raise StoreUnavailable(
-                "Making the passages anew was stopped, or another process took it over.", hint="Start it once more."
+                "Making the chunks anew was stopped, or another process took it over.", hint="Start it once more."
             )
         self._list.put([replace(known, changed_at=now())])
 

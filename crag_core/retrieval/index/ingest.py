@@ -247,7 +247,7 @@ def _outcome(name: str, written: Written) -> Ingested:
         return Ingested(name, IngestOutcome.REFUSED, message=message, hint="Add it again.")
     if written.is_new:
         outcome = IngestOutcome.REPLACED if written.has_replaced else IngestOutcome.INDEXED
-        return Ingested(name, outcome, row.id, row.passages, f"{name}: {row.passages} passages, {outcome}.")
+        return Ingested(name, outcome, row.id, row.passages, f"{name}: {row.passages} chunks, {outcome}.")
     where = "" if row.name == name else f" as {row.name!r}"
     gone = "; its older version was removed" if written.has_replaced else ""
     return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")

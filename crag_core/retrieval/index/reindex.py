@@ -62,7 +62,7 @@ class Rebuilder:
                 break
             if {row.id for row in missing} & {row.id for row in before}:
                 names = ", ".join(row.name for row in missing[:3])
-                raise StoreUnavailable(f"No passages could be made of: {names}.", hint="Remove these, and try again.")
+                raise StoreUnavailable(f"No chunks could be made of: {names}.", hint="Remove these, and try again.")
         whole = self._index_writer.whole().values()
         return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
 

@@ -52,7 +52,7 @@ def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], w
     if len(boxes) > _MOST_BOXES:
         raise DocumentRefused(
             f"The page cannot be drawn (expected a text of at most {_MOST_BOXES:,} pieces, found {len(boxes):,}).",
-            hint="Read the passage as text.",
+            hint="Read the chunk as text.",
         )
     return PagePicture(mark_page(picture, boxes), *sheet.size, page, sheet.pages, tuple(boxes), share)
 

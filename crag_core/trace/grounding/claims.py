@@ -35,7 +35,7 @@ _SAYS_NOTHING = frozenset(
     word
     for line in (
         "yes no sure okay certainly sorry apologize note summary following follows here according based correct right",
-        "document documents evidence excerpt excerpts passage passages source sources context text provided given",
+        "document documents evidence excerpt excerpts chunk chunks source sources context text provided given",
         "answer question help ja nein laut dokument dokumente dokumenten quelle quellen antwort frage folgende",
         "oui non selon réponse voici suivant",
     )

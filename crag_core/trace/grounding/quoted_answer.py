@@ -108,10 +108,10 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     """What was looked for, where, and why nothing is left to answer from."""
     if decision.action is Action.INCORRECT:
         corpus = (
-            f"the {looked_at} retrieved passages were discarded ({decision.reason})" if looked_at else decision.reason
+            f"the {looked_at} retrieved chunks were discarded ({decision.reason})" if looked_at else decision.reason
         )
     else:
-        corpus = "no sentence of the retrieved passages was kept"
+        corpus = "no sentence of the retrieved chunks was kept"
     searches = {
         None: "the web was not searched",
         WebOutcome.OFF: "web search is off",

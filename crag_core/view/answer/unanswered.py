@@ -88,7 +88,7 @@ def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
     looked_at = routed.decision_path.looked_at
     sources = {passage.source for passage in looked_at}
     rounds = len(routed.decision_path.iterations)
-    message = f"{counted(len(looked_at), 'passage')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
+    message = f"{counted(len(looked_at), 'chunk')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
     pinned = ", files that you pinned" if trace.settings.pinned else ""
     yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:

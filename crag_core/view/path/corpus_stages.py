@@ -26,7 +26,7 @@ _ROUNDS = {
 def retrieve(trace: Trace, routed: Reroute) -> Stage:
     found = routed.decision_path.iterations[0].passages
     pinned = sum("read_file" in passage.found_by for passage in found)
-    files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "passage")
+    files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     if pinned:
         message = f"{files}, {rest}" if len(found) > pinned else f"{files}, whole"
     else:
@@ -94,17 +94,17 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         leads_on=bool(knowledge.internal),
     )
     if not decision_path.evidence:
-        return replace(message, state=StageState.NOT_TAKEN, headline="no passages")
+        return replace(message, state=StageState.NOT_TAKEN, headline="no chunks")
     whole = sum(not excerpt.strip_ids for excerpt in knowledge.internal)
     if handling is Handling.DISCARD:
-        count = counted(len(decision_path.evidence), "passage")
+        count = counted(len(decision_path.evidence), "chunk")
         return replace(
             message, headline=f"{whole} of {count} used after all" if whole else f"{count} set aside", detail=""
         )
     if Missing.STRIPS in routed.missing:
         return replace(message, state=StageState.WOULD_BE)
     if handling is Handling.WHOLE or whole:
-        return replace(message, headline=f"{counted(whole, 'passage')} as {'it is' if whole == 1 else 'they are'}")
+        return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
     count = kept(knowledge.verdicts, decision_path.evidence)
     if Missing.EXTRACTION not in routed.missing:
         return replace(message, headline=count)
@@ -115,4 +115,4 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
 
 def _set_aside(routed: Reroute) -> str:
     left = len(routed.decision_path.evidence) - len(routed.decision_path.kept)
-    return f"{counted(left, 'passage')} set aside first" if left else ""
+    return f"{counted(left, 'chunk')} set aside first" if left else ""

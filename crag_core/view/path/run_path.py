@@ -50,7 +50,7 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
     is_decided = _is_decided(trace, routed, running)
     text = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
     if dropped:
-        text[0] = replace(text[0], detail=f"{counted(len(dropped), 'passage')} left out by you")
+        text[0] = replace(text[0], detail=f"{counted(len(dropped), 'chunk')} left out by you")
     if trace.support is not None:
         text.append(_check(trace, routed))
     stages = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in text)

@@ -104,7 +104,7 @@ def test_the_nearest_come_first_with_their_cosine(backend: Backend) -> None:
     rng = np.random.default_rng(7)
     vectors = rng.normal(size=(50, DIMENSION)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    nodes = [node for number in range(50) for node in nodes_of(f"Passage number {number}.")]
+    nodes = [node for number in range(50) for node in nodes_of(f"Chunk number {number}.")]
     for node, vector in zip(nodes, vectors, strict=True):
         node.embedding = vector.tolist()
     with backend.lock():
@@ -180,7 +180,7 @@ def test_collections_are_searched_alone_moved_and_deleted(backend: Backend) -> N
 
 
 def test_a_sample_is_even(backend: Backend) -> None:
-    add(backend, *(f"Passage number {number}." for number in range(40)))
+    add(backend, *(f"Chunk number {number}." for number in range(40)))
     assert len(backend.passages(WORDS).sample(10)) == 10
     assert len({hit.passage.id for hit in backend.passages(WORDS).sample(100)}) == 40
 
@@ -206,7 +206,7 @@ def test_an_approximate_index_finds_nearly_all_and_what_came_after_it(backend: B
     rng = np.random.default_rng(3)
     middles = rng.normal(size=(35, DIMENSION))
     vectors = (middles[rng.integers(35, size=700)] + 0.5 * rng.normal(size=(700, DIMENSION))).astype(np.float32)
-    nodes = [node for number in range(700) for node in nodes_of(f"Passage number {number}.")]
+    nodes = [node for number in range(700) for node in nodes_of(f"Chunk number {number}.")]
     for node, vector in zip(nodes, vectors, strict=True):
         node.embedding = (vector / np.linalg.norm(vector)).tolist()
     places = {node.ref_doc_id or "": "main" if number % 2 else "odd" for number, node in enumerate(nodes)}

@@ -373,7 +373,7 @@ def test_a_list_of_earlier_days_gets_the_fields_that_came_since(postgres: Postgr
 def fill(backend: PostgresBackend, rows: int) -> np.ndarray:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(rows, DIMENSION)).astype(np.float32)
-    nodes = [node for number in range(rows) for node in nodes_of(f"Passage number {number}.")]
+    nodes = [node for number in range(rows) for node in nodes_of(f"Chunk number {number}.")]
     for node, vector in zip(nodes, vectors, strict=True):
         node.embedding = vector.tolist()
     with backend.lock():

@@ -63,12 +63,12 @@ def _draw_asking(
     known = {trace.settings.evaluator.name, *(opinion.evaluator.name for opinion in trace.opinions)}
     left = {card.name: card for card in evaluators if card.name not in known}
     if not left:
-        st.caption("Every evaluator has graded these passages.")
+        st.caption("Every evaluator has graded these chunks.")
         return
     costs = {name: calls_for(trace, card) for name, card in left.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            "Grade the same passages with",
+            "Grade the same chunks with",
             list(left),
             format_func=lambda name: f"{left[name].title} · {_calls(costs[name])}" if name in left else str(name),
             key="opinion_of",
@@ -127,7 +127,7 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
         [_cells(row, found) for row in found.rows],
         hide_index=True,
         border="horizontal",
-        alt="Both opinions by passage",
+        alt="Both opinions by chunk",
     )
 
 
@@ -138,7 +138,7 @@ def _lead(side: Side, alone: str) -> str:
 
 def _cells(row: OpinionRow, found: Comparison) -> dict[str, str]:
     cells = {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
-    return {"Passage": f"{row.sign} {plain(card_name(row.label))}".strip()} | cells | {"Gap": row.gap}
+    return {"Chunk": f"{row.sign} {plain(card_name(row.label))}".strip()} | cells | {"Gap": row.gap}
 
 
 def _cell(cell: Cell) -> str:

@@ -32,7 +32,7 @@ _DRAWER = 900  # pixels
 _LONGEST = 20_000  # characters of a file that was read whole
 _WHOLE = 0.98
 _ALONE = (
-    "The index does not hold this document any more, or not in this version: here is the passage alone, as the run "
+    "The index does not hold this document any more, or not in this version: here is the chunk alone, as the run "
     "recorded it. Add the document on the Documents page to see it in its place."
 )
 
@@ -79,7 +79,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
     if picture.page == own.page and picture.found_share < _WHOLE and passage.page:
         _draw_missing(picture.found_share)
     elif picture.page != own.page and not picture.boxes:
-        st.caption(f"Nothing of the passage is on this page: it stands on page {own.page}.")
+        st.caption(f"Nothing of the chunk is on this page: it stands on page {own.page}.")
     if picture.boxes:
         _draw_legend(verdicts)
     _component(
@@ -101,7 +101,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
         },
         key=key,
     )
-    with st.expander("The passage as text", icon=":material/notes:"):
+    with st.expander("The chunk as text", icon=":material/notes:"):
         _draw_lines("", passage, verdicts, "", f"{key}_text", is_still=True)
 
 
@@ -151,13 +151,11 @@ def _draw_legend(verdicts: Verdicts) -> None:
             f":gray-background[:material/close: **{len(verdicts) - kept} struck out**, crossed out]]"
         )
     else:
-        st.markdown(
-            ":small[:blue-background[The passage, with a line below]; its sentences were not judged one by one]"
-        )
+        st.markdown(":small[:blue-background[The chunk, with a line below]; its sentences were not judged one by one]")
 
 
 def _draw_missing(share: float) -> None:
-    found = f"Only {share:.0%} of the passage could be found" if share else "The passage could not be found"
+    found = f"Only {share:.0%} of the chunk could be found" if share else "The chunk could not be found"
     st.warning(f"{found} on this page. All of its text is below the picture.", icon=":material/search_off:")
 
 
@@ -174,4 +172,4 @@ def _described(passage: Passage, verdicts: Verdicts, page: int, is_marked: bool)
     told_all = (
         f"{counted(kept, 'sentence')} kept, {len(verdicts) - kept} struck out" if verdicts else "marked as a whole"
     )
-    return f"{where} with the passage marked: {told_all}. Its text stands below the picture."
+    return f"{where} with the chunk marked: {told_all}. Its text stands below the picture."

@@ -42,7 +42,7 @@ def draw_passages(view: RunView, was: Reroute | None = None, actions: CardAction
             if card.is_asked_for:
                 draw_card(card, view.trace.id, actions)
     if left := sum(not card.is_asked_for for card in cards):
-        st.caption(f"The record holds {left} more passages, of retrievals that this policy does not ask for.")
+        st.caption(f"The record holds {left} more chunks, of retrievals that this policy does not ask for.")
 
 
 def draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:
@@ -59,7 +59,7 @@ def draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None
             st.warning(plain(warning), icon=":material/warning:")
         if card.notes:
             st.caption(f":material/replay: {plain('; '.join(card.notes))}")
-        draw_sentences(card.sentences, f"sentences_{key}", f"Passage {rank}, sentence by sentence")
+        draw_sentences(card.sentences, f"sentences_{key}", f"Chunk {rank}, sentence by sentence")
         _draw_actions(card, key, actions)
 
 

@@ -20,13 +20,13 @@ def draw_course(trace: Trace, routed: Reroute) -> None:
     lines = []
     for number, iteration in enumerate(decision_path.iterations, start=1):
         found = _found(rounds[iteration.path]) if iteration.path else "first retrieval, meaning and words together"
-        count = counted(len(iteration.passages), "passage")
+        count = counted(len(iteration.passages), "chunk")
         why = plain(iteration.decision.reason)
         lines.append(f"**{number}** · {found} · {count} → {headline(iteration.decision)}: {why}")
     last = decision_path.iterations[-1]
     expansion = rounds.get((*last.path, EXPAND))
     if expansion and last.decision.next_round == EXPAND:  # else it is in the record, and this policy does not use it
-        fused = counted(len(decision_path.evidence), "passage")
+        fused = counted(len(decision_path.evidence), "chunk")
         lines.append(f"**+** · {_found(expansion)} · both retrievals fused by rank: {fused}")
     if len(lines) > 1:
         with st.container(border=True):
@@ -42,7 +42,7 @@ def draw_corrections(corrections: tuple[Correction, ...]) -> None:
                 "Correction": f"**{plain(one.kind.value)}**",
                 "Why": plain(one.reason),
                 "Query": plain(one.query) or "–",
-                "Passage": plain(one.passage_id or "") or "all",
+                "Chunk": plain(one.passage_id or "") or "all",
             }
             for one in corrections
         ],

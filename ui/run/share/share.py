@@ -94,7 +94,7 @@ def _draw_link(address: str) -> None:
     who = "whoever sits at this computer" if host in _HERE else f"whoever can reach {host}"
     _draw_small(
         f"Opens the same run with the same settings for {plain(who)}, as long as the run is kept here. They see the "
-        "question, the passages and the answer; the link itself tells only the run's number and the settings."
+        "question, the chunks and the answer; the link itself tells only the run's number and the settings."
     )
 
 

@@ -25,7 +25,7 @@ DROPPED, PINNED = "dropped", "pinned"
 RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _EDITS = re.compile(r"[0-9a-f]{8}(\.[0-9a-f]{8}){0,999}")
 _NUMBER = re.compile(r"[0-9]{0,30}\.?[0-9]{1,30}([eE][+-]?[0-9]{1,3})?")
-_CALLED = {STRIPS: "sentence cut-off", DROPPED: "dropped passages", PINNED: "pinned passages"}
+_CALLED = {STRIPS: "sentence cut-off", DROPPED: "dropped chunks", PINNED: "pinned chunks"}
 
 Parameters = dict[str, list[str]]
 
@@ -124,7 +124,7 @@ def edits_of(view: SharedView, trace: Trace) -> tuple[Edits, str]:
     dropped = tuple(ids[mark] for mark in view.dropped if mark in ids)
     pinned = tuple(ids[mark] for mark in view.pinned if mark in ids and mark not in view.dropped)
     lost = len(view.dropped) + len(view.pinned) - len(dropped) - len(pinned)
-    message = f"{counted(lost, 'passage')} that this link drops or pins cannot be dropped or pinned in this run."
+    message = f"{counted(lost, 'chunk')} that this link drops or pins cannot be dropped or pinned in this run."
     return Edits(dropped, pinned), message if lost else ""
 
 

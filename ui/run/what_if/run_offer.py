@@ -67,7 +67,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     elif choice.collection != made.collection:
         needs[Missing.GRADES] = "another collection"
     elif choice.top_k != made.top_k:
-        needs[Missing.GRADES] = f"{choice.top_k} passages instead of {made.top_k}"
+        needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
     elif choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
     elif card.calls_model and choice.model != made.writer:

@@ -20,7 +20,7 @@ from ui.run.what_if.run_offer import Offer
 from ui.text import plain
 
 _IDLE = (
-    "The run as it was taken. Move a threshold, choose another policy or evaluator, drop or pin a passage: "
+    "The run as it was taken. Move a threshold, choose another policy or evaluator, drop or pin a chunk: "
     "the difference stands here."
 )
 _LISTED = 300  # characters of a sentence
@@ -97,7 +97,7 @@ def _pieces(found: Difference, was: Reroute, routed: Reroute) -> str:
             ("+", "blue", change.new),
             ("=", "gray", change.kept),
         ):
-            shown = (plain(shortened(texts.get(piece, "the whole passage"), _LISTED)) for piece in pieces)
+            shown = (plain(shortened(texts.get(piece, "the whole chunk"), _LISTED)) for piece in pieces)
             lines += [f":{colour}[**{sign}** {text}]" for text in shown]
         parts.append("  \n".join(lines))
     return "\n\n".join(parts) or "No evidence, then as now."
