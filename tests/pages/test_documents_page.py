@@ -69,7 +69,7 @@ def test_the_list_has_state_pages_passages_size_version_collection_and_time(star
     app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.pdf", b"<html>no pdf</html>"))
     bad, good = listed(app)
     assert (bad["name"], bad["state"], good["name"], good["state"]) == ("bad.pdf", "✗ refused", "ferry.md", "✓ indexed")
-    assert (good["passages"], good["size"], good["version"], good["collection"]) == (1, len(FERRY), 1, "main")
+    assert (good["chunks"], good["size"], good["version"], good["collection"]) == (1, len(FERRY), 1, "main")
     upload(app, ("ferry.md", FERRY + b"It carries bicycles."))
     assert "replaced the older version" in shown(app)
     assert [(row["name"], row["version"]) for row in listed(app)] == [("bad.pdf", 1), ("ferry.md", 2)]
@@ -252,7 +252,7 @@ def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) ->
 
 def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path) -> None:
     app = upload(documents(start, home), ("long.txt", write_prose("the harbour", 200)))
-    before = listed(app)[0]["passages"]
+    before = listed(app)[0]["chunks"]
     assert "at most 220 tokens, 30 of them repeated" in app.expander[-1].label
     tokens, overlap = app.number_input
     tokens.set_value(60)
@@ -267,7 +267,7 @@ def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path)
     job.wait()
     app.run()
     assert not app.exception
-    assert "1 document made anew: at most 60 tokens" in shown(app) and listed(app)[0]["passages"] > 2 * before
+    assert "1 document made anew: at most 60 tokens" in shown(app) and listed(app)[0]["chunks"] > 2 * before
 
 
 def press(app: AppTest, label: str) -> AppTest:

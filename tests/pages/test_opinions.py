@@ -123,12 +123,12 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
     assert "**By hand** → :green[" in text and f"**{JUDGE.title} (small)** alone →" in text
     assert "They put 1 of 2 chunks in different bands (marked ≠); the route would be the same." in text
     first, second, third = rows(app)
-    assert first["Passage"] == "≠ 2. file-2.md" and first["Gap"] == "0.40", "the largest gap first"
+    assert first["Chunk"] == "≠ 2. file-2.md" and first["Gap"] == "0.40", "the largest gap first"
     assert "**0.50** :orange[" in first["By hand"]
     assert (
         "**0.10** :red[" in first[f"{JUDGE.title} (small)"] and "it names the dues" in first[f"{JUDGE.title} (small)"]
     )
-    assert (second["Passage"], second["Gap"]) == ("1. file-1.md", "0.05")
+    assert (second["Chunk"], second["Gap"]) == ("1. file-1.md", "0.05")
     assert third["Gap"] == "–" and ":orange[not graded] no score in it" in third[f"{JUDGE.title} (small)"]
 
 

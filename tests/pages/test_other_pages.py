@@ -218,7 +218,7 @@ def test_settings_of_one_session_are_not_those_of_another(start: Start) -> None:
 def test_number_of_passages_holds_for_question_and_budget(start: Start) -> None:
     with OllamaServer(ScriptedModel(["hello"])) as server:
         app = start("pages/settings.py", OLLAMA_HOST=server.url)
-        next(field for field in app.number_input if field.label.startswith("Passages")).set_value(2)
+        next(field for field in app.number_input if field.label.startswith("Chunks")).set_value(2)
         press(app, "Use these")
         app.switch_page("pages/ask.py").run().run()
         choose(app, policy="worst-chunk")

@@ -214,7 +214,7 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     assert answering.is_asked and topical.is_asked
     assert made.words[1] == "Chunk 1 answers best, chunk 2 is the best on the subject."
     assert made.rows[0].remarks[:2] == ("answering 0.31, topical 0.60", "decides: best answering")
-    assert made.table[0] == ("Passage", "Answering", "Topical", "Remarks")
+    assert made.table[0] == ("Chunk", "Answering", "Topical", "Remarks")
 
 
 def test_once_a_passage_answers_the_second_line_is_not_asked() -> None:
@@ -339,7 +339,7 @@ def test_a_hostile_name_or_reason_stays_text_on_one_line_and_cannot_turn_the_pag
 def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
     made = of_scores(policy("paper"), 0.9, None)
     assert made.table == (
-        ("Passage", "Score", "Remarks"),
+        ("Chunk", "Score", "Remarks"),
         ("Chunk 1, p1.txt", "0.90", "score 0.90. decides. by hand"),
         ("Chunk 2, p2.txt", "not graded", "not graded. the reply holds no score"),
     )
