@@ -6,7 +6,7 @@ Nothing here decides or acts. Throughout, `None` means "never done in this run" 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 Scores = tuple[tuple[str, float], ...]
@@ -238,6 +238,14 @@ class Decision:
 
     def wants(self, kind: CorrectionKind) -> bool:
         return any(correction.kind == kind for correction in self.plan)
+
+    def decides_like(self, other: Decision) -> bool:
+        """Whether both are one decision, in whatever words: those of a record may be an earlier version's."""
+        one, two = (
+            replace(each, reason="", plan=tuple(replace(correction, reason="") for correction in each.plan))
+            for each in (self, other)
+        )
+        return one == two
 
 
 class Engine(StrEnum):

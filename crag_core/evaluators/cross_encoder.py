@@ -40,7 +40,7 @@ class CrossEncoderEvaluator:
         upper=0.78,
         strip_cutoff=0.19,
         calls_model=False,
-        cost="no model call, about 15 ms a chunk",
+        cost="no model call, about 15 ms a passage",
     )
     scored_by: tuple[str, ...] = ("answering", "topical")
     """The parts whose mean is the score."""

@@ -23,7 +23,7 @@ class LLMBatchEvaluator(ModelEvaluator):
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=True,
-        cost="one model call for five chunks",
+        cost="one model call for five passages",
         batch=5,
     )
 

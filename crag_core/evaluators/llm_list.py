@@ -23,7 +23,7 @@ class LLMListEvaluator(ModelEvaluator):
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=True,
-        cost="one model call for twenty chunks",
+        cost="one model call for twenty passages",
         batch=20,
     )
 

@@ -72,7 +72,7 @@ def _difference(trace: Trace, policy: Policy, decision: Decision) -> list[str]:
     taken = trace.decision
     if taken is None:
         return []
-    if (policy, decision) == (trace.settings.policy, taken):
+    if policy == trace.settings.policy and decision.decides_like(taken):
         return ["As the run was taken."]
     same = "still" if taken.action is decision.action else f"not {taken.action} but"
     return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import counted, sentence
-from crag_core.base.types import Decision, Edits
+from crag_core.base.types import Edits
 from crag_core.report.text import duration
 from crag_core.trace.injection_scan import remark
 from crag_core.trace.opinions import judged_by
@@ -88,14 +88,9 @@ def _as_taken(trace: Trace) -> Trace:
     plain = replace(trace, edits=Edits())
     others = (judged_by(plain, opinion.evaluator.name, opinion.writer) for opinion in trace.opinions)
     for one in (plain, *others):
-        if one and trace.decision and _facts(reroute(one, one.settings.policy).decision) == _facts(trace.decision):
+        if one and trace.decision and reroute(one, one.settings.policy).decision.decides_like(trace.decision):
             return one
     return plain
-
-
-def _facts(decision: Decision) -> tuple[object, ...]:
-    """What a decision says but for its words, which may be those of an earlier version."""
-    return decision.action, decision.label, decision.score, decision.topical, decision.deciding
 
 
 def _outcome(view: RunView, before: Trace) -> Iterator[str]:
