@@ -79,7 +79,7 @@ class JsonServer(LocalServer):
         """What a healthy server says."""
         raise NotImplementedError
 
-    def wait_for_disconnects(self, count: int = 1, timeout_s: float = 2.0) -> bool:
+    def wait_for_disconnects(self, count: int = 1, timeout_s: float = 10.0) -> bool:
         return wait_until(lambda: self.disconnects >= count, timeout_s)
 
     async def _exchange(self, body: Any) -> ASGIApp:

@@ -55,7 +55,7 @@ class ModelServer(LocalServer):
         """Chat requests received, refused ones included."""
         return sum(path == self.chat_path for path, _ in self.requests)
 
-    def wait_for_disconnects(self, count: int = 1, timeout_s: float = 2.0) -> bool:
+    def wait_for_disconnects(self, count: int = 1, timeout_s: float = 10.0) -> bool:
         """Whether that many clients have left by then. Blocks: use `asyncio.to_thread` in a coroutine."""
         return wait_until(lambda: self.disconnects >= count, timeout_s)
 
