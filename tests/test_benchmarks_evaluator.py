@@ -78,7 +78,7 @@ def test_a_small_set_is_measured_and_written_as_json(
     printed = capsys.readouterr()
     assert "## squad2_dev: 5 questions, drawn from 10" in printed.out
     assert "| answered from adversarial paragraph | " in printed.out and "1.000 (" in printed.out
-    assert "embedding graded 5 chunks" in printed.err and "graded" not in printed.out
+    assert "embedding graded 5 passages" in printed.err and "graded" not in printed.out
     report = json.loads(file.read_text("utf-8"))["sets"]["squad2_dev"]
     [row] = report["apart"].values()
     assert (report["questions"], report["of"], row["embedding"]["value"]) == (5, 10, 1.0)
@@ -135,7 +135,7 @@ def test_questions_whose_passages_could_not_be_graded_are_left_out_and_counted(
     run("--sets", "nomiracl_de", "--evaluators", "embedding")
     printed = capsys.readouterr().out
     assert "| 2 / 2 | 1.000 (" in printed
-    assert "Chunks that could not be graded, left out: embedding 1." in printed
+    assert "Passages that could not be graded, left out: embedding 1." in printed
 
 
 def test_big_sets_are_drawn_from_unless_a_limit_says_otherwise(
@@ -220,7 +220,7 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
         "topical": [1.0],
         BOTH: [1.0],
     }
-    assert contenders.left_out({"oracle": graded}) == "Chunks that could not be graded, left out: oracle 1."
+    assert contenders.left_out({"oracle": graded}) == "Passages that could not be graded, left out: oracle 1."
     nothing = contenders.grade(Oracle(), task("unreadable"), embedder)
     assert str(nothing.best["oracle"][0]) == "nan"
 

@@ -75,7 +75,7 @@ def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
         "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
         "from crag_core.app.workbench import evaluators\n"
         f"made = evaluators.CrossEncoderEvaluator(Path({str(shipped)!r}), frozenset())\n"
-        f"print(made.grade({QUESTION!r}, [Chunk('p', {ANSWER!r}, 's')], Event())[0].score)"
+        f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

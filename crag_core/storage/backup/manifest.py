@@ -30,9 +30,8 @@ class Counts:
     presets: int = 0
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{number} {name}" if number != 1 else f"1 {name[:-1]}" for name, number in asdict(self).items()
-        )
+        named = {name.replace("passages", "chunks"): number for name, number in asdict(self).items()}
+        return ", ".join(f"{number} {name}" if number != 1 else f"1 {name[:-1]}" for name, number in named.items())
 
 
 @dataclass(frozen=True)
