@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
-from crag_core.app.config import Config, load, reference
+from crag_core.app.cli.settings import page
+from crag_core.app.config import Config, load
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators import EVALUATORS, LLMEvaluator
@@ -132,7 +133,7 @@ def test_settings_know_a_new_provider_and_what_it_needs(monkeypatch: pytest.Monk
 
 
 def test_the_settings_reference_lists_the_providers_of_the_dict() -> None:
-    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in reference()
+    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in page()
 
 
 # --- documents and where they are kept ------------------------------------------------------------------------------
