@@ -17,7 +17,7 @@ def open_page(page: Page, url: str) -> None:  # noqa: F811
     page.goto(f"{url}/metrics")
     expect(page.get_by_role("heading", name="What the words mean")).to_be_visible(timeout=PATIENCE)
     for name in HEADINGS:
-        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        expect(page.get_by_role("heading", name=name, exact=True).first).to_be_visible()
     expect(page.locator(CHARTS).first).to_be_visible()
 
 
