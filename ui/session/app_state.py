@@ -11,6 +11,7 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.base.concurrency.shutdown import is_ending
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
@@ -83,7 +84,8 @@ def warm_up() -> Job[Progress | None, Warmed]:
             files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
             # At the end of the program the parsing processes may be gone before this job hears of it.
-            if is_own and not job.cancel.is_set() and all(one.document_id for one in done.indexed):
+            is_whole = len(done.indexed) == len(files) and all(one.document_id for one in done.indexed)
+            if is_own and is_whole and not job.cancel.is_set() and not is_ending():
                 marker.touch()
         shared_rebuild().go_on(workbench.store)
         return done
