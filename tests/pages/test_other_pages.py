@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import Workbench
+from crag_core.app.workbench import DATA, Workbench
 from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.pages.conftest import DOCUMENTS, ask, choose, press, shown
@@ -69,11 +69,12 @@ def test_the_first_start_indexes_the_sample_documents(
     assert (tmp_path / "sample-indexed").exists()
 
 
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "stopped before any"])
 def test_a_first_start_that_ends_with_files_left_out_is_not_over(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_refused: bool
 ) -> None:
-    left = Ingested("ferry.md", IngestOutcome.REFUSED, message="The parsing process ended.")
-    monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: (left,))
+    left = [Ingested(path.name, IngestOutcome.REFUSED) for path in (DATA / "sample").iterdir() if is_refused]
+    monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: tuple(left))
     start(CRAG_HOME=str(tmp_path))
     from ui.session import app_state
 

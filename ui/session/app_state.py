@@ -11,7 +11,6 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
-from crag_core.base.concurrency.shutdown import is_ending
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
@@ -83,9 +82,8 @@ def warm_up() -> Job[Progress | None, Warmed]:
         if not marker.exists() and (is_own or workbench.store.is_untouched()):
             files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
-            # At the end of the program the parsing processes may be gone before this job hears of it.
-            is_whole = len(done.indexed) == len(files) and all(one.document_id for one in done.indexed)
-            if is_own and is_whole and not job.cancel.is_set() and not is_ending():
+            # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
+            if is_own and len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
                 marker.touch()
         shared_rebuild().go_on(workbench.store)
         return done
