@@ -47,7 +47,7 @@ LAYERS = {
 """Every folder of `crag_core`, then the screens, from the ground up, with the folders that it may import."""
 
 OTHERS: dict[str, tuple[str, ...]] = {
-    "base": ("llama_index", "httpx"),
+    "base": ("llama_index", "httpx", "sqlalchemy", "psycopg"),
     "decision": (),
     "trace": (),
     "view": (),

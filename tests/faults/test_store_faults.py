@@ -12,7 +12,6 @@ import pytest
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.objects import backend
-from crag_core.retrieval.backends.postgres import errors as postgres_faults
 from crag_core.retrieval.backends.postgres import server as postgres_server
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
@@ -27,7 +26,7 @@ from tests.stand_ins.s3_server import KEYS, S3Server
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits of a second or less, in place of those that a busy server needs."""
-    monkeypatch.setattr(postgres_faults, "CONNECT_S", 1)
+    monkeypatch.setattr(postgres_server, "CONNECT_S", 1)
     for name in ("READ_S", "WRITE_S"):
         monkeypatch.setattr(postgres_server, name, 0.5)
 

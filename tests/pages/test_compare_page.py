@@ -712,9 +712,9 @@ def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start
     gate.reach(app)
     assert not app.exception and ":shimmer[Running] 0 of 5" in _progress(app)
     assert button(app, "versus_keep").disabled
-    button(app, "versus_pause").click().run()
+    button(app, "versus_set_pause").click().run()
     assert "Paused" in _progress(app)
-    button(app, "versus_go_on").click().run()
+    button(app, "versus_set_go_on").click().run()
     assert ":shimmer[Running]" in _progress(app)
     app.segmented_control(key="versus_what").set_value("One question").run()
     assert ":shimmer[Running]" in _progress(app), "it is seen wherever one looks"

@@ -21,11 +21,11 @@ from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.earlier_results import draw_beside, draw_earlier_results
 from ui.compare.set_results import LETTERS, Compared
-from ui.session import access, app_state, tune_state
+from ui.session import app_state, tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
-from ui.tune.grading_progress import format_left
+from ui.tune.grading_progress import draw_job
 from ui.tune.question_sets import draw_sources
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
@@ -86,32 +86,7 @@ def _start(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None
 
 @st.fragment(run_every=0.4)
 def draw_running() -> None:
-    job = compare_state.running()
-    if job is None or not job.is_running:
-        st.rerun()
-        return
-    scoring = job.progress
-    with st.container(border=True):
-        if scoring is None:
-            st.progress(0.0, ":shimmer[Waiting for the documents …]")
-        else:
-            done = scoring.done + scoring.failed
-            doing = (
-                "Paused" if job.is_paused else f":shimmer[Running] {done} of {scoring.total}{format_left(scoring.left)}"
-            )
-            st.progress(done / max(scoring.total, 1), doing)
-        if not access.may(Right.TUNE):
-            return
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if job.is_paused:
-                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="versus_go_on")
-            else:
-                st.button("Pause", on_click=job.pause, icon=":material/pause:", key="versus_pause")
-            st.button(
-                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-                disabled=job.is_stopping, key="versus_set_stop",
-            )  # fmt: skip
-            st.caption("Whatever is run is kept, also when this page is closed or the machine is switched off.")
+    draw_job(compare_state.running(), "Running", "run", "versus_set")
 
 
 # The measures

@@ -62,36 +62,38 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
 
 @st.fragment(run_every=_LOOK_EVERY)
 def _draw_running() -> None:
-    job = tune_state.grading()
+    draw_job(tune_state.grading(), "Grading", "graded", "tune")
+
+
+def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
+    """For a fragment: the progress of a job over a labelled set, with pause and stop for who may; gone when it is."""
     if job is None or not job.is_running:
         st.rerun()
         return
-    scoring = job.progress
+    batch = job.progress
     with st.container(border=True):
-        if scoring is None:
+        if batch is None:
             st.progress(0.0, ":shimmer[Waiting for the documents …]")
         else:
-            done = scoring.done + scoring.failed
-            doing = (
-                "Paused" if job.is_paused else f":shimmer[Grading] {done} of {scoring.total}{format_left(scoring.left)}"
-            )
-            failed = f", {scoring.failed} failed" if scoring.failed else ""
-            st.progress(done / max(scoring.total, 1), f"{doing}{failed}")
+            count = batch.done + batch.failed
+            now = "Paused" if job.is_paused else f":shimmer[{doing}] {count} of {batch.total}{_format_left(batch.left)}"
+            failed = f", {batch.failed} failed" if batch.failed else ""
+            st.progress(count / max(batch.total, 1), f"{now}{failed}")
         if not access.may(Right.TUNE):
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             if job.is_paused:
-                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key="tune_go_on")
+                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key=f"{key}_go_on")
             else:
-                st.button("Pause", on_click=job.pause, icon=":material/pause:", key="tune_pause")
+                st.button("Pause", on_click=job.pause, icon=":material/pause:", key=f"{key}_pause")
             st.button(
                 "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-                disabled=job.is_stopping, key="tune_stop",
+                disabled=job.is_stopping, key=f"{key}_stop",
             )  # fmt: skip
-            st.caption("Whatever is graded is kept, also when this page is closed or the machine is switched off.")
+            st.caption(f"Whatever is {done} is kept, also when this page is closed or the machine is switched off.")
 
 
-def format_left(seconds: float | None) -> str:
+def _format_left(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds < 90:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from crag_core.base.errors import BadRecord
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _POSTGRES = ("postgres", "postgresql")
+ESCAPE = "Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25."
 _HOST = re.compile(r"[\w.-]*|[0-9A-Fa-f:.]*(%\w+)?")
 
 
@@ -59,6 +65,29 @@ def check_address(address: Address) -> None:
     """
     if not _HOST.fullmatch(address.host or "") or re.search("[@/]", address.database or ""):
         raise ValueError("expected a host and the name of a database")
+
+
+def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
+    """A URL and the arguments of the driver. Raises `BadRecord`, in which nothing of the URL is quoted."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        text.encode("utf-8")
+        url = make_url(with_driver(text))
+        check_address(url)
+        _, options = url.get_dialect()().create_connect_args(url)
+        make_conninfo(**options)  # complains of options that it does not know
+    except (ArgumentError, ValueError, TypeError, psycopg.Error):
+        # Their own words may quote a piece of the password.
+        raise BadRecord(
+            f"{setting}: expected postgresql://[user:password@]host[:port]/database; found a URL that cannot be read, "
+            "not shown because of its password.",
+            hint=ESCAPE,
+        ) from None
+    return url, dict(options)
 
 
 def name_of(address: Address) -> str:

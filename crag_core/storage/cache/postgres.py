@@ -9,14 +9,13 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from crag_core.base.errors import BadRecord
-from crag_core.base.network.database_url import check_address, driver_options, hide_password, name_of, with_driver
+from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
 from crag_core.base.network.reply_timeout import limited
 from crag_core.base.protocols import Clock
 from crag_core.storage.cache.grade_cache import Fault, GradeCache
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import Connection, Engine
     from sqlalchemy.exc import DBAPIError
 
 Found = TypeVar("Found")
@@ -55,7 +54,7 @@ class PostgresCache(GradeCache):
     """
 
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
-        self._url = _read_url(url)
+        self._url, _ = read_postgres_url(url, "CRAG_CACHE")
         super().__init__(name_of(self._url), name_of(self._url), clock)
         self._seconds = seconds
         self._swept_at = -math.inf
@@ -136,25 +135,3 @@ def _is_lost(error: Exception) -> bool:
 def _code(error: DBAPIError) -> str:
     """PostgreSQL's own; empty for an error of the driver."""
     return getattr(error.orig, "sqlstate", None) or ""
-
-
-def _read_url(text: str) -> URL:
-    import psycopg
-    from psycopg.conninfo import make_conninfo
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        text.encode("utf-8")
-        url = make_url(with_driver(text))
-        check_address(url)
-        _, options = url.get_dialect()().create_connect_args(url)
-        make_conninfo(**options)  # complains of options that it does not know
-    except (ArgumentError, ValueError, TypeError, psycopg.Error):
-        # Their own words may quote a piece of the password.
-        raise BadRecord(
-            "The URL of the PostgreSQL cache: expected postgresql://[user:password@]host[:port]/database; found one "
-            "that cannot be read, not shown because of its password.",
-            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
-        ) from None
-    return url

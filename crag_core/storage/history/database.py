@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
-from crag_core.base.network.database_url import check_address, driver_options, hide_password, name_of, with_driver
+from crag_core.base.network.database_url import (
+    ESCAPE,
+    check_address,
+    driver_options,
+    hide_password,
+    name_of,
+    with_driver,
+)
 from crag_core.base.network.reply_timeout import limited
 from crag_core.storage import sqlite_file
 
@@ -203,7 +210,7 @@ def _read_url(text: str) -> URL:
         # What was found may hold a password.
         raise BadRecord(
             "CRAG_HISTORY: expected a URL such as postgresql://user:password@host/database.",
-            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
+            hint=ESCAPE,
         ) from None
     except ImportError as error:
         raise BadRecord(f"CRAG_HISTORY: this database needs a package that is not there: {error.name}.") from None

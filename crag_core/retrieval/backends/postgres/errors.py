@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 
-from crag_core.base.errors import BadRecord, StoreUnavailable
+from crag_core.base.errors import StoreUnavailable
 from crag_core.base.network import reply_timeout
-from crag_core.base.network.database_url import Address, check_address, driver_options, hide_password, with_driver
+from crag_core.base.network.database_url import Address, hide_password
 
 if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
     Connection = psycopg.Connection[TupleRow]
 
-CONNECT_S = 5
 _LOST = ("08", "57P", "28", "3D")  # how the codes begin of a server that breaks off, or lets nobody in
 _REACHED = "Check that the server runs and has this database, and host, user and password in CRAG_STORE."
 _ADVICE = {
@@ -34,28 +33,6 @@ _ADVICE = {
     "": "Check that the tables that begin with crag_ are those of CRAG Explorer and nobody changed them.",
 }
 """What to do, by how PostgreSQL's code begins."""
-
-
-def read_url(text: str) -> tuple[Address, dict[str, Any]]:
-    """A URL, and what the driver takes for it. Raises `BadRecord`, in which nothing of the URL is quoted."""
-    from psycopg.conninfo import make_conninfo
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        text.encode("utf-8")
-        url = make_url(with_driver(text))
-        check_address(url)
-        _, options = url.get_dialect()().create_connect_args(url)
-        make_conninfo(**options)  # complains of options that it does not know
-    except (ArgumentError, ValueError, TypeError, psycopg.Error):
-        # Their own words may quote a piece of the password.
-        raise BadRecord(
-            "CRAG_STORE: expected postgresql://[user:password@]host[:port]/database; found a URL that cannot be read, "
-            "not shown because of its password.",
-            hint="Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25.",
-        ) from None
-    return url, {**options, **driver_options(url, CONNECT_S)}
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.network.database_url import name_of
-from crag_core.retrieval.backends.postgres.errors import explain_faults, limited, read_url
+from crag_core.base.network.database_url import driver_options, name_of, read_postgres_url
+from crag_core.retrieval.backends.postgres.errors import explain_faults, limited
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.postgres.errors import Connection
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Other = TypeVar("Other")
 
+CONNECT_S = 5
 READ_S = 30.0
 WRITE_S = 120.0
 LOCK_S = 120.0
@@ -42,7 +43,8 @@ class Server:
 
     def __init__(self, url: str, prepare: Callable[[Connection, str], None]) -> None:
         """`prepare` sees to the tables; it is called by the first who holds the lock. Raises `BadRecord`."""
-        self._address, self._options = read_url(url)
+        self._address, options = read_postgres_url(url, "CRAG_STORE")
+        self._options = {**options, **driver_options(self._address, CONNECT_S)}
         self.place = name_of(self._address)
         self._prepare = prepare
         self._is_prepared = False
