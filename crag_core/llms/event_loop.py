@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
 from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
@@ -29,6 +29,20 @@ def wait_for(work: Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
 def run(work: Coroutine[Any, Any, Value]) -> Value:
     """Run `work`, which has an end of its own, on the loop and return its value."""
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+async def apart(work: Awaitable[Value]) -> Value:
+    """Await `work` in a task of its own, which closes its connection even where the awaiting task is cancelled twice.
+
+    A time limit and a cancelled batch may meet: the second cancellation would break off what the first one closes.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
 
 
 def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:

@@ -7,7 +7,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,7 @@ from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
-from crag_core.llms.event_loop import iterate, wait_for
+from crag_core.llms.event_loop import apart, iterate, wait_for
 from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
 
 if TYPE_CHECKING:
@@ -218,7 +218,8 @@ class LlamaIndexModel(LoopModel):
             finally:
                 close = getattr(stream, "aclose", None)
                 if close:
-                    await close()
+                    with suppress(RuntimeError):  # cancelled twice: its last piece closes it, in a task of its own
+                        await close()
                 await reading.end()
             if not is_reply:
                 raise WrongShape("an end without a word")
@@ -250,7 +251,7 @@ class _Waiting:
         scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
         try:
             async with scope:
-                return await work
+                return await apart(work)
         except TimeoutError:
             if not scope.expired():  # the client's own
                 raise

@@ -284,6 +284,30 @@ def test_model_can_be_used_again_after_a_cancel(server: ModelServer) -> None:
     assert model.complete(CHAT, no_cancel()).text == REPLY
 
 
+def test_a_call_cancelled_twice_still_closes_what_it_opened() -> None:
+    """A time limit and a batch that is given up may come together; httpx closes its connection in several steps."""
+    closed: list[bool] = []
+
+    async def call() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+            closed.append(True)
+
+    async def work() -> None:
+        task = asyncio.ensure_future(event_loop.apart(call()))
+        for _ in range(2):
+            await asyncio.sleep(0.01)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.2)
+
+    asyncio.run(work())
+    assert closed == [True]
+
+
 def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -> None:
     async def inside() -> str:
         return model_of(server).complete(CHAT, no_cancel()).text
