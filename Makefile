@@ -22,7 +22,7 @@ test: $(VENV)/.ready-dev
 	$(PYTEST) -m "not exhaustive"
 
 test-fast: $(VENV)/.ready-dev
-	$(PYTEST) -m "not exhaustive and not slow" tests/core tests/measuring
+	$(PYTEST) -m "not exhaustive and not slow" tests/base tests/decision tests/trace tests/view
 
 test-all: $(VENV)/.ready-dev
 	PYTHON=$(BIN)/python sh tests/find_browser.sh

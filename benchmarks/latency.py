@@ -164,7 +164,7 @@ def start() -> Iterator[Figure]:
 
 def tests() -> Iterator[Figure]:
     """The tests of the pure core and of the order of steps that load no model, in two processes."""
-    folders = ["tests/core", "tests/flow", "tests/tuning", "tests/measuring"]
+    folders = ["tests/decision", "tests/trace", "tests/pipeline", "tests/experiments"]
     how = ["-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal", "-m", "not embedding and not model"]
     taken = _seconds([sys.executable, "-m", "pytest", *how, *folders])
     yield Figure("unit tests offline", taken, 60, "s", " ".join(folders))

@@ -18,7 +18,7 @@ from crag_core.decision.signals import SignalMeter
 from crag_core.pipeline.pipeline import SEARCHING, Pipeline
 from crag_core.pipeline.run import Listener, Parts, WebMode
 from crag_core.trace.trace import RunSettings, Trace
-from tests.core import builders
+from tests import builders
 from tests.stand_ins.local_server import wait_until
 
 QUESTION = "When does the ferry to Vennick leave?"

@@ -17,7 +17,7 @@ import time
 from dataclasses import replace
 import streamlit as st
 from crag_core.view.run_view import view_run
-from tests.core.builders import graded, policy, trace
+from tests.builders import graded, policy, trace
 from ui.run.scores.score_line import draw_scores
 
 found, grades = graded(0.83, 0.52, None, 0.1)

@@ -17,8 +17,8 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.trace.trace import Trace
-from tests.history.parts import passage_label
-from tests.laboratory.test_laboratory_folder import PRESET, SET
+from tests.experiments.test_kept_files import PRESET, SET
+from tests.storage.history_parts import passage_label
 from tests.word_embedder import WordEmbedder
 
 FILES = [

@@ -19,8 +19,8 @@ from crag_core.__main__ import main
 from crag_core.storage.history import HistoryStore
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import ask, fill, held_in, open_home
-from tests.history.parts import large_run, whole_run
 from tests.stand_ins.local_server import wait_until
+from tests.storage.history_parts import large_run, whole_run
 
 Output = pytest.CaptureFixture[str]
 

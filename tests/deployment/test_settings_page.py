@@ -10,8 +10,8 @@ import pytest
 from crag_core.__main__ import main
 from crag_core.app.cli.settings import GROUPS, LISTS, page
 from crag_core.app.config import Config, load
+from tests.app.test_settings_from_environment import GIVEN
 from tests.conftest import REPOSITORY
-from tests.test_settings_from_environment import GIVEN
 
 PAGE = REPOSITORY / "docs" / "settings.md"
 SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE"}

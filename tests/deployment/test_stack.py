@@ -23,7 +23,6 @@ from streamlit.testing.v1 import AppTest
 from tests.browser.conftest import find_port
 from tests.conftest import REPOSITORY
 from tests.deployment.parts import compose, example, filled
-from tests.pages.conftest import _navigate_as_the_server_does, ask, header, shown
 from tests.stand_ins import postgres_server
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
@@ -31,6 +30,7 @@ from tests.stand_ins.local_server import HOST, wait_until
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.searxng_server import SearXNGServer
+from tests.ui.conftest import _navigate_as_the_server_does, ask, header, shown
 
 pytestmark = pytest.mark.embedding
 

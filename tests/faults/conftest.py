@@ -14,13 +14,13 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app import workbench
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.cache.conftest import valkey as valkey
 from tests.faults.parts import fill
 from tests.judge import judging
-from tests.pages.conftest import APP, _navigate_as_the_server_does
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.storage.conftest import valkey as valkey
+from tests.ui.conftest import APP, _navigate_as_the_server_does
 from tests.word_embedder import WordEmbedder
 
 Open = Callable[..., Workbench]

@@ -27,14 +27,14 @@ from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
 from crag_core.websearch.cooldown import Cooldown
-from tests.cache.parts import HandClock, key
 from tests.conftest import REPOSITORY
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching
-from tests.history.parts import run
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.s3_server import S3Server
 from tests.stand_ins.searxng_server import SearXNGServer
+from tests.storage.cache_parts import HandClock, key
+from tests.storage.history_parts import run
 
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
 JUMPS = pytest.mark.parametrize("jump", [YEAR, -YEAR], ids=["ahead", "back"])

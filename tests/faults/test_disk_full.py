@@ -21,13 +21,13 @@ from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.log_format import show_logs
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
+from tests.experiments.test_outcome_log import FULL as FULL_OUTCOME
 from tests.faults.full_disk import Disk, Limited, small_disk
 from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, judged, quoting, step
-from tests.history.parts import route_label
 from tests.judge import ANSWER, heard
-from tests.laboratory.test_run_book import FULL as FULL_OUTCOME
 from tests.retrieval.fakes import write_prose
 from tests.stand_ins.ollama_server import OllamaServer
+from tests.storage.history_parts import route_label
 
 NEW = ("lights.txt", b"The harbour lights are lit at eight.")
 FULL = r"[Nn]o space left|disk is full|unable to open|disk I/O|File too large"

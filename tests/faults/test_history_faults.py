@@ -16,9 +16,9 @@ from crag_core.base.errors import HistoryUnavailable
 from crag_core.storage.history import database
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, Wire, at, broken_at, fill, quoting
-from tests.pages.conftest import ask, shown
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.postgres_server import PostgresServer
+from tests.ui.conftest import ask, shown
 
 CONNECTS_A_SAVE = 2
 """Once to see to the tables, once to write; a driver may knock twice each time."""

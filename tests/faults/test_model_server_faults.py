@@ -16,17 +16,17 @@ from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import capacity_of
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
-from tests.core.builders import passage
+from tests.builders import passage
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, WRITER, Wire, at, broken_at, judged
 from tests.judge import ANSWER, heard, judging
-from tests.pages.conftest import ask, choose, press, shown
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import MODEL as OPENAI_MODEL
 from tests.stand_ins.openai_server import OpenAIServer
 from tests.stand_ins.searxng_server import SearXNGServer
+from tests.ui.conftest import ask, choose, press, shown
 
 FOUND = [WebResult("Dues", "https://example.org/dues", "A yacht of nine metres pays 14 pounds for a night.")]
 WHOLE = {"judge": 3, "answer": 1}

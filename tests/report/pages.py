@@ -13,7 +13,7 @@ from crag_core.decision.policy import Policy
 from crag_core.report import render
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
-from tests.core.builders import passage, policy, strips_of, trace, web_page
+from tests.builders import passage, policy, strips_of, trace, web_page
 from tests.fakes import QUESTION, Bench, FakeModel
 
 

@@ -36,7 +36,7 @@ from crag_core.report.comparison.results import (
 )
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from tests.browser.conftest import open_browser
-from tests.core.builders import policy, trace
+from tests.builders import policy, trace
 from tests.report.pages import Page, said
 from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN
 from tests.report.test_thresholds_report import assert_sound

@@ -27,8 +27,8 @@ from crag_core.base.types import (
 )
 from crag_core.report.text import clean, moment, shortened, web_address
 from crag_core.trace.trace import Trace
-from tests.core.builders import policy, strips_of, trace, web_page
-from tests.core.made_up import JUDGE
+from tests.builders import policy, strips_of, trace, web_page
+from tests.made_up_runs import JUDGE
 from tests.report.pages import Page, answered, page_of, recorded, said
 
 EVIL = (

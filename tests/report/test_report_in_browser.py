@@ -17,7 +17,7 @@ from crag_core.base.types import Opinion, Support
 from crag_core.report import render
 from crag_core.trace.trace import Trace
 from tests.browser.conftest import BROWSERS, FLAGS
-from tests.core.made_up import JUDGE
+from tests.made_up_runs import JUDGE
 from tests.report.pages import answered, found_online, recorded, two_pages
 from tests.report.test_report_hostile import evil_run
 

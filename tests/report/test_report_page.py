@@ -28,9 +28,9 @@ from crag_core.base.types import (
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.core.builders import POLICIES, even, policy, strips_of, twice
-from tests.core.made_up import HEURISTIC, JUDGE, edits_of, facts
+from tests.builders import POLICIES, even, policy, strips_of, twice
 from tests.fakes import WEB_QUERY
+from tests.made_up_runs import HEURISTIC, JUDGE, edits_of, facts
 from tests.report.pages import (
     FIRST,
     SECOND,

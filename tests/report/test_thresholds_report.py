@@ -26,10 +26,10 @@ from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.report.thresholds.charts import of_hundred
 from crag_core.report.thresholds.page import render_thresholds
 from tests.browser.conftest import open_browser
-from tests.core.builders import POLICIES, policy
+from tests.builders import POLICIES, policy
+from tests.experiments.made_up_sets import board, case, drawn
 from tests.report.pages import Page
 from tests.report.test_report_hostile import ATTRIBUTES, DISGUISED, EVIL, SHOWN, TAGS
-from tests.tuning.made_up import board, case, drawn
 
 MADE = Conditions("hand", "2", "llama", "prompts-7", "minilm", 5, "corpus-9")
 COSTS, LIMIT = Objective(), Objective(most_wrong=0.1)

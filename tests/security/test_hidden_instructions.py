@@ -19,7 +19,7 @@ from crag_core.experiments.drafting.wording import ask_for_question
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
 from crag_core.trace.injection_scan import remark, warnings
-from tests.core.builders import passage, web_page
+from tests.builders import passage, web_page
 from tests.fakes import Bench
 from tests.fakes import passage as numbered
 from tests.stand_ins.engines import Message, Reply, ScriptedModel

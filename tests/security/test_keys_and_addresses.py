@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.errors import BadRecord
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.servers import masked, unmasked
-from tests.pages.conftest import home, press, shown, start  # noqa: F401  # fixtures
 from tests.security.servers import Said, answering
+from tests.ui.conftest import home, press, shown, start  # noqa: F401  # fixtures
 
 Start = Callable[..., AppTest]
 OPENAI = json.dumps({"data": [{"id": "m"}]}).encode()

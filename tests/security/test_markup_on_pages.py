@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.pages.conftest import home, start  # noqa: F401  # fixtures
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
+from tests.ui.conftest import home, start  # noqa: F401  # fixtures
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.browser.conftest import serve
 from tests.browser.visitor import Visitor
-from tests.pages.conftest import home, start  # noqa: F401  # fixtures
 from tests.security.pages import PAGES
+from tests.ui.conftest import home, start  # noqa: F401  # fixtures
 from ui.shell.incoming_messages import REFUSED
 
 pytestmark = pytest.mark.embedding

@@ -22,13 +22,13 @@ from crag_core.base.errors import CragError
 from crag_core.observability.log_format import show_logs
 from crag_core.pipeline.run import WebMode
 from tests.matrix import mostly
-from tests.pages.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 from tests.security.pages import PAGES, every_word
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
 from tests.stand_ins.searxng_server import SearXNGServer
+from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 
 SECRET = "s3cr3tZq"
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from crag_core.report import render
 from crag_core.trace.injection_phrases import MEANINGS, Sign
 from crag_core.trace.injection_scan import MOST_LOOKED_AT, find, find_in, remark, shown, warnings
 from crag_core.trace.trace import Trace
-from tests.core.builders import passage, web_page
+from tests.builders import passage, web_page
 from tests.fakes import Bench, found_web
 from tests.fakes import passage as numbered
 from tests.security.attacks import HARMLESS, KNOWN, PARAPHRASES, TAGGED, UNSEEN

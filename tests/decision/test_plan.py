@@ -1,0 +1,239 @@
+"""What each action of each policy wants done: the corrections in order, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.types import Action, Correction, CorrectionKind, Handling
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Loop, Policy, Strategy
+from tests.builders import POLICIES, even, graded, kinds, passages, policy
+
+KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
+REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE
+EXPAND, RE_RETRIEVE = CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE
+
+WEB_ONLY = (DISCARD, REWRITE, WEB, GENERATE)
+REFINE_AND_WEB = (REFINE, REWRITE, WEB, GENERATE)
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "action", "plan"),
+    [
+        ("paper", 0.9, Action.CORRECT, (REFINE, GENERATE)),
+        ("paper", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
+        ("paper", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("worst-chunk", 0.9, Action.CORRECT, (KEEP, GENERATE)),
+        ("worst-chunk", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
+        ("worst-chunk", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("rank-weighted", 0.9, Action.CORRECT, (KEEP, GENERATE)),
+        ("rank-weighted", 0.5, Action.AMBIGUOUS, (REFINE, GENERATE)),
+        ("rank-weighted", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("heuristic", 0.9, Action.CORRECT, (KEEP, GENERATE)),
+        ("heuristic", 0.6, Action.AMBIGUOUS, (KEEP, EXPAND, GENERATE)),
+        ("heuristic", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("signals", 0.9, Action.CORRECT, (REFINE, GENERATE)),
+        ("signals", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
+        ("signals", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("agentic", 0.9, Action.CORRECT, (KEEP, GENERATE)),
+        ("agentic", 0.5, Action.AMBIGUOUS, (KEEP, RE_RETRIEVE, GENERATE)),
+        ("agentic", 0.1, Action.INCORRECT, (DISCARD, RE_RETRIEVE, GENERATE)),
+        ("two-signal", 0.9, Action.CORRECT, (REFINE, GENERATE)),
+        ("two-signal", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
+        ("two-signal", 0.1, Action.INCORRECT, WEB_ONLY),
+    ],
+)
+def test_each_action_of_each_policy_has_its_corrections(
+    name: str, score: float, action: Action, plan: tuple[CorrectionKind, ...]
+) -> None:
+    found, grades = graded(score, score, score)
+    decision = decide(policy(name), found, grades, even(score))
+    assert (decision.action, kinds(decision)) == (action, plan)
+    assert decision.label == policy(name).route(action).label
+    assert decision.handling is policy(name).route(action).passages
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_nothing_retrieved_leaves_nothing_to_discard(name: str) -> None:
+    plan = kinds(decide(policy(name), (), None, ()))
+    expected = (RE_RETRIEVE, GENERATE) if name == "agentic" else (REWRITE, WEB, GENERATE)
+    assert plan == expected
+
+
+def discards(plan: tuple[Correction, ...]) -> dict[str | None, str]:
+    return {step.passage_id: step.reason for step in plan if step.kind is DISCARD}
+
+
+@pytest.mark.parametrize(
+    ("scores", "dropped", "searches"),
+    [
+        ((0.8, 0.5, 0.5, 0.3), ("p4",), False),
+        ((0.8, 0.3, 0.5), ("p2",), True),
+        ((0.4, 0.4, 0.4), (), False),
+        ((0.6, 0.6), (), True),
+        ((0.35, 0.39, 0.35), ("p1", "p2", "p3"), True),
+    ],
+)
+def test_rank_weighted_drops_the_weak_and_searches_below_three(
+    scores: tuple[float, ...], dropped: tuple[str, ...], searches: bool
+) -> None:
+    decision = decide(policy("rank-weighted"), *graded(*scores))
+    assert decision.action is Action.AMBIGUOUS
+    assert tuple(discards(decision.plan)) == dropped
+    assert decision.wants(WEB) is decision.wants(REWRITE) is searches
+    assert decision.wants(REFINE) is (len(dropped) < len(scores))
+
+
+def test_a_discarded_passage_says_why() -> None:
+    plan = decide(policy("rank-weighted"), *graded(0.8, 0.3, 0.5)).plan
+    assert discards(plan) == {"p2": "score 0.30 is below 0.40"}
+
+
+def test_a_discarded_passage_close_to_the_limit_does_not_contradict_itself() -> None:
+    plan = decide(policy("rank-weighted"), *graded(0.8, 0.3999, 0.5)).plan
+    assert discards(plan) == {"p2": "score 0.3999 is below 0.4000"}
+
+
+def test_passages_beyond_the_judged_ones_are_dropped_as_not_graded() -> None:
+    found, grades = graded(0.5, 0.5, 0.5, 0.5, 0.5, 0.9)
+    decision = decide(policy("rank-weighted"), found, grades[:5])
+    assert discards(decision.plan) == {"p6": "not graded"}
+
+
+def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:
+    decision = decide(policy("rank-weighted"), *graded(0.5, None, 0.5))
+    assert discards(decision.plan) == {}
+
+
+def test_agentic_drops_what_scores_below_its_filter() -> None:
+    decision = decide(policy("agentic"), *graded(0.9, 0.3, 0.2999))
+    assert discards(decision.plan) == {"p3": "score 0.2999 is below 0.3000"}
+    assert decision.wants(KEEP)
+
+
+@pytest.mark.parametrize("grades", [None, ()])
+def test_a_rule_keeps_every_passage(grades: tuple[()] | None) -> None:
+    decision = decide(policy("agentic"), passages(2), grades)
+    assert decision.rule == "few_context"
+    assert kinds(decision) == (KEEP, GENERATE)
+
+
+def test_a_rule_keeps_even_what_was_graded_low_in_another_run() -> None:
+    decision = decide(policy("agentic"), *graded(0.1, 0.9))
+    assert kinds(decision) == (KEEP, GENERATE)
+
+
+def test_incorrect_discards_all_in_one_correction_with_the_count() -> None:
+    plan = decide(policy("paper"), *graded(0.1, 0.2, 0.3)).plan
+    assert discards(plan) == {None: "INCORRECT: none of the 3 chunks is used"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "results"), [("paper", 3, 5), ("worst-chunk", 10, 3), ("rank-weighted", 10, 5)]
+)
+def test_the_search_says_how_long_its_query_and_how_many_results(name: str, words: int, results: int) -> None:
+    plan = {step.kind: step.reason for step in decide(policy(name), *graded(0.1, 0.1)).plan}
+    assert f"at most {words} words" in plan[REWRITE]
+    assert f"up to {results} results" in plan[WEB]
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "following", "why"),
+    [
+        ("heuristic", 0.9, None, None),
+        ("heuristic", 0.6, "expand", "partly relevant: retrieve again with an expanded question"),
+        ("heuristic", 0.1, None, None),
+        ("agentic", 0.9, None, None),
+        ("agentic", 0.5, "refine", "AMBIGUOUS: retrieve more with refined keywords (iteration 2 of 3)"),
+        ("agentic", 0.1, "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 3)"),
+        ("paper", 0.5, None, None),
+    ],
+)
+def test_a_decision_names_the_round_that_it_asks_for(
+    name: str, score: float, following: str | None, why: str | None
+) -> None:
+    decision = decide(policy(name), *graded(score, score, score), even(score))
+    assert decision.next_round == following
+    assert [step.reason for step in decision.plan if step.kind in (EXPAND, RE_RETRIEVE)] == ([why] if why else [])
+
+
+def looping(iterations: int) -> Policy:
+    return replace(policy("agentic"), loop=Loop(iterations))
+
+
+@pytest.mark.parametrize(
+    ("path", "following", "why"),
+    [
+        ((), "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 5)"),
+        (
+            ("keyword",),
+            "rewritten",
+            "INCORRECT: retrieve by meaning, with the question in other words (iteration 3 of 5)",
+        ),
+        (("refine",), "keyword", "INCORRECT: retrieve by keywords alone (iteration 3 of 5)"),
+        (("keyword", "rewritten"), "expanded", "INCORRECT: retrieve with an expanded question (iteration 4 of 5)"),
+        (("keyword", "rewritten", "expanded"), "web", None),
+        (("keyword", "refine", "rewritten", "refine"), None, None),
+    ],
+)
+def test_strategies_come_in_their_order_each_once(
+    path: tuple[str, ...], following: str | None, why: str | None
+) -> None:
+    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), path)
+    assert decision.next_round == following
+    assert [step.reason for step in decision.plan if step.kind is RE_RETRIEVE] == ([why] if why else [])
+
+
+def test_the_web_is_the_last_strategy() -> None:
+    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), ("keyword", "rewritten", "expanded"))
+    assert kinds(decision) == WEB_ONLY
+
+
+def test_without_the_web_among_the_strategies_the_last_one_ends_the_way() -> None:
+    of = replace(policy("agentic"), loop=Loop(9, (Strategy.KEYWORD,)))
+    decision = decide(of, *graded(0.1, 0.1, 0.1), (), ("keyword",))
+    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept", "dropped"),
+    [
+        ((0.1, 0.2, 0.25), "use 3 chunks as they are", ()),
+        ((0.1, 0.2, 0.5), "use 1 chunks as they are", ("p1", "p2")),
+        ((0.1, None, 0.25), "use 1 chunks as they are", ("p1", "p3")),
+    ],
+)
+def test_the_last_iteration_answers_from_what_there_is(
+    scores: tuple[float | None, ...], kept: str, dropped: tuple[str, ...]
+) -> None:
+    decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
+    reasons = {step.kind: step.reason for step in decision.plan}
+    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
+    assert tuple(discards(decision.plan)) == dropped
+    assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)
+
+
+def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
+    assert kinds(decide(looping(2), (), (), (), ("keyword",))) == (GENERATE,)
+
+
+def test_an_expanded_retrieval_is_asked_for_once() -> None:
+    found, grades = graded(0.6, 0.6, 0.6)
+    decision = decide(policy("heuristic"), found, grades, even(0.6), ("expand",))
+    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
+def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
+    decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
+    assert decision.next_round is None
+    assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
+
+
+def test_the_refinement_names_its_cut_off() -> None:
+    plan = {step.kind: step.reason for step in decide(policy("paper").with_thresholds(cutoff=0.35), *graded(0.9)).plan}
+    assert "0.35" in plan[REFINE]

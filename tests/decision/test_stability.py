@@ -1,0 +1,247 @@
+"""The distance to flip: exact against a dense grid of thresholds and against random scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.base.types import Action, Grade, Passage, Round, Scores
+from crag_core.decision.policy import Aggregation, FastPath, Loop, Policy
+from crag_core.decision.rounds import replay_rounds
+from crag_core.decision.stability import Flip, Interval, flips, stability
+from tests.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
+
+TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error
+
+Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
+
+
+def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
+    return replay_rounds(of.with_thresholds(lower, upper), *evidence).decision.action
+
+
+def holds(interval: Interval, value: float) -> bool:
+    low = value >= interval.low if interval.low_included else value > interval.low
+    high = value <= interval.high if interval.high_included else value < interval.high
+    return low and high
+
+
+def run_of(actions: dict[float, Action], at: float) -> set[float]:
+    """The grid values around `at` that give the same action without a break."""
+    values = sorted(actions)
+    same = {at}
+    for path in (values[values.index(at) :], values[values.index(at) :: -1]):
+        for value in path:
+            if actions[value] is not actions[at]:
+                break
+            same.add(value)
+    return same
+
+
+GRID = [n / 200 for n in range(201)]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(
+    "scores",
+    [
+        (0.9, 0.5, 0.2),
+        (0.7, 0.3, 0.3),
+        (0.31, 0.3, 0.1),
+        (0.5, None, 0.85),
+        (0.1, 0.05, 0.02),
+        (1.0, 1.0, 0.0),
+        (None, None, None),
+    ],
+)
+def test_the_intervals_agree_with_a_dense_grid_of_thresholds(name: str, scores: tuple[float | None, ...]) -> None:
+    of = policy(name)
+    assert_exact_on_a_grid(of, (*graded(*scores), even(scores[0] or 0.4), ()))
+
+
+def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
+    found = stability(of, *evidence)
+    lowers = {value: act(of, evidence, value, of.upper) for value in [*GRID, of.lower] if value <= of.upper}
+    uppers = {value: act(of, evidence, of.lower, value) for value in [*GRID, of.upper] if value >= of.lower}
+    assert {value for value in lowers if holds(found.lower, value)} == run_of(lowers, of.lower)
+    assert {value for value in uppers if holds(found.upper, value)} == run_of(uppers, of.upper)
+
+
+# Every way through three iterations: the first passages lead to p4…, a refinement of these to p7…, and so on.
+PATHS = ("keyword", "refine", "keyword rewritten", "keyword refine", "refine keyword", "refine refine")
+
+
+def all_around(*scores: tuple[float | None, ...]) -> Evidence:
+    """The scores of the first passages, then of what each of `PATHS` found."""
+    found, grades, rounds = [], [], []
+    numbers = iter(range(1, 100))
+    for one in scores:
+        new = [passage(f"p{next(numbers)}") for _ in one]
+        grades += [grade(p.id, score) for p, score in zip(new, one, strict=True)]
+        found.append(tuple(new))
+    for path, new_ones in zip(PATHS, found[1:], strict=False):
+        rounds.append(round_of(path, *new_ones))
+    return found[0], tuple(grades), (), tuple(rounds)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        # Low enough to look again by keyword, which finds something good, or half good and refined.
+        ((0.2, 0.1, 0.25), (0.9, 0.8, 0.4), (0.5, 0.6, 0.4)),
+        ((0.2, 0.1, 0.25), (0.5, 0.35, 0.1), (), (), (0.95, 0.9, 0.85)),
+        # Good enough to refine, once and twice; the mean moves as `lower` drops one passage after the other.
+        ((0.4, 0.5, 0.35), (), (0.9, 0.8, 0.75, 0.2)),
+        ((0.4, 0.5, 0.35), (0.8, 0.8, 0.8), (0.6, 0.45, 0.1), (), (), (0.7, 0.7, 0.7), (0.99, 0.97, 0.95, 0.9)),
+        ((0.65, 0.69, 0.3), (), (None, 0.9, 0.31)),
+        ((None, 0.2, 0.1), (0.31, 0.3, 0.29), (0.71, 0.7, 0.69)),
+    ],
+)
+def test_intervals_hold_across_recorded_rounds(iterations: int, scores: tuple[tuple[float | None, ...], ...]) -> None:
+    of = replace(policy("agentic"), loop=Loop(iterations), fast_path=FastPath())
+    assert_exact_on_a_grid(of, all_around(*scores))
+    assert_exact_on_a_grid(of.with_thresholds(0.2, 0.5), all_around(*scores))
+
+
+def test_a_flip_may_come_from_a_later_round() -> None:
+    # 0.5, 0.4 and 0.3 are refined by 0.9, 0.8 and 0.7: the mean of all is 0.60, and 0.725 without the 0.3 and the 0.4.
+    of = replace(policy("agentic"), loop=Loop(2), fast_path=FastPath())
+    found = stability(of, *all_around((0.5, 0.4, 0.3), (), (0.9, 0.8, 0.7)))
+    assert found.lower == Interval(0.0, 0.4, True, True, None, Action.CORRECT)
+    assert found.upper == Interval(0.6, 1.0, False, True, Action.CORRECT, None)
+
+
+def test_thresholds_of_a_policy_of_ones_own_hold_across_rounds_too() -> None:
+    # Rank-weighted 0.50 first; above that the round by keyword decides, whose own score is 0.55.
+    of = replace(
+        policy("agentic"), aggregation=Aggregation.RANK_WEIGHTED, fast_path=FastPath(), ungraded_score=None
+    ).with_thresholds(0.2, 0.6)
+    assert_exact_on_a_grid(of, all_around((0.3, 0.9), (0.4, 0.85)))
+
+
+thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
+score_lists = st.lists(st.none() | thousandths, max_size=4).map(tuple)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Policy, Evidence]:
+    of = policy(draw(st.sampled_from(POLICIES)))
+    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
+    of = replace(
+        of.with_thresholds(lower, upper),
+        low_variance_promotes=draw(st.booleans()),
+        upper_is_exclusive=draw(st.booleans()),
+        lower_is_inclusive=draw(st.booleans()),
+    )
+    found, grades = graded(*draw(st.lists(st.none() | thousandths, max_size=6)))
+    asked = draw(st.booleans())
+    return of, (found, grades if asked else None, even(draw(thousandths)), ())
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
+    """The policy agentic with rounds recorded on both sides of its flips."""
+    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
+    of = replace(
+        policy("agentic").with_thresholds(lower, upper),
+        loop=Loop(draw(st.integers(1, 4))),
+        fast_path=draw(st.sampled_from([FastPath(), policy("agentic").fast_path])),
+        ungraded_score=draw(st.sampled_from([None, 0.5])),
+    )
+    found, grades, _, rounds = all_around(*draw(st.lists(score_lists, min_size=7, max_size=7)))
+    made = draw(st.lists(st.sampled_from(range(len(rounds))), unique=True))
+    return of, (found, grades, (), tuple(rounds[number] for number in made))
+
+
+@pytest.mark.slow
+@given(situation=situations() | loops(), share=st.floats(0.01, 0.99))
+def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
+    situation: tuple[Policy, Evidence], share: float
+) -> None:
+    of, evidence = situation
+    now = replay_rounds(of, *evidence).decision.action
+    found = stability(of, *evidence)
+    for interval, least, most, is_lower in (
+        (found.lower, 0.0, of.upper, True),
+        (found.upper, of.lower, 1.0, False),
+    ):
+
+        def action_at(value: float, is_lower: bool = is_lower) -> Action:
+            return act(of, evidence, value, of.upper) if is_lower else act(of, evidence, of.lower, value)
+
+        assert least <= interval.low <= interval.high <= most
+        inside = interval.low + share * (interval.high - interval.low)
+        if interval.low < inside < interval.high:
+            assert action_at(inside) is now
+        if interval.low_included:
+            assert action_at(interval.low) is now
+        if interval.high_included:
+            assert action_at(interval.high) is now
+        if interval.below is None:
+            assert interval.low == least and interval.low_included
+        else:
+            beyond = interval.low - TINY if interval.low_included else interval.low
+            assert action_at(beyond) is interval.below is not now
+        if interval.above is None:
+            assert interval.high == most and interval.high_included
+        else:
+            beyond = interval.high + TINY if interval.high_included else interval.high
+            assert action_at(beyond) is interval.above is not now
+
+
+def test_the_best_score_bounds_both_intervals() -> None:
+    # paper at 0.40 and 0.60, best score 0.52: ambiguous while lower <= 0.52 < upper.
+    found = stability(policy("paper"), *graded(0.52, 0.1))
+    assert found.lower == Interval(0.0, 0.52, True, True, None, Action.INCORRECT)
+    assert found.upper == Interval(0.52, 1.0, False, True, Action.CORRECT, None)
+
+
+def test_flips_are_sentences_with_the_nearest_first() -> None:
+    of = policy("paper")
+    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
+        Flip("upper", 0.52, abs(0.52 - 0.6), Action.CORRECT, "CORRECT if upper moves from 0.60 down to 0.52"),
+        Flip("lower", 0.52, abs(0.52 - 0.4), Action.INCORRECT, "INCORRECT if lower moves from 0.40 above 0.52"),
+    )
+
+
+def test_a_score_on_its_threshold_flips_at_once() -> None:
+    of = policy("paper")
+    (nearest, *_) = flips(stability(of, *graded(0.6)), of)
+    assert nearest == Flip("upper", 0.6, 0.0, Action.AMBIGUOUS, "AMBIGUOUS if upper moves from 0.60 above 0.60")
+
+
+def test_an_inclusive_lower_threshold_flips_down_to_the_score() -> None:
+    of = policy("rank-weighted")
+    sentences = [flip.sentence for flip in flips(stability(of, *graded(0.35)), of)]
+    assert sentences == [
+        "INCORRECT if lower moves from 0.30 up to 0.35",
+        "CORRECT if upper moves from 0.70 down to 0.35",
+    ]
+
+
+def test_flip_sentences_tell_close_numbers_apart() -> None:
+    of = policy("paper")
+    (nearest, *_) = flips(stability(of, *graded(0.5999)), of)
+    assert nearest.sentence == "CORRECT if upper moves from 0.6000 down to 0.5999"
+
+
+def test_in_agentic_the_filter_moves_the_mean() -> None:
+    # 0.9, 0.5 and 0.31 are kept, mean 0.57. Without the 0.31, from just above it on, the mean is 0.70.
+    of = policy("agentic")
+    found = stability(of, *graded(0.9, 0.5, 0.31))
+    assert found.lower == Interval(0.0, 0.31, True, True, None, Action.CORRECT)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_nothing_retrieved_cannot_flip(name: str) -> None:
+    of = policy(name)
+    assert flips(stability(of, (), None, ()), of) == ()
+
+
+def test_a_rule_cannot_flip() -> None:
+    of = policy("agentic")
+    assert flips(stability(of, passages(2), None), of) == ()

@@ -1,0 +1,329 @@
+"""The files of the trained evaluator: loaded once, and refused when they are not what they should be."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.types import Grade, StepState
+from crag_core.evaluators import EVALUATORS, CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.shared import pair_encoder
+from crag_core.evaluators.shared.model_files import chance, log_chance
+from crag_core.pipeline.pipeline import raise_failure
+from tests.evaluators.tiny_evaluator import (
+    FUSION,
+    JOINT,
+    TOPICAL,
+    VOCABULARY,
+    describe,
+    make_embedder,
+    make_evaluator,
+    make_model,
+    make_tokenizer,
+)
+from tests.fakes import Bench, passage
+
+ROOT = Path(__file__).parents[2]
+STOP_WORDS = frozenset({"when", "does", "the"})
+QUESTION = "When does the ferry leaves?"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_evaluator(tmp_path / "retrieval-evaluator")
+
+
+def ask(evaluator: Any, *texts: str) -> tuple[Grade, ...]:
+    found: tuple[Grade, ...] = evaluator.grade(
+        QUESTION, [passage(n, text) for n, text in enumerate(texts or ("The ferry leaves nine.",))], threading.Event()
+    )
+    return found
+
+
+# --- loading --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The options of every session that is opened."""
+    import onnxruntime
+
+    opened: list[Any] = []
+    original = onnxruntime.InferenceSession
+
+    def note(model: bytes, options: Any, **more: Any) -> Any:
+        opened.append((options, more))
+        time.sleep(0.02)  # long enough for another thread to come
+        return original(model, options, **more)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", note)
+    return opened
+
+
+def test_importing_and_building_loads_nothing_heavy(folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from crag_core.evaluators import cross_encoder as c\n"
+        f"e = c.CrossEncoderEvaluator(Path({str(folder)!r}), frozenset())\n"
+        "print([n for n in ('onnxruntime', 'tokenizers', 'numpy', 'torch', 'transformers') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessions: list[Any]) -> None:
+    several = [CrossEncoderEvaluator(folder, STOP_WORDS) for _ in range(4)]
+    several += [
+        CrossEncoderStripEvaluator(folder, STOP_WORDS),
+        CrossEncoderEvaluator(folder / ".." / folder.name, STOP_WORDS),
+    ]
+    assert sessions == [], "not before the first use"
+    with ThreadPoolExecutor(6) as pool:
+        assert all(grade.score for (grade,) in pool.map(ask, several))
+    assert len(sessions) == 2, "one for each of the two models"
+
+
+def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:
+    ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+    assert len(sessions) == 2
+    for options, more in sessions:
+        assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+        assert more == {"providers": ["CPUExecutionProvider"]}
+
+
+def test_threads_are_few(folder: Path) -> None:
+    before = threading.enumerate()
+    ask(CrossEncoderEvaluator(folder, STOP_WORDS), *["ferry"] * 100)
+    made = [one for one in threading.enumerate() if one not in before and one.name.startswith("pair-reader")]
+    assert 1 <= len(made) <= 4
+
+
+def test_another_model_in_the_same_folder_is_another_version(folder: Path) -> None:
+    old = CrossEncoderEvaluator(folder, STOP_WORDS)
+    (before,) = ask(old)
+    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
+    new = CrossEncoderEvaluator(folder, STOP_WORDS)
+    (after,) = ask(new)
+    assert new.card.version != old.card.version and after.score != before.score
+    assert ask(old)[0].score == before.score, "one that is at work goes on with what it began with"
+
+
+def test_version_names_all_that_a_grade_is_made_with(folder: Path, tmp_path: Path) -> None:
+    version = CrossEncoderEvaluator(folder, STOP_WORDS).card.version
+    assert len(version) == 16 and version == CrossEncoderEvaluator(folder, STOP_WORDS).card.version
+    assert version != CrossEncoderEvaluator(folder, STOP_WORDS | {"ferry"}).card.version
+    assert version != CrossEncoderEvaluator(make_evaluator(tmp_path / "b", overlap=3), STOP_WORDS).card.version
+    assert CrossEncoderEvaluator(tmp_path / "c", STOP_WORDS).card.version == "absent"
+
+
+# --- trouble --------------------------------------------------------------------------------------------------------
+
+
+def change(name: str, data: bytes | str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def replaced(name: str, data: bytes) -> Callable[[Path], object]:
+    """A file changed, and evaluator.json with it."""
+    return lambda folder: (change(name, data)(folder), describe(folder))
+
+
+def settings(**changed: Any) -> Callable[[Path], object]:
+    return lambda folder: describe(folder, **changed)
+
+
+def without(*path: str) -> Callable[[Path], object]:
+    def act(folder: Path) -> None:
+        told = json.loads((folder / "evaluator.json").read_text("utf-8"))
+        inner = told
+        for key in path[:-1]:
+            inner = inner[key]
+        del inner[path[-1]]
+        (folder / "evaluator.json").write_text(json.dumps(told), "utf-8")
+
+    return act
+
+
+def rarity(text: str) -> Callable[[Path], object]:
+    return replaced("rarity.json", text.encode())
+
+
+NO_SEP = {sign: number for sign, number in VOCABULARY.items() if sign != "[SEP]"}
+TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "one byte of the model": (change("model.onnx", b"x"), r"altered: expected model\.onnx with sha256 \w{16}…, found"),
+    "another tokenizer": (change("tokenizer.json", "{}"), r"altered: expected tokenizer\.json"),
+    "another list of words": (change("rarity.json", "{}"), r"altered: expected rarity\.json"),
+    "no model": (
+        lambda folder: (folder / "model.onnx").unlink(),
+        r"not there: expected its file model\.onnx in .*evaluator, found: No such",
+    ),
+    "no settings": (lambda folder: (folder / "evaluator.json").unlink(), r"expected its file evaluator\.json"),
+    "a folder for a file": (
+        lambda folder: ((folder / "rarity.json").unlink(), (folder / "rarity.json").mkdir()),
+        r"expected its file rarity\.json in .*, found: Is a directory",
+    ),
+    "settings that are no JSON": (change("evaluator.json", "{"), r"evaluator\.json: Expecting"),
+    "settings in no encoding": (change("evaluator.json", b"\xff\xfe\x00"), r"evaluator\.json: "),
+    "settings that nest": (change("evaluator.json", "[" * 100_000), r"evaluator\.json: .*nested"),
+    "empty settings": (change("evaluator.json", ""), r"evaluator\.json: Expecting value"),
+    "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected a table"),
+    "unknown key": (settings(tokns=3), r"tokns: unknown key\. Did you mean 'tokens'"),
+    "another version": (settings(version=1), r"expected version 3, found 1"),
+    "text for a number": (settings(tokens="256"), r"tokens: expected int, found str"),
+    "no weight": (without("signals", "topical", "coverage"), r"signals\.topical\.coverage: missing"),
+    "not a number": (
+        settings(signals={"given": FUSION | {"bias": float("nan")}, "topical": TOPICAL, "joint": JOINT}),
+        r"finite",
+    ),
+    "embedder of another shape": (
+        replaced("embedder.onnx", make_model()),
+        r"embedder\.onnx: expected inputs .* and outputs \(.vector.,\), found",
+    ),
+    "embedder that gives no number": (
+        replaced("embedder.onnx", make_embedder(float("inf"))),
+        r"embedder\.onnx: expected finite numbers, found nan",
+    ),
+    "no digest": (without("files", "model.onnx"), r"expected a SHA-256 of each file, found none of model\.onnx"),
+    "no room for a chunk": (settings(tokens=12), r"overlap smaller than what they leave to a chunk"),
+    "no room to go on": (settings(overlap=13), r"overlap smaller than what they leave to a chunk"),
+    "no question": (settings(question_tokens=0), r"expected tokens for a question"),
+    "model that is none": (replaced("model.onnx", b"junk"), r"model\.onnx: .*INVALID_PROTOBUF"),
+    "model of another shape": (
+        replaced("model.onnx", make_model(outputs=("logits", "b"))),
+        r"outputs \(.answering., .topical.\), found",
+    ),
+    "model that gives no number": (
+        replaced("model.onnx", make_model({"ferry": (float("nan"), 0.0)})),
+        r"model\.onnx: expected finite numbers, found nan",
+    ),
+    "tokenizer that is none": (replaced("tokenizer.json", b"{}"), r"tokenizer\.json: "),
+    "tokenizer in no encoding": (replaced("tokenizer.json", b"\xff"), r"tokenizer\.json: "),
+    "tokenizer without a sign": (
+        replaced("tokenizer.json", make_tokenizer(NO_SEP).to_str().encode()),
+        r"tokenizer\.json: expected a piece \[SEP\]",
+    ),
+    "tokenizer of a larger vocabulary": (
+        replaced("tokenizer.json", make_tokenizer({**VOCABULARY, "ferry": 999}).to_str().encode()),
+        r"model\.onnx: ",
+    ),
+    "words that are no JSON": (rarity("{"), r"rarity\.json: "),
+    "words without a count": (rarity('{"documents": 3, "words": ["a"]}'), r"rarity\.json: expected a number of"),
+    "words more often than texts": (rarity('{"documents": 3, "words": {"a": 4}}'), r"number from 0 to 3"),
+    "words true": (rarity('{"documents": 3, "words": {"a": true}}'), r"number from 0 to 3"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "told"), TROUBLE.values(), ids=TROUBLE)
+def test_what_is_wrong_is_told_and_no_number_comes_of_it(
+    folder: Path, spoil: Callable[[Path], object], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spoil(folder)
+    evaluator = CrossEncoderEvaluator(folder, STOP_WORDS)
+    for _ in range(2):
+        with pytest.raises(EvaluatorUnavailable, match=told) as fault:
+            ask(evaluator)
+        assert fault.value.hint == "Restore data/models/retrieval-evaluator from the repository."
+        assert "\n" not in str(fault.value) and len(str(fault.value)) < 700
+    assert capfd.readouterr().err == "", "nothing is written to the server's log"
+
+
+def test_no_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        EvaluatorUnavailable, match=r"expected its file evaluator\.json in .*nowhere, found: no such folder"
+    ):
+        ask(CrossEncoderEvaluator(tmp_path / "nowhere", STOP_WORDS))
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_missing_package_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(EvaluatorUnavailable, match=f"needs the package '{package}'") as fault:
+        ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+    assert fault.value.hint == "Run: pip install -r requirements.txt"
+
+
+def test_what_was_put_right_is_loaded_at_the_next_try(folder: Path) -> None:
+    model = (folder / "model.onnx").read_bytes()
+    (folder / "model.onnx").write_bytes(b"x")
+    evaluator = CrossEncoderEvaluator(folder, STOP_WORDS)
+    with pytest.raises(EvaluatorUnavailable):
+        ask(evaluator)
+    (folder / "model.onnx").write_bytes(model)
+    assert ask(evaluator)[0].score is not None
+    (folder / "model.onnx").write_bytes(b"x")
+    assert ask(evaluator)[0].score is not None, "checked when it is loaded, and it is loaded once"
+
+
+def test_bug_in_the_project_is_not_taken_for_a_broken_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_encoder, "parse_rarity", lambda data: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+
+
+# --- in a run, and in the cache -------------------------------------------------------------------------------------
+
+
+def test_run_ends_with_a_failed_step_of_its_own_type(tmp_path: Path) -> None:
+    bench = Bench()
+    absent = CrossEncoderEvaluator(tmp_path / "nowhere", STOP_WORDS)
+    trace = bench.under(parts={"evaluator": absent}, evaluator=absent.card).run("When does the ferry leave?")
+    assert trace.grades is None and trace.decision is None and trace.answer is None
+    assert trace.failure is not None and trace.failure.state is StepState.FAILED
+    assert (trace.failure.name, trace.failure.error) == ("grade", "EvaluatorUnavailable")
+    assert "Restore data/models/retrieval-evaluator" in trace.failure.hint
+    with pytest.raises(EvaluatorUnavailable, match="'grade' failed: The trained evaluator is not there"):
+        raise_failure(trace)
+
+
+@pytest.fixture
+def workbench(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
+    monkeypatch.setattr(build, "EVALUATOR_FOLDER", folder)
+    return Workbench(Config(home=tmp_path / "home"))
+
+
+def test_workbench_keeps_grades_of_this_version_only(workbench: Workbench, folder: Path) -> None:
+    first, again = (ask(workbench.evaluator("cross-encoder", None))[0] for _ in range(2))
+    assert (first.from_cache, again.from_cache) == (False, True)
+    assert (again.score, again.parts) == (first.score, first.parts)
+    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
+    (other,) = ask(workbench.evaluator("cross-encoder", None))
+    assert not other.from_cache and other.score != first.score
+
+
+def test_workbench_ignores_the_stop_words_of_the_project(workbench: Workbench, folder: Path) -> None:
+    assert (
+        ask(workbench.evaluator("cross-encoder", None))[0].parts
+        == ask(CrossEncoderEvaluator(folder, workbench.meter.stop_words))[0].parts
+    )
+
+
+def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(
+    workbench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+    assert next(iter(EVALUATORS)) == "cross-encoder"
+    evaluator = workbench.evaluator("cross-encoder", None)
+    assert evaluator.card.title == build.known_card("cross-encoder").title
+    with pytest.raises(EvaluatorUnavailable, match="not there"):
+        ask(evaluator)
+
+
+@pytest.mark.parametrize("odds", [-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0])
+def test_chances_hold_for_any_odds(odds: float) -> None:
+    assert 0.0 <= chance(odds) <= 1.0
+    assert log_chance(odds) <= 0.0
+    assert math.exp(log_chance(odds)) == pytest.approx(chance(odds))
+    assert chance(odds) + chance(-odds) == pytest.approx(1.0)

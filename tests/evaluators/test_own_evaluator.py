@@ -1,0 +1,264 @@
+"""The trained evaluator in whole runs: the default, absent, altered, trained again, before other scripts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.policy_files import load_policies
+from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench, build_pipeline, default_evaluator, suit
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
+from crag_core.evaluators import CrossEncoderStripEvaluator
+from crag_core.pipeline.pipeline import raise_failure
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
+from tests.evaluators.tiny_evaluator import make_evaluator
+from tests.word_embedder import WordEmbedder
+
+QUESTION = "When does the ferry to Vennick leave?"
+DOCUMENTS = {
+    "ferry.txt": "The ferry leaves Vennick at nine. The last ferry leaves at ten.",
+    "coats.txt": "The last coat leaves the ferry. Bring the coat.",
+}
+"""In words that the tiny evaluator knows too."""
+
+READ_BY_NOBODY = {
+    "Japanese": (
+        "フェリーは何時に出発しますか",
+        "ヴェニック行きのフェリーは午前九時に出発します。冬は十時になります。",
+        "フェリーでは犬は無料で乗船できます。",
+    ),
+    "Chinese": ("渡轮几点出发？", "前往文尼克的渡轮上午九点出发。冬天改为十点。", "狗可以免费乘渡轮。"),
+    "Arabic": (
+        "متى تغادر العبارة؟",
+        "تغادر العبارة إلى فينيك الساعة التاسعة صباحا. في الشتاء تغادر في العاشرة.",
+        "يمكن اصطحاب الكلاب مجانا.",
+    ),
+}
+"""A question, a document that answers it, and one that does not."""
+
+
+@pytest.fixture
+def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
+    """As after the first start, with an index made without the embedding model."""
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    made = Workbench(Config(home=tmp_path / "home"))
+    ingest(made, DOCUMENTS)
+    return made
+
+
+def ingest(workbench: Workbench, documents: dict[str, str]) -> None:
+    workbench.store.ingest([(name, text.encode()) for name, text in documents.items()])
+
+
+def choose(workbench: Workbench, policy: str = "paper", evaluator: str = "") -> Choice:
+    found = workbench.policies[policy]
+    judge = evaluator or default_evaluator(found, "extractive")
+    return Choice(suit(found, judge), judge)
+
+
+def run(workbench: Workbench, policy: str = "paper", evaluator: str = "", question: str = QUESTION) -> Trace:
+    return workbench.pipeline(choose(workbench, policy, evaluator)).run(question)
+
+
+def carry_on(workbench: Workbench, trace: Trace, evaluator: str = "") -> Trace:
+    """As the button "Continue from here" does."""
+    pipeline = workbench.pipeline(choose(workbench, trace.settings.policy.name, evaluator))
+    return pipeline.resume(pipeline.adopt(trace))
+
+
+def scores(found: tuple[Grade, ...] | tuple[Strip, ...] | None) -> list[float]:
+    """All of them there."""
+    assert found
+    return [score for one in found if (score := one.score) is not None or pytest.fail(f"without a score: {one}")]
+
+
+# --- the default ----------------------------------------------------------------------------------------------------
+
+
+def test_who_chooses_nothing_is_judged_by_it_and_both_parts_are_recorded(workbench: Workbench) -> None:
+    trace = build_pipeline(settings=workbench.config).run(QUESTION)
+    assert trace.failure is None and trace.answer is not None
+    assert trace.settings.evaluator.name == trace.settings.strip_evaluator.name == OWN_JUDGE == "cross-encoder"
+    assert trace.grades is not None and len(trace.grades) == len(DOCUMENTS)
+    for grade in trace.grades:
+        parts = dict(grade.parts)
+        assert set(parts) == {ANSWERING, TOPICAL} and grade.two_signals == (parts[ANSWERING], parts[TOPICAL])
+        assert grade.score == pytest.approx((parts[ANSWERING] + parts[TOPICAL]) / 2)
+    assert trace.usage.calls == 0
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize("policy", load_policies()[0])
+def test_strips_of_every_policy_are_scored_by_whether_they_answer(workbench: Workbench, policy: str) -> None:
+    trace = run(workbench, policy)
+    scorer = CrossEncoderStripEvaluator(build.EVALUATOR_FOLDER, workbench.meter.stop_words)
+    assert trace.strips
+    again = scorer.grade(QUESTION, [Passage(strip.id, strip.text, "") for strip in trace.strips], Event())
+    assert [strip.score for strip in trace.strips] == [dict(grade.parts)[ANSWERING] for grade in again]
+
+
+def test_two_signals_decide_by_two_numbers(workbench: Workbench) -> None:
+    trace = run(workbench, "two-signal")
+    assert trace.decision is not None and trace.grades is not None
+    signals = [signals for grade in trace.grades if (signals := grade.two_signals)]
+    assert trace.decision.score == max(answering for answering, _ in signals)
+    assert trace.decision.topical == max(topical for _, topical in signals)
+
+
+def test_policies_that_need_a_model_fall_back_to_it_and_their_thresholds_are_its_own(workbench: Workbench) -> None:
+    card = build.known_card(OWN_JUDGE)
+    for name in ("worst-chunk", "rank-weighted", "agentic"):
+        chosen = choose(workbench, name)
+        assert chosen.evaluator == OWN_JUDGE
+        assert chosen.policy.thresholds == (card.lower, card.upper, card.strip_cutoff)
+
+
+# --- absent, altered, trained again ---------------------------------------------------------------------------------
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def alter(folder: Path) -> None:
+    (folder / "rarity.json").write_text("{}", "utf-8")
+
+
+def leave_pointer(folder: Path) -> None:
+    """As a checkout does that has not fetched its large files."""
+    (folder / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1\n", "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trained evaluator of this test's own."""
+    made = make_evaluator(tmp_path / "evaluator")
+    monkeypatch.setattr(build, "EVALUATOR_FOLDER", made)
+    return made
+
+
+@pytest.mark.parametrize("spoil", [remove, alter, leave_pointer])
+def test_without_its_files_a_run_ends_at_grading_and_says_what_to_do(
+    workbench: Workbench, folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder)
+    trace = run(workbench)
+    assert trace.passages and trace.grades is None and trace.decision is None and trace.answer is None
+    assert trace.failure is not None and trace.failure.name == "grade"
+    assert trace.failure.summary.startswith("The trained evaluator is ")
+    assert trace.failure.hint == "Restore data/models/retrieval-evaluator from the repository."
+    with pytest.raises(EvaluatorUnavailable, match="Step 'grade' failed"):
+        raise_failure(trace)
+
+
+@pytest.mark.parametrize("spoil", [remove, alter, leave_pointer])
+def test_without_its_files_another_evaluator_grades_and_the_strips_are_told_to_be_missing(
+    workbench: Workbench, folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder)
+    trace = run(workbench, evaluator="embedding")
+    assert scores(trace.grades) and trace.decision is not None
+    assert trace.failure is not None and (trace.failure.name, trace.strips) == ("score strips", None)
+    assert trace.failure.summary.startswith("The trained evaluator is ")
+    assert Missing.STRIPS in reroute(trace, trace.settings.policy.with_thresholds(0.0, 0.0)).missing
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_when_its_files_are_back_the_run_goes_on_from_where_it_was(workbench: Workbench, folder: Path) -> None:
+    remove(folder)
+    ungraded, unscored = run(workbench), run(workbench, evaluator="embedding")
+    make_evaluator(folder)
+    done = carry_on(workbench, ungraded)
+    assert done.failure is None and done.passages == ungraded.passages
+    assert scores(done.grades) == scores(run(workbench).grades)
+    done = carry_on(workbench, unscored, "embedding")
+    assert done.failure is None and done.strips and done.grades == unscored.grades
+    assert [step.name for step in done.steps].count("grade") == 1
+
+
+def test_a_run_carried_on_after_training_again_is_graded_and_scored_anew(workbench: Workbench, folder: Path) -> None:
+    old = run(workbench)
+    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
+    new, plain = carry_on(workbench, old), run(workbench)
+    assert old.failure is None and new.failure is None
+    assert new.passages == old.passages and new.fingerprint != old.fingerprint
+    for then, now, there in ((old.grades, new.grades, plain.grades), (old.strips, new.strips, plain.strips)):
+        assert scores(now) == scores(there), "what the old model said was taken for the new one's"
+        assert scores(now) != scores(then)
+    again = carry_on(workbench, new)
+    assert again.grades == new.grades and again.strips == new.strips
+
+
+def test_a_record_from_before_versions_were_told_is_read(workbench: Workbench, folder: Path) -> None:
+    told = json.loads(run(workbench).to_json())
+    for card in ("evaluator", "strip_evaluator"):
+        assert told["settings"][card].pop("version")
+    old = Trace.from_dict(told)
+    assert old.settings.evaluator.version == ""
+    assert carry_on(workbench, old).failure is None
+
+
+# --- scripts that it cannot read ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", READ_BY_NOBODY)
+@pytest.mark.parametrize("policy", ["paper", "two-signal", "worst-chunk", "rank-weighted", "agentic"])
+def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
+    workbench: Workbench, policy: str, script: str
+) -> None:
+    question, answering, other = READ_BY_NOBODY[script]
+    for document in workbench.store.documents():
+        workbench.store.delete(document.id)
+    ingest(workbench, {"a.txt": answering, "b.txt": other, "c.txt": other * 2})
+    trace = run(workbench, policy, question=question)
+    assert trace.failure is None and trace.decision is not None and trace.answer is not None
+    assert (trace.decision.action, trace.decision.reason) == (Action.AMBIGUOUS, "no chunk could be graded")
+    assert trace.web is None, "that alone sends nothing to the web"
+    assert trace.grades is not None
+    for grade in trace.grades:
+        assert grade.score is None and "“Language model”" in grade.cause
+    assert trace.strips and all(strip.score is None for strip in trace.strips)
+    summary = next(step.summary for step in trace.steps if step.name == "score strips")
+    assert summary.startswith(f"0 of {len(trace.strips)} strips scored by trained evaluator")
+    assert "Latin script" in summary and "Choose" not in summary, "nobody chooses who scores strips"
+    routed = reroute(trace, trace.settings.policy)
+    assert {excerpt.passage.id for excerpt in routed.knowledge.excerpts} == {found.id for found in trace.passages or ()}
+    assert trace.answer.state is AnswerState.COMPLETE
+    assert answering.partition("。")[0].partition(". ")[0] in trace.answer.text
+
+
+@pytest.mark.parametrize("script", READ_BY_NOBODY)
+def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workbench: Workbench, script: str) -> None:
+    question, answering, other = READ_BY_NOBODY[script]
+    ingest(workbench, {"a.txt": answering, "b.txt": other})
+    choice = choose(workbench, evaluator="heuristic")
+    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0))).run(question)
+    assert trace.decision is not None and trace.decision.action is Action.CORRECT
+    assert len(scores(trace.grades)) == len(trace.passages or ())
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    told = next(step.summary for step in trace.steps if step.name == "assemble")
+    assert "No sentence could be graded, so the chunks are used as they are." in told
+    kinds = [correction.kind for correction in trace.corrections or ()]
+    assert CorrectionKind.KEEP in kinds and CorrectionKind.REFINE not in kinds
+
+
+def test_beside_passages_that_it_reads_the_others_stay_ungraded_and_out(workbench: Workbench) -> None:
+    ingest(workbench, {f"{script}.txt": texts[1] for script, texts in READ_BY_NOBODY.items()})
+    choice = choose(workbench)
+    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0, 0.0))).run(QUESTION)
+    grades: dict[str, Grade] = {grade.passage_id: grade for grade in trace.grades or ()}
+    ungraded = {found.source for found in trace.passages or () if grades[found.id].score is None}
+    assert ungraded == {f"{script}.txt" for script in READ_BY_NOBODY}
+    assert trace.decision is not None and trace.decision.action is Action.CORRECT
+    used = {excerpt.passage.source for excerpt in reroute(trace, trace.settings.policy).knowledge.excerpts}
+    assert used == set(DOCUMENTS)

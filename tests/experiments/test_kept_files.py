@@ -1,0 +1,140 @@
+"""Sets and presets are files that people can read, edit and put under version control."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.experiments.store import Laboratory
+from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
+from tests.builders import policy
+
+CONDITIONS = Conditions("cross-encoder", "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")
+PRESET = TunedPreset("careful", "paper", 0.3, 0.7, 0.1, CONDITIONS, "mine", "abc", 120, "2026-01-01", "least cost")
+SET = LabelledSet(
+    "mine", (LabelledQuestion("Why?", Expected.CORRECT, ("since",)), LabelledQuestion("Où ?", Expected.INCORRECT))
+)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Laboratory:
+    return Laboratory(tmp_path / "laboratory")
+
+
+def test_nothing_is_made_by_looking(laboratory: Laboratory, tmp_path: Path) -> None:
+    assert laboratory.set_names() == () and laboratory.preset_names() == ()
+    assert not laboratory.delete_set("mine") and not laboratory.delete_preset("mine")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_comes_back_and_can_be_deleted(laboratory: Laboratory) -> None:
+    laboratory.save_set(SET)
+    read = laboratory.load_set("mine")
+    assert read.questions == SET.questions and read.problems == ()
+    assert laboratory.set_names() == ("mine",)
+    assert laboratory.delete_set("mine") and laboratory.set_names() == ()
+
+
+def test_an_unknown_name_lists_what_there_is(laboratory: Laboratory) -> None:
+    laboratory.save_set(SET)
+    with pytest.raises(UnknownName, match="Known: mine"):
+        laboratory.load_set("mime")
+    with pytest.raises(UnknownName, match="preset"):
+        laboratory.load_preset("mine")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 61, " a", "a ", "CON:"]
+)
+def test_a_name_that_could_leave_the_folder_is_refused(laboratory: Laboratory, name: str) -> None:
+    for attempt in (
+        lambda: laboratory.save_set(replace(SET, name=name)),
+        lambda: laboratory.load_preset(name),
+        lambda: laboratory.delete_set(name),
+        lambda: laboratory.save_preset(replace(PRESET, name=name)),
+    ):
+        with pytest.raises(BadRecord, match="cannot be the name of a file"):
+            attempt()
+
+
+@pytest.mark.parametrize("name", ["a", "Fragen 2026", "v1.2-final", "質問", "mañana"])
+def test_usual_names_are_taken(laboratory: Laboratory, name: str) -> None:
+    laboratory.save_set(replace(SET, name=name))
+    assert laboratory.set_names() == (name,)
+
+
+def test_a_preset_comes_back_and_is_plain_toml(laboratory: Laboratory) -> None:
+    path = laboratory.save_preset(PRESET)
+    assert laboratory.load_preset("careful") == PRESET
+    assert tomllib.loads(path.read_text("utf-8"))["conditions"]["evaluator"] == "cross-encoder"
+    assert path.read_text("utf-8").startswith("# Thresholds of CRAG Explorer")
+
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+
+
+@given(reason=texts, labelled=texts, numbers=st.tuples(*[st.floats(0, 1)] * 3))
+def test_any_preset_reads_back(reason: str, labelled: str, numbers: tuple[float, float, float]) -> None:
+    lower, upper = sorted(numbers[:2])
+    made = replace(PRESET, reason=reason, labelled=labelled, lower=lower, upper=upper, cutoff=numbers[2])
+    assert parse_preset(made.to_toml(), "careful") == made
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("lower = ", "not valid TOML"),
+        ("lower = 0.3", "missing"),
+        (PRESET.to_toml().replace("lower = 0.3", "lower = 0.9"), "0 <= lower <= upper <= 1"),
+        (PRESET.to_toml().replace("lower = 0.3", 'lower = "0.3"'), "expected float"),
+        (PRESET.to_toml().replace("lower = ", "lowre = "), "Did you mean 'lower'"),
+        ('name = "other"\n' + PRESET.to_toml(), "has the name of its file"),
+    ],
+)
+def test_a_wrong_preset_names_file_and_key(text: str, told: str) -> None:
+    with pytest.raises(BadRecord, match="careful") as refusal:
+        parse_preset(text, "careful")
+    assert told in str(refusal.value)
+
+
+def test_a_preset_belongs_to_its_policy() -> None:
+    assert PRESET.applied_to(policy("paper")).thresholds == (0.3, 0.7, 0.1)
+    with pytest.raises(BadRecord, match="chosen for the policy 'paper', not for 'signals'"):
+        PRESET.applied_to(policy("signals"))
+
+
+def test_what_has_changed_since_is_told_in_one_sentence() -> None:
+    assert PRESET.warning(CONDITIONS) == ""
+    other = replace(CONDITIONS, corpus="new", evaluator_version="2", top_k=3)
+    assert PRESET.warning(replace(CONDITIONS, corpus="new")) == (
+        "Since “careful” was chosen, the documents changed: its thresholds may not fit any more."
+    )
+    assert "the evaluator, the number of chunks and the documents changed" in PRESET.warning(other)
+
+
+def test_the_disk_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ScoresUnavailable, match="cannot be written"):
+        Laboratory(tmp_path / "file").save_set(SET)
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file_whole(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laboratory.save_preset(PRESET)
+
+    def fail(*paths: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(ScoresUnavailable, match="no space left"):
+        laboratory.save_preset(replace(PRESET, lower=0.1))
+    assert laboratory.load_preset("careful") == PRESET and laboratory.preset_names() == ("careful",)

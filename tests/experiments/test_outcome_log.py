@@ -1,0 +1,255 @@
+"""What whole runs came to is kept at once, with every fact, under the setup that they were run under."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crag_core.base.errors import BadRecord, ScoresUnavailable
+from crag_core.base.types import Action, Usage
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.scored import scored_from
+from crag_core.experiments.store import Laboratory, OutcomeLog, ScoreLog
+from crag_core.trace.trace import RunSettings, Trace
+from tests import builders
+from tests.fakes import Bench, FakeModel
+
+ASKED = LabelledQuestion("When does the ferry leave?", Expected.CORRECT, ("nine",), "document-1.txt")
+SETUP = Setup(builders.settings(builders.policy("paper")), "corpus", name="paper", created="2026-01-01T00:00:00+00:00")
+FULL = Outcome(
+    key=ASKED.key,
+    run_id="run-1",
+    action=Action.AMBIGUOUS,
+    label="Ambiguous",
+    before=Evidence((2, 0, 1), 310, 120, (1,)),
+    after=Evidence(None, 12, 0),
+    known=(2, 1),
+    score_before=0.1 + 0.2,
+    score_after=0.0,
+    is_answered=True,
+    exact=0.0,
+    f1=1 / 3,
+    contains=1.0,
+    sentences=4,
+    grounded=2,
+    ungrounded=1,
+    web="used",
+    seconds=1.25e-7,
+    usage=Usage(7, 1200, 340),
+    failed="",
+)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> OutcomeLog[Outcome]:
+    return OutcomeLog(tmp_path / "deep" / "outcomes.db", SETUP, Outcome)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return Bench(model=FakeModel()).pipeline.run(ASKED.question)
+
+
+def again(book: OutcomeLog[Outcome], setup: Setup = SETUP) -> OutcomeLog[Outcome]:
+    return OutcomeLog(book._path, setup, Outcome)
+
+
+def test_looking_makes_no_file(book: OutcomeLog[Outcome], tmp_path: Path) -> None:
+    assert book.keys() == set() and book.load() == {} and book.record("none") is None
+    book.clear()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_fact_of_a_run_comes_back_as_it_was(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    plain = Outcome("k", "r", None)
+    same = [field.name for field in fields(Outcome) if getattr(FULL, field.name) == getattr(plain, field.name)]
+    assert same == ["failed"], "a fact that is not there is no test of the way back"
+    book.add(FULL, trace)
+    book.add(replace(FULL, key="another", failed="answer: It is away."), trace)
+    assert again(book).keys() == {FULL.key, "another"}
+    assert again(book).load() == {FULL.key: FULL, "another": replace(FULL, key="another", failed="answer: It is away.")}
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Outcome) if field.name not in ("key", "run_id")])
+def test_what_there_is_not_comes_back_as_none(field: str, book: OutcomeLog[Outcome], trace: Trace) -> None:
+    bare = Outcome(ASKED.key, "run-1", None)
+    book.add(replace(FULL, **{field: getattr(bare, field)}), trace)
+    (found,) = again(book).load().values()
+    assert getattr(found, field) == getattr(bare, field)
+
+
+evidence = st.builds(
+    Evidence,
+    st.none() | st.lists(st.integers(0, 2)).map(tuple),
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.lists(st.integers(1, 2)).map(tuple),
+)
+shares = st.none() | st.floats(0, 1)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(
+    st.builds(
+        Outcome,
+        key=st.just(ASKED.key),
+        run_id=st.text(),
+        action=st.none() | st.sampled_from(Action),
+        label=st.text(),
+        before=st.none() | evidence,
+        after=st.none() | evidence,
+        known=st.none() | st.lists(st.integers(0, 2)).map(tuple),
+        score_before=shares,
+        f1=shares,
+        seconds=st.floats(0, 1e9),
+        failed=st.text(),
+    )
+)
+def test_any_outcome_comes_back_bit_for_bit(tmp_path: Path, trace: Trace, made: Outcome) -> None:
+    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
+    book.add(made, trace)
+    assert book.load() == {ASKED.key: made}
+
+
+def test_the_whole_run_is_there_too(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    facts = outcome_of(trace, ASKED)
+    book.add(facts, trace)
+    assert again(book).load() == {ASKED.key: facts} and again(book).record(ASKED.key) == trace
+    assert again(book).record("another") is None
+
+
+def test_a_run_takes_the_place_of_an_earlier_one_of_its_question(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    book.add(FULL, trace)
+    book.add(replace(FULL, run_id="run-2", seconds=9.0), replace(trace, id="run-2"))
+    (found,) = book.load().values()
+    record = book.record(FULL.key)
+    assert (found.run_id, found.seconds) == ("run-2", 9.0) and record is not None and record.id == "run-2"
+
+
+def changed_settings(**changes: object) -> Setup:
+    return replace(SETUP, settings=replace(SETUP.settings, **changes))  # type: ignore[arg-type]
+
+
+PAPER = builders.policy("paper")
+OTHERS: dict[str, Setup] = {
+    "other documents": replace(SETUP, corpus="another"),
+    "another web": replace(SETUP, web="Offline web 0123456789abcdef"),
+    "another policy": changed_settings(policy=builders.policy("signals")),
+    "moved thresholds": changed_settings(policy=PAPER.with_thresholds(upper=0.61)),
+    "a moved cut-off": changed_settings(policy=PAPER.with_thresholds(cutoff=0.31)),
+    "another rule": changed_settings(policy=replace(PAPER, fast_path=replace(PAPER.fast_path, always=True))),
+    "another evaluator": changed_settings(evaluator=replace(builders.CARD, name="another")),
+    "an evaluator trained anew": changed_settings(evaluator=replace(builders.CARD, version="2")),
+    "another writer": changed_settings(writer="ollama/llama3.2"),
+    "another number of chunks": changed_settings(top_k=6),
+    "another embedding model": changed_settings(embedding="another"),
+    "other prompts": changed_settings(prompts="2"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_another_setup_has_rows_of_its_own(other: Setup, book: OutcomeLog[Outcome], trace: Trace) -> None:
+    assert other.fingerprint != SETUP.fingerprint
+    book.add(FULL, trace)
+    beside = again(book, other)
+    assert beside.keys() == set() and beside.load() == {} and beside.record(FULL.key) is None
+    beside.add(replace(FULL, run_id="run-2"), trace)
+    beside.clear()
+    assert beside.keys() == set() and book.load() == {FULL.key: FULL}
+
+
+def test_the_name_and_the_day_are_for_people_and_change_nothing(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    book.add(FULL, trace)
+    assert again(book, replace(SETUP, name="strict", created="2027-01-01")).load() == {FULL.key: FULL}
+    with sqlite3.connect(book._path) as database:
+        ((told,),) = database.execute("SELECT told FROM conditions").fetchall()
+    assert '"name": "paper"' in told and '"corpus": "corpus"' in told and '"writer": "extractive"' in told
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        """UPDATE scored SET facts = '{"unknown": 1}', record = X'00'""",
+        "UPDATE scored SET facts = 'no JSON', record = X'789c'",
+        """UPDATE scored SET facts = '{"key": 7, "run_id": "r", "action": null}', record = X''""",
+        """UPDATE scored SET facts = '{"key": "k", "run_id": "r", "action": "PERHAPS"}', record = X'00'""",
+        "UPDATE scored SET facts = '[]', record = X'00'",
+    ],
+)
+def test_a_row_that_this_version_cannot_read_counts_as_not_there(
+    spoil: str, book: OutcomeLog[Outcome], trace: Trace
+) -> None:
+    book.add(FULL, trace)
+    book.add(replace(FULL, key="good"), trace)
+    with sqlite3.connect(book._path) as database:
+        database.execute(f"{spoil} WHERE key = ?", (FULL.key,))
+    assert book.load() == {"good": replace(FULL, key="good")}
+    with pytest.raises(BadRecord, match="cannot be read any more"):
+        book.record(FULL.key)
+    book.add(FULL, trace)
+    assert book.load()[FULL.key] == FULL and book.record(FULL.key) == trace
+
+
+def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    book.add(FULL, trace)
+    for content in (b"{}", b"[]", b"nonsense"):
+        with sqlite3.connect(book._path) as database:
+            database.execute("UPDATE scored SET record = ?", (zlib.compress(content),))
+        with pytest.raises(BadRecord):
+            book.record(FULL.key)
+        assert book.load() == {FULL.key: FULL}, "the facts are read without it"
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, b"\x00" * 4096])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda book, trace: book.keys(),
+        lambda book, trace: book.load(),
+        lambda book, trace: book.record("k"),
+        lambda book, trace: book.add(FULL, trace),
+        lambda book, trace: book.clear(),
+    ],
+)
+def test_a_damaged_file_is_told_with_what_to_do(
+    tmp_path: Path, trace: Trace, content: bytes, use: Callable[[OutcomeLog[Outcome], Trace], object]
+) -> None:
+    (tmp_path / "outcomes.db").write_bytes(content)
+    with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
+        use(OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome), trace)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, trace: Trace) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ScoresUnavailable):
+        OutcomeLog(tmp_path / "file" / "outcomes.db", SETUP, Outcome).add(FULL, trace)
+
+
+def test_the_laboratory_keeps_outcomes_apart_from_what_was_graded(tmp_path: Path, trace: Trace) -> None:
+    laboratory = Laboratory(tmp_path / "laboratory")
+    book = laboratory.outcomes(SETUP)
+    assert isinstance(book, OutcomeLog) and book.conditions == SETUP and not (tmp_path / "laboratory").exists()
+    book.add(FULL, trace)
+    assert [path.name for path in (tmp_path / "laboratory").glob("*.db")] == ["outcomes.db"]
+    made: RunSettings = trace.settings
+    scores = laboratory.scores(conditions_of(made, "corpus"))
+    assert isinstance(scores, ScoreLog) and scores.keys() == set()
+    scores.add(scored_from(Bench().pipeline.grade(ASKED.question), ASKED), trace)
+    assert laboratory.outcomes(SETUP).load() == {FULL.key: FULL} and scores.keys() == {ASKED.key}
+
+
+def test_a_run_takes_little_room(tmp_path: Path, trace: Trace) -> None:
+    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
+    for number in range(100):
+        book.add(replace(FULL, key=str(number)), trace)
+    assert (tmp_path / "outcomes.db").stat().st_size < 100 * 10_000

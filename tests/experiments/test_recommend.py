@@ -1,0 +1,171 @@
+"""Thresholds are chosen on one half, judged on the other, and not chosen at all where that would mislead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface
+from crag_core.experiments.thresholds.plateau import find_plateau
+from crag_core.experiments.thresholds.rates import Prices, rate
+from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend
+from crag_core.experiments.thresholds.threshold_board import grid
+from tests.experiments.made_up_sets import board, case, drawn, with_expected
+
+SEEN = drawn(400, seed=1)
+OBJECTIVE = Objective(Costs(wrong=10, missed=3, mixed_up=0.5, web=1, call=0))
+AXIS = grid(21)
+
+
+def test_the_best_cell_is_the_least_of_the_surface_and_on_the_plateau() -> None:
+    loss = losses(SEEN, OBJECTIVE, Prices())
+    costs = surface(SEEN, loss, AXIS, AXIS)
+    found = find_plateau(SEEN, loss, AXIS, AXIS, np.full(costs.shape, True))
+    assert found is not None
+    assert costs[found.best] == np.nanmin(costs)
+    assert found.cells[found.best] and found.cells[found.middle]
+    assert not found.cells[np.isnan(costs)].any()
+    low, high = found.span(1)
+    assert low <= found.middle[1] <= high
+
+
+def test_the_plateau_is_in_one_piece_and_no_worse_than_one_standard_error() -> None:
+    loss = losses(SEEN, OBJECTIVE, Prices())
+    found = find_plateau(SEEN, loss, AXIS, AXIS, np.full((21, 21), True))
+    assert found is not None
+    at_best = loss[np.arange(400), SEEN.actions(AXIS[found.best[0]], AXIS[found.best[1]])]
+    for i, j in np.argwhere(found.cells):
+        apart = loss[np.arange(400), SEEN.actions(AXIS[i], AXIS[j])] - at_best
+        assert apart.mean() <= apart.std(ddof=1) / 20 + 1e-9
+        others = found.cells.copy()
+        others[i, j] = False
+        beside = found.cells[max(i - 1, 0) : i + 2, j].sum() + found.cells[i, max(j - 1, 0) : j + 2].sum() - 2
+        assert beside or found.cells.sum() == 1
+
+
+def test_thresholds_beyond_worse_ones_are_no_part_of_the_plateau() -> None:
+    """Ten answerable questions at 0.9, ten unanswerable ones at 0.5, ten answerable ones at 0.3: as dear from 0.5 on as
+    up to 0.3, twice as dear between."""
+    kinds = ((Expected.CORRECT, 0.9), (Expected.AMBIGUOUS, 0.5), (Expected.CORRECT, 0.3))
+    seen = board(*(case(n, *kinds[n % 3]) for n in range(30)))
+    loss = losses(seen, Objective(Costs(wrong=2, missed=0, mixed_up=0, web=1, call=0)), Prices())
+    costs = surface(seen, loss, AXIS, AXIS)
+    assert costs[0, 4] == costs[0, 14] < costs[0, 8]
+    found = find_plateau(seen, loss, AXIS, AXIS, np.full((21, 21), True))
+    assert found is not None
+    uppers = AXIS[found.cells.any(axis=0)]
+    assert uppers.max() <= 0.3 or uppers.min() > 0.5
+
+
+def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
+    steep = board(
+        *(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 0.8 if n % 2 else 0.2) for n in range(40))
+    )
+    found = recommend(steep, Objective(Costs(wrong=5, missed=5, mixed_up=5, web=1, call=0)), steps=21)
+    assert 0.3 <= found.lower <= found.upper <= 0.7  # not 0.25 or 0.8, where the scores lie
+
+
+def test_what_is_recommended_is_judged_on_questions_that_had_no_part_in_it() -> None:
+    found = recommend(SEEN, OBJECTIVE, others=(("current", 0.3, 0.7),), steps=21, seed=5)
+    first = halves(SEEN, 5)
+    judged = SEEN.part(~first)
+    own, current = found.compared
+    assert (found.chosen_on, found.judged_on) == (200, 200)
+    assert own.rates == rate(judged, judged.actions(found.lower, found.upper))
+    each = losses(judged, OBJECTIVE, Prices())[np.arange(200), judged.actions(0.3, 0.7)]
+    assert current.cost == pytest.approx(each.mean())
+    assert current.saved and current.saved.value == pytest.approx(current.cost - own.cost)
+    assert current.saved.low < current.saved.value < current.saved.high
+
+
+def test_labels_of_the_other_half_have_no_part_in_choosing() -> None:
+    first = halves(SEEN, 0)
+    turned = [
+        one if is_first or one.asked.expected is not Expected.AMBIGUOUS else with_expected(one, Expected.UNANSWERABLE)
+        for one, is_first in zip(SEEN.cases, first, strict=True)
+    ]
+    other = board(*turned)
+    # The same half, since each expected route is halved by itself: compare what that half alone chooses.
+    chosen = other.part(first)
+    loss = losses(chosen, OBJECTIVE, Prices())
+    found = find_plateau(chosen, loss, AXIS, AXIS, np.full((21, 21), True))
+    wanted = recommend(SEEN, OBJECTIVE, steps=21)
+    assert found is not None and (AXIS[found.middle[0]], AXIS[found.middle[1]]) == (wanted.lower, wanted.upper)
+
+
+def test_the_same_question_set_gives_the_same_thresholds() -> None:
+    one, other = (recommend(SEEN, OBJECTIVE, steps=21, seed=3) for _ in range(2))
+    assert (one.lower, one.upper, one.drawn) == (other.lower, other.upper, other.drawn)
+
+
+@pytest.mark.slow
+def test_resampling_says_how_far_the_best_would_move() -> None:
+    narrow = recommend(drawn(3000, seed=2), OBJECTIVE, steps=21).drawn
+    wide = recommend(drawn(120, seed=2), OBJECTIVE, steps=21).drawn
+    assert narrow and wide
+    assert narrow[1][1] - narrow[1][0] < wide[1][1] - wide[1][0]
+    assert narrow[1][0] <= recommend(drawn(3000, seed=2), OBJECTIVE, steps=21).upper <= narrow[1][1] + 0.05
+
+
+def test_a_large_set_is_drawn_anew_in_bounded_memory() -> None:
+    seen = drawn(400, seed=1)
+    low, high = bootstrap(seen, losses(seen, OBJECTIVE, Prices()), grid(5), np.full((5, 5), True), 0, draws=10**9)
+    assert low[0] <= low[1] and high[0] <= high[1]
+
+
+def test_a_limit_is_kept_with_the_fewest_searches() -> None:
+    found = recommend(SEEN, Objective(most_wrong=0.1), steps=21)
+    chosen = SEEN.part(halves(SEEN, 0))
+    told = rate(chosen, chosen.actions(found.lower, found.upper)).confidently_wrong
+    assert told and told.value <= 0.1
+    lower_by_a_step = rate(chosen, chosen.actions(found.lower, found.upper - 0.1)).confidently_wrong
+    assert lower_by_a_step and lower_by_a_step.value > 0.1  # nothing would be gained by a much higher one
+
+
+def test_with_a_guarantee_the_upper_threshold_is_the_one_that_passed() -> None:
+    found = recommend(drawn(2000, seed=4), Objective(most_wrong=0.1), confidence=0.95, steps=21)
+    assert found.guaranteed and found.guaranteed.upper == found.upper and found.guaranteed.bound <= 0.1
+    few = recommend(drawn(40, seed=4), Objective(most_wrong=0.05), confidence=0.95, steps=21)
+    assert few.guaranteed and few.guaranteed.needed == 39 and "39 more are needed" in few.why_not
+
+
+def test_where_the_limit_cannot_be_kept_nothing_is_recommended() -> None:
+    sure = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 1.0) for n in range(40)))
+    found = recommend(sure, Objective(most_wrong=0.1), steps=21)
+    assert "No thresholds keep the limit" in found.why_not and found.plateau is None
+    assert (found.lower, found.upper) == sure.policy.thresholds[:2]
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        (board(), "from 0 questions"),
+        (drawn(3, seed=1), "from 3 questions"),
+        (board(*(case(n, Expected.CORRECT, n / 30) for n in range(30))), "0 unanswerable questions"),
+        (board(*(case(n, Expected.INCORRECT, n / 30) for n in range(30))), "0 answerable questions"),
+    ],
+)
+def test_too_little_to_choose_from_is_refused_with_what_is_needed(seen: object, told: str) -> None:
+    found = recommend(seen, OBJECTIVE, steps=21)  # type: ignore[arg-type]
+    assert told in found.why_not and "are needed at least" in found.why_not
+
+
+def test_where_no_threshold_has_a_say_none_is_recommended() -> None:
+    ungraded = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, None) for n in range(40)))
+    assert "none of these questions has a score" in recommend(ungraded, OBJECTIVE, steps=21).why_not
+
+
+def test_half_of_every_expected_route_is_chosen_on() -> None:
+    first = halves(SEEN, 7)
+    for expected in np.unique(SEEN.expected):
+        assert first[SEEN.expected == expected].mean() == 0.5
+    assert (halves(SEEN, 8) != first).any()
+
+
+def test_of_equal_scores_everything_is_one_plateau() -> None:
+    same = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 0.5) for n in range(60)))
+    found = recommend(same, replace(OBJECTIVE, costs=Costs(0, 0, 0, 0, 0, 0)), steps=11)
+    assert found.plateau and found.plateau.cells.sum() == 66 and found.why_not == ""

@@ -1,0 +1,136 @@
+"""Models load before anything is measured: once, without a model call, and a fault is left to the run to tell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from crag_core.app.policy_files import plain_rag
+from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.experiments.batch import Scoring
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
+from crag_core.experiments.comparison.warm_up import QUESTION, WarmUp
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from tests.experiments.test_comparing import Book
+from tests.fakes import Bench, FakeEvaluator, FakeModel, card
+
+ASKED = tuple(LabelledQuestion(f"Question {number}?", Expected.CORRECT) for number in range(3))
+NEVER = threading.Event()
+
+
+def measured(bench: Bench, warm_up: WarmUp | None) -> tuple[list[float], list[Scoring]]:
+    """The seconds of each question under one configuration, and what was told of the progress."""
+    book, told = Book(), list[Scoring]()
+    prepare = (lambda: warm_up([bench.pipeline], NEVER)) if warm_up else None
+    run_set(ASKED, [Contender(bench.pipeline, book)], bench.clock, on_progress=told.append, prepare=prepare)
+    return [book.load()[asked.key].seconds for asked in ASKED], told
+
+
+class Loading(FakeEvaluator):
+    """Takes a hundred seconds for its first grade, as one that has to load its model."""
+
+    def __init__(self, bench: Bench, card: EvaluatorCard) -> None:
+        super().__init__(lambda _: 0.9, card)
+        self._bench = bench
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        if not self.asked:
+            for _ in range(100):
+                self._bench.clock()
+        return super().grade(question, passages, cancel)
+
+
+def slow_to_load() -> Bench:
+    bench = Bench()
+    bench.pipeline = bench.under(parts={"evaluator": Loading(bench, bench.judge)})
+    return bench
+
+
+def test_the_first_question_does_not_pay_for_what_is_loaded_once() -> None:
+    cold, _ = measured(slow_to_load(), None)
+    assert cold[0] > 100 > cold[1] == cold[2]
+    warm, told = measured(slow_to_load(), WarmUp())
+    assert warm == [cold[1]] * 3
+    assert [scoring.done for scoring in told] == [0, 0, 1, 2, 3], "it is seen that it has begun"
+
+
+def test_one_retrieval_and_one_grade_of_each_evaluator_are_enough_for_a_process() -> None:
+    bench, warm_up = Bench(), WarmUp()
+    pipelines = [bench.pipeline, bench.under(policy=plain_rag()), bench.under(top_k=2)]
+    warm_up(pipelines, NEVER)
+    assert bench.counts == {"retrieve": 1, "grade": 1, "strips": 1} and bench.retriever.asked == [(QUESTION, 1)]
+    warm_up(pipelines, NEVER)
+    assert bench.counts == {"retrieve": 1, "grade": 1, "strips": 1}
+    other = card("other")
+    warm_up([bench.under(evaluator=other, parts={"evaluator": FakeEvaluator(lambda _: 0.5, other)})], NEVER)
+    assert bench.counts["retrieve"] == 2, "another evaluator may have a model of its own"
+
+
+def test_no_model_is_called_and_nothing_is_searched() -> None:
+    bench = Bench(judge=card("llm", calls_model=True), model=FakeModel())
+    WarmUp()([bench.pipeline], NEVER)
+    assert bench.counts == {"retrieve": 1, "strips": 1}
+
+
+def test_where_nothing_is_missing_nothing_is_warmed_up() -> None:
+    bench, book, calls = Bench(), Book(), list[str]()
+    for _ in range(2):
+        contenders = [Contender(bench.pipeline, book)]
+        run_set(ASKED, contenders, bench.clock, prepare=lambda: calls.append("warm up"))
+    assert calls == ["warm up"]
+
+
+@pytest.mark.parametrize("error", [EvaluatorUnavailable("It is away."), EmbeddingUnavailable("It is away.")])
+def test_a_fault_is_told_by_the_run_and_tried_again_by_the_next(error: CragError) -> None:
+    bench, warm_up = Bench(), WarmUp()
+
+    def fail() -> None:
+        raise error
+
+    bench.evaluator.before = fail
+    warm_up([bench.pipeline], NEVER)
+    assert bench.counts["retrieve"] == 1
+    bench.evaluator.before = lambda: None
+    warm_up([bench.pipeline], NEVER)
+    warm_up([bench.pipeline], NEVER)
+    assert bench.counts["retrieve"] == 2
+
+
+def test_an_empty_index_warms_nobody() -> None:
+    bench, warm_up = Bench(found=()), WarmUp()
+    warm_up([bench.pipeline], NEVER)
+    bench.found = Bench().found
+    warm_up([bench.pipeline], NEVER)
+    assert bench.counts == {"retrieve": 2, "grade": 1, "strips": 1}
+
+
+def test_who_comes_while_it_goes_on_waits_and_does_nothing_again() -> None:
+    bench, warm_up = Bench(), WarmUp()
+    reached, opened = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        reached.set()
+        assert opened.wait(10)
+
+    bench.evaluator.before = hold
+    threads = [threading.Thread(target=warm_up, args=([bench.pipeline], NEVER)) for _ in range(2)]
+    threads[0].start()
+    assert reached.wait(10)
+    threads[1].start()
+    threads[1].join(0.1)
+    assert threads[1].is_alive()
+    opened.set()
+    for thread in threads:
+        thread.join(10)
+    assert bench.counts == {"retrieve": 1, "grade": 1, "strips": 1}
+
+
+def test_a_stop_warms_nobody() -> None:
+    bench, stop = Bench(), threading.Event()
+    stop.set()
+    WarmUp()([bench.pipeline], stop)
+    assert bench.counts == {}

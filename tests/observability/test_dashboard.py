@@ -1,0 +1,191 @@
+"""The dashboard and the alerts ask for what the registries really expose, and hold the targets of the design."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from crag_core.base.errors import ModelUnavailable
+from crag_core.observability.gauges import KNOWN
+from crag_core.observability.history_metrics import registry_of
+from crag_core.observability.metrics import Metrics
+from crag_core.observability.trends import (
+    CORRECT_TARGET,
+    CORRECTED_TARGET,
+    FAST_TARGET,
+    IMPROVED_TARGET,
+    SEARCHED_TARGET,
+    SLOW_TARGET,
+)
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.run_stats import measure
+from tests.fakes import QUESTION, Bench, FakeModel, card
+from tests.observability.scraped import Scraped, read
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+DASHBOARD = DEPLOY / "grafana" / "crag-explorer.json"
+ALERTS = DEPLOY / "prometheus" / "alerts.yml"
+ADDED = {"instance", "job"}
+"""Labels that Prometheus itself gives to everything that it scrapes."""
+
+_FUNCTIONS = {"sum", "max", "min", "count", "increase", "rate", "histogram_quantile"}
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_GROUPED = re.compile(r"\bby\s*\(([^)]*)\)")
+
+
+@cache
+def exposed() -> Scraped:
+    """After runs of every kind, with every gauge that can be watched."""
+    metrics = Metrics("1.2.3")
+    for name, (_, label) in KNOWN.items():
+        metrics.watch(name, (lambda: {"one": 1.0}) if label else (lambda: 1.0))
+    model, away = FakeModel(), FakeModel(answer=ModelUnavailable("away"))
+    observed: dict[str, Any] = {"observers": (metrics,), "judge": card(calls_model=True)}
+    kinds = [{"best": best, "model": who} for best in (0.9, 0.5, 0.1) for who in (model, away)]
+    kinds += [{"best": 0.1, "model": model, "web": WebMode.ASK}]
+    kept = [measure(Bench(**observed, **kind).pipeline.run(QUESTION), 1.0) for kind in kinds]
+    others = read(registry_of(lambda: kept, "1.2.3"))
+    return Scraped(f"{read(metrics).text}\n{others.text.replace('# EOF', '')}")
+
+
+def expressions() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    asked = [target["expr"] for panel in panels for target in panel.get("targets", ())]
+    rules = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"][0]["rules"]
+    return asked + [rule["expr"] for rule in rules]
+
+
+def wanted(expression: str) -> list[tuple[str, set[str]]]:
+    """(metric, labels asked of it) of a PromQL expression, as far as ours go."""
+    bare = re.sub(r"\[[^\]]*\]|\b\d[\w.]*", "", re.sub(r'"[^"]*"', '""', expression))
+    return [one for part in re.split(r"\band\b|\bunless\b|/", bare) for one in _wanted_by(part)]
+
+
+def _wanted_by(part: str) -> list[tuple[str, set[str]]]:
+    grouped = {label for inner in _GROUPED.findall(part) for label in _NAME.findall(inner)}
+    found = []
+    for name, selector, call in re.findall(r"\b([A-Za-z_]\w*)\b(\s*\{[^}]*\})?(\s*\()?", _GROUPED.sub("", part)):
+        if call:
+            assert name in _FUNCTIONS, f"{name} in {part}"
+        else:
+            found.append((name, grouped | set(_NAME.findall(selector))))
+    return found
+
+
+def test_every_metric_and_label_that_is_asked_for_is_exposed() -> None:
+    for expression in expressions():
+        check_exposed(expression)
+
+
+def check_exposed(expression: str) -> None:
+    asked = wanted(expression)
+    assert asked, expression
+    for name, labels in asked:
+        if name == "up":
+            continue
+        assert name in exposed().names, f"{name} in {expression}"
+        assert labels - ADDED <= exposed().labels_of(name), f"{name}: {labels} in {expression}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'sum(increase(crag_run_total{instance=~"a"}[5m]))',
+        'crag_runs_total{user="ann"}',
+        "sum by (question) (crag_runs_total)",
+    ],
+)
+def test_a_name_that_is_not_exposed_would_be_found(expression: str) -> None:
+    with pytest.raises(AssertionError):
+        check_exposed(expression)
+
+
+def test_values_of_labels_that_are_picked_out_can_come() -> None:
+    """Those of closed sets: a wrong one would be a panel that stays empty for ever."""
+    closed = {"action", "path", "outcome", "state", "window", "ending", "figure"}
+    known = {
+        "state": {"failed", "stopped", "waiting", "cannot_answer"},
+        "outcome": {"improved", "used", "empty", "failed", "timed_out", "rate_limited"},
+        "path": {"fast", "corrected", "all"},
+    }
+    for label, value in re.findall(r'(\w+)[!=]=?~?"([^"]*)"', "\n".join(expressions())):
+        if label in closed:
+            values = known.get(label) or {
+                labels[label] for name in exposed().names for labels, _ in exposed().all(name) if label in labels
+            }
+            assert set(value.split("|")) <= values, f"{label}={value}"
+
+
+def test_the_dashboard_belongs_to_no_installation() -> None:
+    board = json.loads(DASHBOARD.read_text("utf-8"))
+    assert board["schemaVersion"] >= 39 and "id" not in board
+    (source, *_) = board["templating"]["list"]
+    assert (source["name"], source["type"], source["query"]) == ("datasource", "datasource", "prometheus")
+    for panel in board["panels"]:
+        if panel["type"] != "row":
+            for place in (panel, *panel["targets"]):
+                assert place["datasource"] == {"type": "prometheus", "uid": "${datasource}"}, panel["title"]
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_no_two_panels_lie_on_each_other() -> None:
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    taken: dict[tuple[int, int], str] = {}
+    for panel in panels:
+        at = panel["gridPos"]
+        assert at["x"] + at["w"] <= 24, panel["title"]
+        for x in range(at["x"], at["x"] + at["w"]):
+            for y in range(at["y"], at["y"] + at["h"]):
+                assert (x, y) not in taken, f"{panel['title']} on {taken.get((x, y))}"
+                taken[x, y] = panel["title"]
+
+
+@pytest.mark.parametrize(
+    ("title", "target"),
+    [
+        ("Relevant", CORRECT_TARGET),
+        ("Corrected", CORRECTED_TARGET),
+        ("Searched the web", SEARCHED_TARGET),
+        ("Correction helped", IMPROVED_TARGET),
+        ("Fast path, median", FAST_TARGET / 1000),
+        ("Fast path", FAST_TARGET / 1000),
+        ("Corrected path, median", SLOW_TARGET / 1000),
+        ("Corrected path", SLOW_TARGET / 1000),
+    ],
+)
+def test_the_targets_are_drawn(title: str, target: float) -> None:
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    (panel,) = [one for one in panels if one["title"] == title]
+    assert [step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]] == [None, target]
+
+
+def test_the_targets_are_edges_of_the_buckets_so_that_shares_beside_them_are_exact() -> None:
+    edges = {labels["le"] for labels, _ in exposed().all("crag_path_seconds_bucket")}
+    assert {f"{FAST_TARGET / 1000}", f"{SLOW_TARGET / 1000}"} <= edges
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*.yml")), ids=lambda path: path.name)
+def test_every_file_of_the_deployment_is_well_formed(path: Path) -> None:
+    assert isinstance(yaml.safe_load(path.read_text("utf-8")), dict)
+
+
+def test_every_alert_says_what_is_wrong_and_how_bad_it_is() -> None:
+    (group,) = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert len(names) == len(set(names))
+    for rule in group["rules"]:
+        assert rule["annotations"]["summary"].endswith("."), rule["alert"]
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+
+
+def test_prometheus_loads_the_alerts_and_asks_both_kinds_of_process() -> None:
+    settings = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
+    assert settings["rule_files"] == [ALERTS.name]
+    assert [job["job_name"] for job in settings["scrape_configs"]] == ["crag-explorer", "crag-history"]

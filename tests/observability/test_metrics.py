@@ -1,0 +1,283 @@
+"""What every run adds to the metrics, once, and the gauges that are asked for at a scrape."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from crag_core.base.errors import ModelUnavailable, PortUnavailable
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Grade, Usage, WebAttempt, WebOutcome
+from crag_core.observability import gauges
+from crag_core.observability import metrics as metrics_module
+from crag_core.observability.metrics import Metrics
+from crag_core.pipeline.pipeline import approve
+from crag_core.pipeline.run import Run, WebMode
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card
+from tests.observability.scraped import Scraped, read
+
+AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
+
+
+def bench_with(metrics: Metrics, **fields: object) -> Bench:
+    return Bench(observers=(metrics,), **{"model": FakeModel()} | fields)  # type: ignore[arg-type]
+
+
+def endings(found: Scraped, name: str = "crag_runs_total") -> dict[str, float]:
+    return {labels["ending"]: value for labels, value in found.all(name) if value}
+
+
+# --- every run once ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_counted_by_its_ending_decision_answer_and_steps() -> None:
+    metrics = Metrics("1.2.3")
+    trace = bench_with(metrics).pipeline.run(QUESTION)
+    found = read(metrics)
+    assert endings(found) == {"done": 1} and endings(found, "crag_runs_carried_on_total") == {}
+    assert found["crag_actions_total", {"action": "CORRECT"}] == 1
+    assert found["crag_path_seconds_count", {"path": "fast"}] == 1
+    assert found["crag_answers_total", {"state": "complete"}] == 1
+    assert found["crag_grades_total"] == 3
+    assert found["crag_model_calls_total", {"step": "answer"}] == 1
+    assert found["crag_model_tokens_total", {"step": "answer", "kind": "prompt"}] == trace.usage.prompt_tokens
+    assert found["crag_run_seconds_sum"] == pytest.approx(trace.seconds)
+    for step in trace.steps:
+        assert found["crag_steps_total", {"step": step.name, "state": step.state.value}] == 1
+        assert found["crag_step_seconds_sum", {"step": step.name}] == pytest.approx(step.seconds)
+    assert found["crag_build_info", {"version": "1.2.3"}] == 1
+    assert found["crag_runs_under_way"] == 0
+    assert found["process_resident_memory_bytes"] > 1e6 and "process_cpu_seconds_total" in found.names
+
+
+def test_a_run_that_fails_and_is_resumed_counts_once_and_pays_for_each_call_once() -> None:
+    metrics = Metrics()
+    bench = bench_with(metrics, model=FakeModel(answer=AWAY))
+    broken = bench.pipeline.run(QUESTION)
+    bench.model.replies["answer"] = "At nine [1]."  # type: ignore[union-attr]
+    done = bench.pipeline.resume(broken)
+    found = read(metrics)
+    assert endings(found) == {"failed": 1} and endings(found, "crag_runs_carried_on_total") == {"done": 1}
+    assert found["crag_step_failures_total", {"step": "answer", "error": "ModelUnavailable"}] == 1
+    assert found["crag_decisions_total", {"category": "CORRECT"}] == 1
+    assert found["crag_grades_total"] == 3
+    assert found["crag_model_calls_total", {"step": "answer"}] == done.usage.calls == 2
+    assert found["crag_step_seconds_sum", {"step": "answer"}] == pytest.approx(
+        sum(step.seconds for step in done.steps if step.name == "answer")
+    )
+
+
+def test_a_waiting_run_that_is_carried_on_is_one_run_and_one_decision() -> None:
+    """As the app does it, which adopts the record, since its settings may have changed meanwhile."""
+    metrics = Metrics()
+    bench = bench_with(metrics, best=0.1, web=WebMode.ASK)
+    waiting = bench.pipeline.run(QUESTION)
+    done = bench.pipeline.resume(bench.pipeline.adopt(approve(waiting, WEB_QUERY)))
+    assert done.id == waiting.id
+    found = read(metrics)
+    assert endings(found) == {"waiting": 1} and endings(found, "crag_runs_carried_on_total") == {"done": 1}
+    assert sum(value for _, value in found.all("crag_decisions_total")) == 1
+    assert found["crag_model_calls_total", {"step": "rewrite"}] == 1
+    assert found["crag_runs_searched_total"] == 1
+    assert found["crag_grades_total"] == len(done.grades or ()) + len((done.web and done.web.grades) or ())
+
+
+def test_another_route_over_what_a_finished_run_had_found_is_a_run_that_pays_only_for_what_is_new() -> None:
+    metrics = Metrics()
+    bench = bench_with(metrics, model=FakeModel())
+    other = bench.pipeline.resume(bench.pipeline.adopt(bench.pipeline.run(QUESTION)))
+    found = read(metrics)
+    assert endings(found) == {"done": 2} and endings(found, "crag_runs_carried_on_total") == {}
+    assert sum(value for _, value in found.all("crag_decisions_total")) == 2
+    assert found["crag_grades_total"] == len(other.grades or ())
+    assert found["crag_model_calls_total", {"step": "answer"}] == 2
+
+
+def test_a_stopped_run_and_a_bug_are_counted_and_nothing_stays_under_way() -> None:
+    metrics = Metrics()
+    cancel = threading.Event()
+    cancel.set()
+    bench = bench_with(metrics)
+    bench.pipeline.run(QUESTION, Run(cancel=cancel))
+
+    def break_down() -> None:
+        raise ZeroDivisionError
+
+    bench.evaluator.before = break_down
+    with pytest.raises(ZeroDivisionError):
+        bench.pipeline.run(QUESTION)
+    found = read(metrics)
+    assert endings(found) == {"stopped": 1, "failed": 1}
+    assert (found["crag_bugs_total"], found["crag_runs_under_way"]) == (1, 0)
+
+
+def test_a_second_opinion_adds_its_grades_and_no_run() -> None:
+    metrics = Metrics()
+    bench = bench_with(metrics)
+    other = bench.under(evaluator=card("other"))
+    other.second_opinion(bench.pipeline.run(QUESTION))
+    found = read(metrics)
+    assert endings(found) == {"done": 1}
+    assert found["crag_grades_total"] == 6
+
+
+def test_ungraded_and_cached_grades_are_told_apart() -> None:
+    def grade(passage: object) -> Grade:
+        number = passage.id  # type: ignore[attr-defined]
+        return {
+            "p1": Grade("p1", None, "", raw="I am not sure.", cause="no score", usage=Usage(1, 1, 1)),
+            "p2": Grade("p2", 0.9, "", from_cache=True),
+        }.get(number, Grade(number, 0.9, ""))
+
+    metrics = Metrics()
+    bench_with(metrics, scoring=grade).pipeline.run(QUESTION)
+    found = read(metrics)
+    assert (found["crag_grades_total"], found["crag_grades_ungraded_total"], found["crag_grades_from_cache_total"]) == (
+        *(3, 1, 1),
+    )
+
+
+def test_each_provider_that_was_asked_is_counted_with_what_came_of_it() -> None:
+    attempts = (WebAttempt("SearXNG", WebOutcome.TIMED_OUT), WebAttempt("DuckDuckGo", WebOutcome.RATE_LIMITED))
+    reply = WebReply(WebOutcome.RATE_LIMITED, "DuckDuckGo", attempts=attempts)
+    metrics = Metrics()
+    bench = bench_with(metrics, best=0.1, reply=reply)
+    bench.pipeline.run(QUESTION)
+    found = read(metrics)
+    assert found["crag_web_searches_total", {"provider": "SearXNG", "outcome": "timed_out"}] == 1
+    assert found["crag_web_searches_total", {"provider": "DuckDuckGo", "outcome": "rate_limited"}] == 1
+
+
+def test_whether_a_correction_helped_is_counted() -> None:
+    metrics = Metrics()
+    bench_with(metrics, scoring=lambda one: 0.9 if one.id.startswith("web") else 0.1).pipeline.run(QUESTION)
+    found = read(metrics)
+    assert found["crag_corrections_measured_total", {"outcome": "improved"}] == 1
+    assert found["crag_path_seconds_count", {"path": "corrected"}] == 1
+
+
+@pytest.mark.parametrize("calls", [24])
+def test_many_runs_at_the_same_time_are_all_counted(calls: int) -> None:
+    metrics = Metrics()
+    scores = [0.9, 0.5, 0.1]
+    benches = [bench_with(metrics, best=scores[number % 3], judge=card(calls_model=True)) for number in range(calls)]
+    gate = threading.Barrier(8)
+
+    def work(bench: Bench) -> int:
+        if any(bench is one for one in benches[:8]):
+            gate.wait(10)
+        return bench.pipeline.run(QUESTION).usage.calls
+
+    with ThreadPoolExecutor(8) as pool:
+        spent = sum(pool.map(work, benches))
+    found = read(metrics)
+    assert endings(found) == {"done": calls}
+    assert {labels["action"]: value for labels, value in found.all("crag_actions_total")} == {
+        "CORRECT": calls / 3,
+        "AMBIGUOUS": calls / 3,
+        "INCORRECT": calls / 3,
+    }
+    assert sum(value for _, value in found.all("crag_model_calls_total")) == spent > 0
+    assert found["crag_runs_under_way"] == 0
+
+
+# --- labels stay few --------------------------------------------------------------------------------------------------
+
+
+def test_no_label_holds_text_of_a_run_and_names_beyond_the_bound_are_one() -> None:
+    metrics = Metrics()
+    bench = bench_with(metrics, best=0.1)
+    for number in range(60):
+        policy = bench.pipeline.settings.policy
+        named = replace(policy, incorrect=replace(policy.incorrect, label=f"name {number}"))
+        bench.under(policy=named).run(f"{QUESTION} {number} SECRET-{number}")
+    found = read(metrics)
+    categories = {labels["category"] for labels, _ in found.all("crag_decisions_total")}
+    assert len(categories) == 51 and "other" in categories
+    assert "SECRET" not in found.text and "ennick" not in found.text
+
+
+# --- gauges -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_watched_figure_is_read_at_every_scrape() -> None:
+    metrics = Metrics()
+    waiting = [3]
+    metrics.watch("crag_runs_waiting", lambda: waiting[0])
+    metrics.watch("crag_model_server_busy", lambda: {"one": 1, "two": 0})
+    assert read(metrics)["crag_runs_waiting"] == 3
+    waiting[0] = 0
+    found = read(metrics)
+    assert found["crag_runs_waiting"] == 0
+    assert found["crag_model_server_busy", {"server": "one"}] == 1
+
+
+def test_what_nobody_watches_is_left_out() -> None:
+    assert "crag_runs_waiting" not in read(Metrics()).names
+
+
+def test_an_unknown_figure_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected one of crag_runs_waiting, .*, found crag_secret"):
+        Metrics().watch("crag_secret", lambda: 1)
+
+
+def test_a_figure_that_cannot_be_read_costs_no_other_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    def away() -> float:
+        raise OSError("postgresql://ann:secret@db is away")
+
+    metrics = Metrics()
+    metrics.watch("crag_runs_waiting", away)
+    for _ in range(3):
+        found = read(metrics)
+    assert "crag_runs_waiting" not in found.names and "crag_runs_total" in found.names
+    assert [record.getMessage() for record in caplog.records] == ["crag_runs_waiting cannot be read: OSError"]
+
+
+def test_a_slow_figure_never_holds_up_a_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics, asked, go_on = Metrics(), threading.Semaphore(0), threading.Event()
+    reading: list[threading.Thread] = []
+
+    def slow() -> float:
+        reading.append(threading.current_thread())
+        asked.release()
+        go_on.wait(20)
+        return 7
+
+    monkeypatch.setattr(gauges, "SLOW_S", 0.0)
+    metrics.watch("crag_index_documents", slow, is_slow=True)
+    for _ in range(3):  # while the first reading lasts
+        assert "crag_index_documents" not in read(metrics).names
+    assert asked.acquire(timeout=10)
+    assert len(reading) == 1
+    go_on.set()
+    reading[0].join(10)
+    assert read(metrics)["crag_index_documents"] == 7
+
+
+def test_the_exposition_can_be_read_by_a_parser_of_others() -> None:
+    metrics = Metrics()
+    bench_with(metrics).pipeline.run(QUESTION)
+    names = {family.name for family in text_string_to_metric_families(read(metrics).text)}
+    assert {"crag_runs", "crag_retrieval_latency_seconds", "process_cpu_seconds"} <= names
+
+
+# --- served -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [socket.gaierror(-2, "Name or service not known"), OSError(errno.EADDRNOTAVAIL, "no")]
+)
+def test_an_address_of_another_machine_is_told_with_what_to_do(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(metrics_module, "start_http_server", refuse)
+    with pytest.raises(PortUnavailable) as refusal:
+        Metrics().serve(9464, "elsewhere")
+    assert refusal.value.hint.startswith("Set CRAG_METRICS_ADDRESS to an address of this machine")

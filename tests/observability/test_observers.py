@@ -1,0 +1,505 @@
+"""Those who hear of every run: the audit log, the metrics, and the lines on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import stat
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from crag_core.base.errors import PortUnavailable
+from crag_core.base.types import Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.decision.policy import FastPath
+from crag_core.observability.audit_log import AuditLog, find_events
+from crag_core.observability.log_format import show_logs
+from crag_core.observability.metrics import Metrics
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
+
+QUESTION = "What does the ferry cost?"
+AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+NEWS = web_page("w1", "Fares rose in May.")
+
+Event = dict[str, Any]
+
+
+def graded_run(name: str, *scores: float | None, **fields: object) -> Trace:
+    found, grades = graded(*scores)
+    known = {"passages": found, "grades": grades, "signals": even(scores[0] or 0.0) if scores else ()}
+    return trace(policy(name) if name != "agentic" else AGENTIC, **known | fields)
+
+
+def looked_again() -> Trace:
+    """Nothing worth keeping at first; the keywords then found p4, p5 (whose grade cannot be read) and p6."""
+    _, grades = graded(0.1, 0.2, 0.1)
+    later = (grade("p4", 0.9), grade("p5", None), grade("p6", 0.05))
+    found = round_of("keyword", passage("p4"), passage("p5"), passage("p6"), query=QUESTION)
+    return graded_run("agentic", 0.1, 0.2, 0.1, grades=(*grades, *later), rounds=(found,))
+
+
+# What is worth a line in the audit log
+
+
+def events(name: str, run: Trace, state: StepState = StepState.DONE) -> list[Event]:
+    return find_events(Step(name, "", state), run)
+
+
+def test_grades_that_could_not_be_read_are_reported_with_the_reply() -> None:
+    assert events("grade", graded_run("paper", 0.9, None)) == [
+        {
+            "event": "grade_unparsed",
+            "passage": "p2",
+            "source": "p2.txt",
+            "cause": "the reply holds no score",
+            "reply": "I am not sure.",
+        }
+    ]
+
+
+def test_an_iteration_reports_only_the_grades_of_its_own_passages() -> None:
+    again = looked_again()
+    assert [event["passage"] for event in events("grade", again)] == ["p5"]
+    first = replace(again, grades=(grade("p1", None), *(again.grades or ())[1:]))
+    # p1 counts one half now: the run wants other keywords, which it has not looked for, and p5 is none of its passages.
+    assert [event["passage"] for event in events("grade", first)] == ["p1"]
+
+
+def test_a_grade_that_could_not_be_read_is_reported_once_though_its_passage_is_kept() -> None:
+    _, grades = graded(None, 0.5, 0.1)
+    refined = round_of("refine", passage("p4"))
+    run = graded_run("agentic", None, 0.5, 0.1, grades=(*grades, grade("p4", None)), rounds=(refined,))
+    assert [event["passage"] for event in events("grade", run)] == ["p4"]
+
+
+def test_a_decision_is_reported_in_numbers() -> None:
+    assert events("route", graded_run("paper", 0.9, 0.1)) == [
+        {
+            "event": "decision",
+            "iteration": 1,
+            "action": "CORRECT",
+            "label": "Correct",
+            "score": 0.9,
+            "reason": "best score 0.90 is above upper 0.60",
+        }
+    ]
+
+
+def test_a_decision_by_two_signals_is_reported_with_both_numbers() -> None:
+    found, grades = twice((0.31, 0.82), (0.1, 0.2))
+    (event,) = events("route", trace(policy("two-signal"), passages=found, grades=grades))
+    assert (event["action"], event["score"], event["topical"]) == ("AMBIGUOUS", 0.31, 0.82)
+
+
+def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> None:
+    *removed, decision = events("route", graded_run("agentic", 0.9, 0.1, 0.2))
+    assert removed == [
+        {
+            "event": "evidence_removed",
+            "passage": "p2",
+            "source": "p2.txt",
+            "score": 0.1,
+            "reason": removed[0]["reason"],
+        },
+        {
+            "event": "evidence_removed",
+            "passage": "p3",
+            "source": "p3.txt",
+            "score": 0.2,
+            "reason": removed[1]["reason"],
+        },
+    ]
+    assert [event["reason"] for event in removed] == ["score 0.10 is below 0.30", "score 0.20 is below 0.30"]
+    assert (decision["event"], decision["action"]) == ("decision", "CORRECT")
+
+
+def test_where_all_evidence_is_removed_every_passage_is_named() -> None:
+    *removed, _ = events("route", graded_run("paper", 0.1, 0.2, None))
+    assert [(event["passage"], event["score"]) for event in removed] == [("p1", 0.1), ("p2", 0.2), ("p3", None)]
+    assert {event["reason"] for event in removed} == {"INCORRECT: none of the 3 chunks is used"}
+
+
+def test_a_rule_that_hits_is_reported_by_name_with_scores_of_one() -> None:
+    hit, decision = events("route", trace(policy("agentic"), passages=graded(0, 0)[0]))
+    assert hit == {"event": "fast_path_hit", "rule_name": "few_context", "iteration": 1, "scores": [1.0, 1.0]}
+    assert (decision["event"], decision["label"], decision["score"]) == ("decision", "Generate", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields"),
+    [
+        ("read_file", {"found_by": ("read_file",)}),
+        ("high_vector_score", {"found_by": ("dense",), "scores": (("cosine", 0.9),)}),
+    ],
+)
+def test_every_rule_is_reported_by_its_own_name(rule: str, fields: dict[str, Any]) -> None:
+    found = tuple(passage(f"p{number}", **fields) for number in range(3))
+    assert events("route", trace(policy("agentic"), passages=found))[0]["rule_name"] == rule
+
+
+def test_a_later_iteration_is_reported_as_such() -> None:
+    removed, decision = events("route", looked_again())
+    assert (removed["event"], removed["passage"]) == ("evidence_removed", "p6")
+    assert (decision["iteration"], decision["label"], decision["score"]) == (2, "Generate", 0.7)
+
+
+def test_another_retrieval_is_reported_with_its_query() -> None:
+    assert events("retrieve again", looked_again()) == [
+        {"event": "retrieve_again", "round": "keyword", "query": QUESTION, "by": "written by hand", "found": 3}
+    ]
+
+
+@pytest.mark.parametrize("outcome", [WebOutcome.USED, WebOutcome.FAILED, WebOutcome.TIMED_OUT])
+def test_a_web_search_is_reported_with_what_came_of_it(outcome: WebOutcome) -> None:
+    run = graded_run("paper", 0.1, web=WebSearch(outcome, "ferry fares", "you"))
+    assert events("search", run) == [{"event": "web_search", "query": "ferry fares", "outcome": outcome.value}]
+
+
+STEPS = ("retrieve", "score strips", "extract", "rewrite", "grade web", "assemble", "answer")
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_other_steps_report_nothing(name: str) -> None:
+    assert events(name, graded_run("paper", 0.1, None, web=searched(NEWS))) == []
+
+
+@pytest.mark.parametrize("name", ["grade", "route", "retrieve again", "search"])
+@pytest.mark.parametrize("state", [state for state in StepState if state is not StepState.DONE])
+def test_a_step_that_was_not_done_reports_nothing(name: str, state: StepState) -> None:
+    assert events(name, looked_again(), state) == []
+
+
+# The audit log
+
+
+ROUTED = Step("route", "")
+
+
+def log_at(path: Path) -> AuditLog:
+    return AuditLog(path, lambda: "2025-01-01T00:00:00+00:00")
+
+
+def lines(path: Path) -> list[Event]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_each_event_is_one_line_with_time_run_and_policy(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "home" / "audit.jsonl"
+    log_at(path).finished(ROUTED, graded_run("agentic", 0.9, 0.1, 0.8))
+    removed, decision = lines(path)
+    head = {"time": "2025-01-01T00:00:00+00:00", "run": "run-1", "policy": "agentic"}
+    assert removed.items() > head.items() and decision.items() > head.items()
+    assert [removed["event"], decision["event"]] == ["evidence_removed", "decision"]
+
+
+def test_the_log_is_only_ever_added_to(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_text('{"event": "an old one"}\n', "utf-8")
+    for _ in range(2):  # another process, or another day
+        log_at(path).finished(ROUTED, graded_run("paper", 0.9))
+    assert [line["event"] for line in lines(path)] == ["an old one", "decision", "decision"]
+
+
+def test_a_step_without_events_writes_nothing(tmp_path: Path) -> None:
+    log_at(tmp_path / "audit.jsonl").finished(Step("retrieve", ""), graded_run("paper", 0.9))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_log_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    log_at(tmp_path / "audit.jsonl").finished(ROUTED, graded_run("paper", 0.9))
+    assert stat.S_IMODE((tmp_path / "audit.jsonl").stat().st_mode) == 0o600
+
+
+def test_replies_of_any_script_and_any_mark_stay_on_their_line(tmp_path: Path) -> None:
+    reply = 'no\nscore \u2028 {"event": "forged"} 東京 \x00'
+    found, grades = graded(None)
+    run = trace(policy("paper"), passages=found, grades=(replace(grades[0], raw=reply),))
+    log_at(tmp_path / "audit.jsonl").finished(Step("grade", ""), run)
+    (line,) = (tmp_path / "audit.jsonl").read_bytes().split(b"\n")[:-1]
+    assert json.loads(line)["reply"] == reply
+
+
+def test_half_a_character_does_not_stop_the_log(tmp_path: Path) -> None:
+    run = graded_run("paper", 0.1, web=WebSearch(WebOutcome.EMPTY, "fares \ud800", "you"))
+    log = log_at(tmp_path / "audit.jsonl")
+    log.finished(Step("search", ""), run)
+    assert (lines(tmp_path / "audit.jsonl")[0]["query"], log.problem) == ("fares ?", "")
+
+
+def write_many(path: str, run: str) -> None:
+    """The work of one process: it says that it is ready, and begins at a word."""
+    found, grades = graded(None)
+    reply = run * 1000  # more than a buffer on the way may hold
+    print("ready", flush=True)
+    input()
+    for number in range(200):
+        told = trace(policy("paper"), id=run, passages=found, grades=(replace(grades[0], raw=f"{number} {reply}"),))
+        log_at(Path(path)).finished(Step("grade", ""), told)
+
+
+def test_two_processes_at_once_keep_their_lines_apart(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    begin = "import sys; from tests.observability.test_observers import write_many; write_many(*sys.argv[1:])"
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", begin, str(path), name],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "two")
+    ]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=25)
+        assert writer.returncode == 0
+    written = lines(path)
+    for name in ("one", "two"):
+        own = [line["reply"] for line in written if line["run"] == name]
+        assert own == [f"{number} {name * 1000}" for number in range(200)]
+    assert len(written) == 400
+
+
+@pytest.mark.parametrize("path", ["file/audit.jsonl", "folder"])
+def test_a_log_that_cannot_be_written_says_so_once_and_stops_nothing(
+    tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way of a folder", "utf-8")
+    (tmp_path / "folder").mkdir()
+    log = log_at(tmp_path / path)
+    for _ in range(3):
+        log.finished(ROUTED, graded_run("paper", 0.9))
+    assert log.problem.startswith(f"The audit log {Path(path).name} cannot be written: ")
+    assert [record.name for record in caplog.records] == ["crag.audit"]
+
+
+def test_a_log_that_can_be_written_again_has_no_problem_any_more(tmp_path: Path) -> None:
+    log = log_at(tmp_path / "folder")
+    (tmp_path / "folder").mkdir()
+    log.finished(ROUTED, graded_run("paper", 0.9))
+    assert log.problem
+    (tmp_path / "folder").rmdir()
+    log.finished(ROUTED, graded_run("paper", 0.9))
+    assert (log.problem, len(lines(tmp_path / "folder"))) == ("", 1)
+
+
+# Metrics
+
+
+ASSEMBLED = Step("assemble", "")
+TIMED = (
+    Step("retrieve", "", seconds=0.3),
+    Step("grade", "", seconds=0.3, usage=Usage(2)),
+    Step("answer", "", seconds=9),
+)
+
+
+def finished(name: str, *scores: float | None, **fields: object) -> Trace:
+    run = graded_run(name, *scores, **{"steps": TIMED} | fields)
+    return replace(run, corrections=carried_out(run, reroute(run, run.settings.policy)))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def scrape(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """What a really served port says, by sample name and labels."""
+    port = free_port()
+    metrics.serve(port)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+        families = list(text_string_to_metric_families(reply.read().decode()))
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_decisions_corrections_latency_and_score_can_be_scraped() -> None:
+    metrics = Metrics()
+    expansion = round_of("expand", passage("p4"))
+    for run in (
+        finished("heuristic", 0.9, 0.9),
+        finished("heuristic", 0.8, 0.8),
+        finished("heuristic", 0.6, 0.6, rounds=(expansion,)),
+        finished("signals", 0.5, 0.5, web=searched(NEWS)),
+    ):
+        metrics.finished(ASSEMBLED, run)
+    samples = scrape(metrics)
+
+    def value(name: str, **labels: str) -> float | None:
+        return samples.get((name, tuple(sorted(labels.items()))))
+
+    assert value("crag_decisions_total", category="RELEVANT") == 2
+    assert value("crag_decisions_total", category="PARTIAL") == 1
+    assert value("crag_decisions_total", category="AMBIGUOUS") == 1
+    assert value("crag_decisions_total", category="IRRELEVANT") is None
+    assert value("crag_corrections_total", strategy="query_expansion") == 1
+    assert value("crag_corrections_total", strategy="web_search") == 1
+    assert value("crag_corrections_total", strategy="refinement") == 1
+    assert value("crag_corrections_total", strategy="none") is None
+    fast, corrected = {"decision": "RELEVANT", "correction_strategy": "none"}, "refinement+web_search"
+    assert value("crag_retrieval_latency_seconds_count", **fast) == 2
+    assert value("crag_retrieval_latency_seconds_sum", **fast) == pytest.approx(1.2)
+    assert value("crag_retrieval_latency_seconds_bucket", le="0.45", **fast) == 0
+    assert value("crag_retrieval_latency_seconds_bucket", le="0.7", **fast) == 2
+    assert value("crag_retrieval_latency_seconds_count", decision="AMBIGUOUS", correction_strategy=corrected) == 1
+    assert value("crag_relevance_score") == 0.5
+
+
+def test_a_run_without_a_score_leaves_the_last_one() -> None:
+    metrics = Metrics()
+    metrics.finished(ASSEMBLED, finished("paper", 0.9))
+    metrics.finished(ASSEMBLED, finished("paper", None))
+    samples = scrape(metrics)
+    assert samples["crag_relevance_score", ()] == 0.9
+    assert samples["crag_decisions_total", (("category", "AMBIGUOUS"),)] == 1
+
+
+def test_only_an_assembled_context_counts() -> None:
+    metrics = Metrics()
+    for step in (ROUTED, Step("answer", ""), Step("assemble", "", StepState.STOPPED)):
+        metrics.finished(step, finished("paper", 0.9))
+    assert not [name for name, _ in scrape(metrics) if name.startswith("crag_decisions")]
+
+
+def test_metrics_of_two_registries_do_not_mix() -> None:
+    one, other = Metrics(), Metrics()
+    one.finished(ASSEMBLED, finished("paper", 0.9))
+    assert ("crag_decisions_total", (("category", "CORRECT"),)) not in scrape(other)
+
+
+def test_a_taken_port_is_told_with_what_to_do() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PortUnavailable) as refusal:
+            Metrics().serve(port)
+    assert refusal.value.message.startswith(f"Metrics cannot be served at port {port}: Address already in use")
+    assert refusal.value.hint == "Set CRAG_METRICS_PORT to a free port."
+
+
+def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crag.metrics")
+    run = finished("heuristic", 0.6, 0.6, rounds=(round_of("expand", passage("p4", "Fares rose in May.")),))
+    Metrics().finished(ASSEMBLED, run)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "[CRAG_METRICS] decision=PARTIAL score=0.60 correction=query_expansion latency_ms=600.0 artifacts=1"
+    )
+    assert record.__dict__["crag"] == {
+        "run": "run-1",
+        "decision": "PARTIAL",
+        "score": 0.6,
+        "correction": "query_expansion",
+        "latency_ms": 600.0,
+        "artifacts": 1,
+        "tokens": 5,
+        "model_calls": 2,
+        "cache_hit": False,
+    }
+
+
+def test_a_run_decided_by_two_signals_leaves_both_numbers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crag.metrics")
+    found, grades = twice((0.31, 0.82))
+    Metrics().finished(ASSEMBLED, trace(policy("two-signal"), passages=found, grades=grades, steps=TIMED))
+    told = caplog.records[0].__dict__["crag"]
+    assert (told["score"], told["topical"]) == (0.31, 0.82)
+
+
+def test_a_run_without_a_score_says_none(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "crag.metrics")
+    Metrics().finished(ASSEMBLED, finished("paper", None))
+    assert "decision=AMBIGUOUS score=none correction=refinement " in caplog.text
+
+
+# Lines on standard error
+
+
+@pytest.fixture
+def project_logger() -> Iterator[logging.Logger]:
+    logger = logging.getLogger("crag")
+    level = logger.level
+    yield logger
+    show_logs("off")
+    logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("project_logger")
+def test_a_run_is_one_line_of_json_without_any_text_of_question_or_document(capsys: pytest.CaptureFixture[str]) -> None:
+    show_logs("json")
+    Metrics().finished(ASSEMBLED, finished("paper", 0.5, web=searched(NEWS)))
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["logger"], told["decision"], told["run"]) == (
+        "INFO",
+        "crag.metrics",
+        "AMBIGUOUS",
+        "run-1",
+    )
+    assert told["message"].startswith("[CRAG_METRICS] ")
+    assert not [word for word in ("ferry", "Fares", "Some text", "w1.example") if word in line]
+
+
+@pytest.mark.usefixtures("project_logger")
+@pytest.mark.parametrize(("form", "count"), [("text", 1), ("json", 1), ("off", 0)])
+def test_switching_the_form_leaves_one_handler_at_most(
+    form: str, count: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for other in ("json", "text", form, form):
+        show_logs(other)
+    logging.getLogger("crag.metrics").info("told")
+    assert capsys.readouterr().err.count("told") == count
+
+
+@pytest.mark.usefixtures("project_logger")
+def test_lines_of_text_carry_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
+    show_logs("text")
+    logging.getLogger("crag.audit").warning("no %s", "space")
+    assert capsys.readouterr().err.endswith(" WARNING no space\n")
+
+
+@pytest.mark.usefixtures("project_logger")
+def test_an_error_stays_on_its_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    show_logs("json")
+    try:
+        raise ValueError("broken\nin two")
+    except ValueError:
+        logging.getLogger("crag.pipeline").exception("failed", extra={"crag": {"where": Path("a")}})
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["message"], told["where"], told["level"]) == ("failed", "a", "ERROR")
+    assert told["exception"].endswith("ValueError: broken\nin two")
+
+
+def test_a_handler_of_ones_own_is_left_alone(project_logger: logging.Logger) -> None:
+    own = logging.NullHandler()
+    project_logger.addHandler(own)
+    try:
+        show_logs("json")
+        show_logs("off")
+        assert own in project_logger.handlers
+    finally:
+        project_logger.removeHandler(own)

@@ -1,0 +1,192 @@
+"""Model calls of a question, counted before it is asked: for every policy, judge and way through it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Loop, Policy, Strategy
+from crag_core.pipeline.call_budget import Calls, budget, calls_needed
+from crag_core.trace.reroute import Missing
+from tests.builders import CARD, POLICIES, even, graded, policy
+
+CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
+
+
+def judging(batch: int) -> EvaluatorCard:
+    return replace(CARD, calls_model=True, batch=batch)
+
+
+# As the evaluators declare themselves: no model, one passage a call, five, twenty.
+FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
+
+
+@pytest.mark.parametrize(
+    ("name", "judge", "calls"),
+    [
+        # grading + extraction + (rewrite + judged web results) + answer, for six passages
+        ("paper", FREE, ("1", "2", "2")),
+        ("paper", ONE, ("7", "13", "13")),
+        ("paper", FIVE, ("3", "5", "5")),
+        ("paper", TWENTY, ("2", "4", "4")),
+        ("two-signal", FREE, ("1", "2", "2")),
+        ("two-signal", ONE, ("7", "13", "13")),
+        ("worst-chunk", FREE, ("1", "8", "2")),
+        ("worst-chunk", ONE, ("7", "14", "8")),
+        ("worst-chunk", FIVE, ("3", "10", "4")),
+        ("worst-chunk", TWENTY, ("2", "9", "3")),
+        ("rank-weighted", FREE, ("1", "1 to 2", "2")),
+        ("rank-weighted", ONE, ("6", "6 to 7", "7")),  # five of the six are judged
+        ("rank-weighted", FIVE, ("2", "2 to 3", "3")),
+        ("rank-weighted", TWENTY, ("2", "2 to 3", "3")),
+        ("heuristic", FREE, ("1", "1", "2")),  # expanding asks no model
+        ("heuristic", ONE, ("7", "7", "8")),
+        ("heuristic", FIVE, ("3", "3", "4")),
+        ("heuristic", TWENTY, ("2", "2", "3")),
+        ("signals", FREE, ("1", "2", "2")),
+        ("signals", ONE, ("7", "8", "8")),
+        ("signals", FIVE, ("3", "4", "4")),
+        ("signals", TWENTY, ("2", "3", "3")),
+        # At best a rule; else one to three rounds with something new to grade, and up to two queries between them.
+        ("agentic", FREE, ("1 to 3", "1 to 3", "1 to 3")),
+        ("agentic", ONE, ("1 to 21", "7 to 21", "7 to 21")),
+        ("agentic", FIVE, ("1 to 9", "3 to 9", "3 to 9")),
+        ("agentic", TWENTY, ("1 to 6", "2 to 6", "2 to 6")),
+    ],
+)
+def test_calls_of_a_question_with_six_passages_by_how_it_ends(
+    name: str, judge: EvaluatorCard, calls: tuple[str, str, str]
+) -> None:
+    found = budget(policy(name), judge, 6, writer=True, searches=True)
+    assert tuple(str(found[action]) for action in Action) == calls
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("paper", ("7", "7", "6")),
+        ("two-signal", ("7", "7", "6")),
+        ("worst-chunk", ("7", "13", "6")),
+        ("rank-weighted", ("6", "6", "5")),
+        ("heuristic", ("7", "7", "7")),
+        ("signals", ("7", "7", "6")),
+        ("agentic", ("1 to 21", "7 to 21", "7 to 21")),
+    ],
+)
+def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
+    found = budget(policy(name), ONE, 6, writer=True, searches=False)
+    assert tuple(str(found[action]) for action in Action) == calls
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_without_any_model_nothing_is_called(name: str) -> None:
+    assert set(budget(policy(name), FREE, 6, writer=False, searches=True).values()) == {Calls(0, 0)}
+
+
+def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
+    # Its own table says 4, 7 and 5: three grades, three extractions and the answer, without the rewritten query.
+    found = budget(policy("worst-chunk"), ONE, 3, writer=True, searches=True)
+    assert found == {CORRECT: Calls(4, 4), AMBIGUOUS: Calls(8, 8), INCORRECT: Calls(5, 5)}
+
+
+@pytest.mark.parametrize(("passages", "calls"), [(0, 1), (1, 2), (5, 2), (6, 3), (10, 3), (11, 4), (20, 5)])
+def test_a_batch_begun_is_a_call(passages: int, calls: int) -> None:
+    assert budget(policy("paper"), FIVE, passages, writer=True, searches=False)[CORRECT] == Calls(calls, calls)
+
+
+# All six good, half good and bad; and one good among bad ones, of which few remain.
+SCORES = ((0.9,) * 6, (0.55,) * 6, (0.1,) * 6, (0.9,) + (0.1,) * 5)
+WRITTEN = ("refine", Strategy.REWRITTEN)
+"""The rounds of which a model writes the query."""
+
+
+def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iterator[tuple[Action, int]]:
+    """Every way through the policy, round after round of six new passages: how it ends, and the calls on the way."""
+
+    def grading(passages: int) -> int:
+        return -(-passages // judge.batch) if judge.calls_model else 0
+
+    def walk(path: tuple[str, ...], spent: int) -> Iterator[tuple[Action, int]]:
+        spent += grading(min(6, of.grade_top or 6))
+        for scores in SCORES:
+            decision = decide(of, *graded(*scores), even(scores[-1]), path)
+            if decision.next_round in (None, "expand", Strategy.WEB):
+                asked = searches and decision.wants(CorrectionKind.WEB_SEARCH)
+                web = writer + grading(of.web_limit) * of.refine_web if asked else 0
+                extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
+                kept_after_all = of.route(decision.action).keep_original_without_web
+                nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
+                yield decision.action, spent + extracting + web + writer * (not nothing_left)
+            else:
+                written = writer * (decision.next_round in WRITTEN)
+                yield from walk((*path, str(decision.next_round)), spent + written)
+
+    return walk((), 0)
+
+
+@pytest.mark.parametrize("judge", [FREE, ONE, FIVE, TWENTY], ids=["free", "one", "five", "twenty"])
+@pytest.mark.parametrize(
+    ("name", "iterations"), [*((name, 1) for name in POLICIES), *(("agentic", number) for number in (2, 3, 4, 5, 7))]
+)
+def test_no_way_through_a_policy_leaves_its_budget(name: str, iterations: int, judge: EvaluatorCard) -> None:
+    of = replace(policy(name), loop=Loop(iterations))
+    for writer, searches in itertools.product((True, False), repeat=2):
+        found = budget(of, judge, 6, writer=writer, searches=searches)
+        ways = list(ends(of, judge, writer, searches))
+        assert {action for action, _ in ways} == set(Action)
+        for action, calls in ways:
+            assert found[action].least <= calls <= found[action].most, (action, writer, searches)
+
+
+def test_a_long_loop_that_comes_to_the_web_first_costs_less_than_all_its_iterations() -> None:
+    # Four gradings of six, one rewritten question, the web query and the answer.
+    of = replace(policy("agentic"), loop=Loop(20))
+    assert min(calls for action, calls in ends(replace(of, loop=Loop(5)), ONE, True, True) if action is INCORRECT) == 27
+    assert budget(of, ONE, 6, writer=True, searches=True)[INCORRECT].least <= 27
+
+
+# What a recorded run still needs
+
+
+@pytest.mark.parametrize(
+    ("missing", "name", "judge", "writer", "calls"),
+    [
+        ((), "paper", ONE, True, 0),
+        ((Missing.ANSWER,), "paper", FREE, True, 1),
+        ((Missing.ANSWER,), "paper", ONE, False, 0),
+        ((Missing.GRADES, Missing.ANSWER), "paper", ONE, True, 7),
+        ((Missing.GRADES, Missing.ANSWER), "paper", FIVE, True, 3),
+        ((Missing.GRADES,), "paper", FREE, True, 0),
+        ((Missing.WEB, Missing.ANSWER), "paper", FREE, True, 2),  # the rewrite and the answer
+        ((Missing.WEB, Missing.ANSWER), "paper", ONE, True, 7),  # and five results judged
+        ((Missing.WEB, Missing.ANSWER), "paper", FIVE, True, 3),  # in one call
+        ((Missing.WEB,), "worst-chunk", ONE, True, 1),  # results that are not refined are not judged
+        ((Missing.WEB,), "worst-chunk", ONE, False, 0),
+        ((Missing.WEB,), "paper", ONE, False, 5),
+        ((Missing.EXTRACTION, Missing.ANSWER), "worst-chunk", ONE, True, 7),
+        ((Missing.EXTRACTION,), "worst-chunk", ONE, False, 0),
+        ((Missing.STRIPS, Missing.EXPANSION), "heuristic", ONE, True, 0),
+        ((Missing.RE_RETRIEVAL,), "agentic", TWENTY, True, 2),  # the query and one grading
+        ((Missing.RE_RETRIEVAL,), "agentic", ONE, False, 6),
+        ((Missing.RE_RETRIEVAL, Missing.ANSWER), "agentic", FREE, True, 2),
+        ((Missing.GRADES,), "rank-weighted", ONE, True, 5),  # the first five of the six
+        ((Missing.GRADES,), "rank-weighted", FIVE, True, 1),
+    ],
+)
+def test_calls_to_supply_what_is_missing_for_six_passages(
+    missing: tuple[Missing, ...], name: str, judge: EvaluatorCard, writer: bool, calls: int
+) -> None:
+    assert calls_needed(missing, policy(name), 6, judge, writer=writer) == calls
+
+
+def test_what_is_missing_adds_up_to_the_budget_of_description_004() -> None:
+    worst = policy("worst-chunk")
+    grading = (Missing.GRADES, Missing.ANSWER)
+    assert calls_needed(grading, worst, 3, ONE, writer=True) == 4
+    assert calls_needed((*grading, Missing.EXTRACTION, Missing.WEB), worst, 3, ONE, writer=True) == 8
+    assert calls_needed((*grading, Missing.WEB), worst, 3, ONE, writer=True) == 5

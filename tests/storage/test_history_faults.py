@@ -1,0 +1,214 @@
+"""A history that cannot be used says why and what to do, harms nothing, and works again when it can."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, event
+
+from crag_core.base.errors import HistoryUnavailable
+from crag_core.storage.history import HistoryStore, database, schema
+from crag_core.storage.history.run_filter import EVERYTHING
+from crag_core.trace.feedback import Mark
+from tests.storage.history_parts import route_label, run, whole_run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def store(file: Path, monkeypatch: pytest.MonkeyPatch) -> HistoryStore:
+    """With one run in it, and little patience."""
+    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    made = HistoryStore(file)
+    made.save(whole_run())
+    return made
+
+
+USES: dict[str, Callable[[HistoryStore], object]] = {
+    "save": lambda store: store.save(run("run-2")),
+    "save_import": lambda store: store.save_import(run("run-2")),
+    "delete": lambda store: store.delete("run-1"),
+    "add_label": lambda store: store.add_label(route_label(run(), Mark.RIGHT)),
+    "remove_label": lambda store: store.remove_label(route_label(run(), Mark.RIGHT)),
+    "load": lambda store: store.load("run-1"),
+    "find": lambda store: store.find("run-1"),
+    "recent": lambda store: store.recent(),
+    "labels": lambda store: store.labels("run-1"),
+    "all_labels": lambda store: store.all_labels(),
+    "search": lambda store: store.search(EVERYTHING),
+    "count": lambda store: store.count(),
+    "policies": lambda store: store.policies(),
+    "measured": lambda store: store.measured(),
+    "export": lambda store: list(store.export()),
+    "delete_all": lambda store: store.delete_all(EVERYTHING),
+    "prune": lambda store: store.prune(1.0),
+}
+WRITING = ("save", "save_import", "delete", "add_label", "remove_label", "delete_all", "prune")
+
+
+def refused(store: HistoryStore, name: str) -> str:
+    with pytest.raises(HistoryUnavailable) as refusal:
+        USES[name](store)
+    assert store.problem == str(refusal.value)
+    return str(refusal.value)
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_while_another_keeps_it_locked_nothing_is_written_and_the_reason_is_told(
+    store: HistoryStore, file: Path, name: str
+) -> None:
+    with locked(file):
+        told = refused(store, name)
+        assert f"The history {file} cannot be written" in told and "try again in a moment" in told
+        assert store.load("run-1") == whole_run(), "it can be read meanwhile"
+    USES[name](store)
+    assert store.problem == ""
+
+
+@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("content", [b"this was never a database " * 400, b"SQLite format 3\x00" + b"\xff" * 8000])
+def test_a_damaged_file_is_told_and_left_as_it_is(file: Path, name: str, content: bytes) -> None:
+    file.write_bytes(content)
+    told = refused(HistoryStore(file), name)
+    assert "damaged" in told and "move it away" in told
+    assert file.read_bytes() == content
+
+
+def test_a_file_damaged_in_the_middle_is_told(store: HistoryStore, file: Path) -> None:
+    for number in range(50):
+        store.save(whole_run(f"run-{number}"))
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:8192] + b"\x00\xff" * ((len(whole) - 8192) // 2))
+    told = refused(store, "recent")
+    assert "cannot be read" in told and "put a copy of it back" in told
+    file.write_bytes(whole)
+    assert len(store.recent(100)) == 50 and store.problem == ""
+
+
+def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: HistoryStore, file: Path) -> None:
+    file.write_bytes(b"no longer a database " * 400)
+    refused(store, "save")
+    file.rename(file.with_name("broken"))
+    store.save(run("run-2"))
+    assert [kept.id for kept in store.recent()] == ["run-2"] and store.problem == ""
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_read_only_file_is_read_and_not_written(store: HistoryStore, file: Path, name: str) -> None:
+    only = HistoryStore(f"sqlite:///file:{file}?mode=ro&uri=true")
+    assert "Make the file and its folder writable" in refused(only, name)
+    assert only.load("run-1") == whole_run() and len(only.recent()) == 1 and only.problem == ""
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_home_that_is_no_folder_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "home").write_text("a file")
+    told = refused(HistoryStore(tmp_path / "home" / "history.db"), name)
+    assert f"Check that {tmp_path / 'home'} is a folder that can be written to." in told
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "history.db").mkdir()
+    assert "is a folder that can be written to" in refused(HistoryStore(tmp_path / "history.db"), name)
+
+
+def test_a_server_that_is_away_is_told_without_its_password(tmp_path: Path) -> None:
+    store = HistoryStore("postgresql://scott:s3cret@127.0.0.1:9/runs")
+    told = refused(store, "save")
+    assert "postgresql://127.0.0.1:9/runs cannot be written" in told and "s3cret" not in told
+
+
+def test_a_disk_that_is_full_leaves_what_was_there(store: HistoryStore, file: Path) -> None:
+    with closing(sqlite3.connect(file)) as other:
+        pages = other.execute("PRAGMA page_count").fetchone()[0]
+    engine = store._database._engine  # type: ignore[union-attr]
+    event.listen(engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages + 2}"))
+    with pytest.raises(HistoryUnavailable, match="Free some disk space"):
+        store.save(run("large", question="why " * 20_000))
+    assert store.load("run-1") == whole_run() and store.load("large") is None
+
+
+# --- versions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_history_of_a_later_version_is_left_alone(store: HistoryStore, file: Path, name: str) -> None:
+    with sqlite3.connect(file) as other:
+        other.execute("UPDATE crag_history SET version = 99")
+    told = refused(store, name)
+    assert "later version" in told and f"it has version 99, expected at most {len(schema.STEPS)}" in told
+    with sqlite3.connect(file) as other:
+        assert other.execute("SELECT count(*) FROM crag_runs").fetchone() == (1,)
+
+
+def add_stars(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE crag_labels ADD COLUMN stars INTEGER")
+    connection.exec_driver_sql("UPDATE crag_runs SET created = 'upgraded'")
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_history_of_an_earlier_version_is_upgraded_by_whatever_comes_first(
+    store: HistoryStore, file: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, add_stars))
+    USES[name](store)
+    with sqlite3.connect(file) as other:
+        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(schema.STEPS),)]
+    assert name in ("delete", "delete_all") or store.recent(1, skip=len(store.recent()) - 1)[0].created == "upgraded"
+    USES[name](store)
+
+
+def test_an_upgrade_that_breaks_off_changes_nothing(
+    store: HistoryStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(connection: Connection) -> None:
+        add_stars(connection)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, break_off))
+    with pytest.raises(KeyboardInterrupt):
+        store.save(run("run-2"))
+    monkeypatch.undo()
+    assert store.recent()[0].created == "2025-01-01T00:00:00Z" and store.load("run-1") == whole_run()
+    with sqlite3.connect(file) as other:
+        assert "stars" not in [column[1] for column in other.execute("PRAGMA table_info(crag_labels)")]
+
+
+def test_a_save_that_breaks_off_changes_nothing(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crag_core.storage.history.rows import Rows
+
+    original = Rows.put_run
+
+    def break_off(*arguments: object) -> None:
+        original(*arguments)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Rows, "put_run", break_off)
+    with pytest.raises(KeyboardInterrupt):
+        store.save(run("run-1"))
+    assert store.load("run-1") == whole_run()
+
+
+def test_a_copy_of_the_file_is_a_history_too(store: HistoryStore, file: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(tmp_path / "copy.db")) as target:
+        source.backup(target)
+    copied = HistoryStore(tmp_path / "copy.db")
+    copied.save(run("run-2"))
+    assert copied.load("run-1") == whole_run() and len(store.recent()) == 1

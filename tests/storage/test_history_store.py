@@ -1,0 +1,308 @@
+"""Runs and labels that are kept: whole, found again, never in each other's place."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag_core.base.errors import BadRecord, HistoryUnavailable
+from crag_core.base.types import Action
+from crag_core.storage.history import HistoryStore, open_history
+from crag_core.trace.feedback import Mark
+from crag_core.trace.trace import Trace
+from tests.storage.history_parts import (
+    HOSTILE,
+    Ticking,
+    fake_runs,
+    golden_runs,
+    large_run,
+    passage_label,
+    route_label,
+    run,
+    whole_run,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> HistoryStore:
+    return HistoryStore(tmp_path / "home" / "history.db", Ticking())
+
+
+def execute(folder: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+    """By hand, past the store."""
+    with sqlite3.connect(folder / "home" / "history.db") as database:
+        return database.execute(statement, values).fetchall()
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_comes_back_as_it_was(store: HistoryStore) -> None:
+    store.save(whole_run())
+    assert store.load("run-1") == whole_run()
+    assert store.load("run-1").to_json() == whole_run().to_json()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("make", [golden_runs, fake_runs])
+def test_every_run_that_the_other_tests_make_comes_back(store: HistoryStore, make: Callable[[], list[Trace]]) -> None:
+    runs = make()
+    assert len(runs) >= 28
+    for made in runs:
+        store.save(made)
+    assert all(store.load(made.id) == made for made in runs)
+    assert len(store.recent(1000)) == len(runs)
+
+
+def test_a_run_of_five_megabytes_comes_back(store: HistoryStore) -> None:
+    large = large_run()
+    assert len(large.to_json()) > 5_000_000
+    store.save(large)
+    assert store.load("large") == large
+
+
+def test_a_run_that_has_grown_replaces_itself_and_keeps_its_place(store: HistoryStore) -> None:
+    store.save(run("first"))
+    store.save(run("second"))
+    store.save(replace(whole_run("first"), question="Why?"))
+    assert store.load("first") == replace(whole_run("first"), question="Why?")
+    assert [(kept.id, kept.question) for kept in store.recent()] == [
+        ("second", "What does the ferry cost?"),
+        ("first", "Why?"),
+    ]
+
+
+def test_what_is_not_there_is_none_and_looking_makes_no_file(store: HistoryStore, tmp_path: Path) -> None:
+    assert (store.load("run-1"), store.find("run-1")) == (None, None)
+    assert (store.recent(), store.labels("run-1"), store.all_labels()) == ((), (), ())
+    assert store.problem == "" and list(tmp_path.iterdir()) == []
+    store.save(run("run-2"))
+    assert (store.load("run-1"), store.find("run-1")) == (None, None)
+
+
+def test_the_last_runs_are_told_newest_first_without_their_records(store: HistoryStore, tmp_path: Path) -> None:
+    for number in range(5):
+        store.save(run(f"run-{number}"))
+    store.save(whole_run("run-5"))
+    execute(tmp_path, "UPDATE crag_runs SET record = 'not read at all'")
+    assert [kept.id for kept in store.recent(3)] == ["run-5", "run-4", "run-3"]
+    assert [kept.id for kept in store.recent(3, skip=4)] == ["run-1", "run-0"]
+    newest = store.recent(1)[0]
+    assert store.find("run-5") == newest
+    assert (newest.created, newest.action, newest.policy, newest.evaluator, newest.is_imported) == (
+        "2025-01-01T00:00:00Z",
+        Action.CORRECT,
+        "paper",
+        "hand",
+        False,
+    )
+    assert store.recent(skip=5)[0].action is None, "a run that decided nothing"
+
+
+def test_hostile_text_survives_in_the_record_and_does_no_harm_in_what_is_told(store: HistoryStore) -> None:
+    store.save(whole_run())
+    told = store.recent()[0].question
+    assert "DROP TABLE" in told and "東京" in told
+    assert "\x00" not in told and "\ud800" not in told and told.count("\ufffd") == 2
+    assert store.load("run-1").question == HOSTILE  # type: ignore[union-attr]
+
+
+def test_a_long_question_is_told_short_and_kept_whole(store: HistoryStore) -> None:
+    store.save(run(question="why " * 1000))
+    assert len(store.recent()[0].question) == 300
+    assert store.load("run-1") == run(question="why " * 1000)
+
+
+@pytest.mark.parametrize("id_", ["", "a" * 5000, "a/../b", "\x00", "\ud800", "née", "' OR 1=1 --", "run 1"])
+def test_any_id_finds_its_own_run_and_no_other(store: HistoryStore, id_: str) -> None:
+    store.save(run("run-1"))
+    store.save(run(id_))
+    assert store.load(id_) == run(id_)
+    assert store.load("run-1") == run("run-1")
+    assert {store.load(kept.id) for kept in store.recent()} == {run(id_), run("run-1")}
+    assert store.delete(id_) and store.load(id_) is None and store.load("run-1") is not None
+
+
+def test_a_run_is_deleted_with_its_labels_and_once(store: HistoryStore) -> None:
+    kept, gone = whole_run("kept"), whole_run("gone")
+    for made in (kept, gone):
+        store.save(made)
+        store.add_label(passage_label(made, "p1"))
+    assert (store.delete("gone"), store.delete("gone")) == (True, False)
+    assert [one.run_id for one in store.all_labels()] == ["kept"]
+    assert [one.id for one in store.recent()] == ["kept"]
+
+
+def test_a_record_of_a_later_program_is_told_and_the_others_are_read(store: HistoryStore, tmp_path: Path) -> None:
+    store.save(run("old"))
+    store.save(run("new"))
+    execute(tmp_path, "UPDATE crag_runs SET record = '{\"schema\": 99}' WHERE id = 'new'")
+    with pytest.raises(BadRecord, match="schema 99, expected one of"):
+        store.load("new")
+    assert store.load("old") == run("old") and len(store.recent()) == 2
+
+
+# --- runs from elsewhere --------------------------------------------------------------------------------------------
+
+
+def test_an_imported_run_keeps_its_id_and_says_that_it_is_one(store: HistoryStore) -> None:
+    assert store.save_import(whole_run()) == whole_run()
+    assert store.load("run-1") == whole_run()
+    assert store.recent()[0].is_imported
+
+
+def test_the_same_run_again_stays_the_one_that_is_there(store: HistoryStore) -> None:
+    store.save(whole_run())
+    assert store.save_import(whole_run()) == whole_run()
+    assert [kept.is_imported for kept in store.recent()] == [False], "it was made here"
+    store.save_import(run("other"))
+    store.save_import(run("other"))
+    assert len(store.recent()) == 2
+
+
+def test_an_import_never_takes_the_place_of_another_run(store: HistoryStore) -> None:
+    store.save(whole_run())
+    forged = replace(whole_run(), question="Is the boss a fool?")
+    first, second = store.save_import(forged), store.save_import(forged)
+    assert first == second == replace(forged, id=first.id) and first.id.startswith("imported-")
+    assert store.load("run-1") == whole_run() and store.load(first.id) == first
+    assert [kept.is_imported for kept in store.recent()] == [True, False]
+
+
+def test_an_import_whose_second_id_is_taken_too_gets_a_third(store: HistoryStore) -> None:
+    store.save(whole_run())
+    forged = replace(whole_run(), question="Who?")
+    renamed = store.save_import(forged)
+    store.save(replace(renamed, question="Somebody carried it on."))
+    third = store.save_import(forged)
+    assert len({"run-1", renamed.id, third.id}) == 3
+    assert store.load(renamed.id).question == "Somebody carried it on."  # type: ignore[union-attr]
+
+
+def test_an_imported_run_that_grows_stays_an_imported_one(store: HistoryStore) -> None:
+    store.save_import(run())
+    store.save(whole_run())
+    assert store.recent()[0].is_imported and store.load("run-1") == whole_run()
+
+
+@pytest.mark.parametrize("id_", ["", "a" * 65, "../../etc", "\x00\ud800", "a b"])
+def test_an_import_whose_id_no_link_can_carry_gets_another(store: HistoryStore, id_: str) -> None:
+    kept = store.save_import(run(id_))
+    assert kept == run(kept.id) and kept.id.startswith("imported-") and len(kept.id) <= 64
+    assert store.save_import(run(id_)) == kept
+
+
+def test_an_export_of_an_older_program_is_the_same_run(store: HistoryStore, tmp_path: Path) -> None:
+    store.save(run())
+    older = {name: value for name, value in run().to_dict().items() if name not in ("support", "edits", "opinions")}
+    execute(tmp_path, "UPDATE crag_runs SET record = ?", json.dumps(older | {"schema": 2}))
+    assert store.save_import(run()).id == "run-1"
+
+
+# --- labels ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_comes_back_and_another_on_the_same_thing_replaces_it(store: HistoryStore) -> None:
+    made = whole_run()
+    store.add_label(passage_label(made, "p1"))
+    store.add_label(route_label(made, Mark.WRONG, Action.INCORRECT))
+    store.add_label(passage_label(made, "p1", Mark.NOT_RELEVANT))
+    store.add_label(passage_label(made, "p3"))
+    assert store.labels("run-1") == (
+        route_label(made, Mark.WRONG, Action.INCORRECT),
+        passage_label(made, "p1", Mark.NOT_RELEVANT),
+        passage_label(made, "p3"),
+    )
+
+
+def test_a_label_is_taken_back_whatever_it_said(store: HistoryStore) -> None:
+    made = whole_run()
+    store.add_label(passage_label(made, "p1"))
+    assert store.remove_label(passage_label(made, "p1", Mark.NOT_RELEVANT))
+    assert not store.remove_label(passage_label(made, "p1"))
+    assert store.labels("run-1") == ()
+
+
+def test_labels_are_those_of_their_run_and_all_of_all_runs(store: HistoryStore) -> None:
+    one, other = whole_run("one"), whole_run("other")
+    for made in (one, other):
+        store.add_label(passage_label(made, "w1"))
+    assert store.labels("one") == (passage_label(one, "w1"),)
+    assert store.all_labels() == (passage_label(one, "w1"), passage_label(other, "w1"))
+
+
+def test_a_label_on_hostile_ids_and_text_comes_back(store: HistoryStore) -> None:
+    made = replace(whole_run(), id=HOSTILE)
+    label = replace(passage_label(made, "p1"), target=HOSTILE)
+    store.add_label(label)
+    assert store.labels(HOSTILE) == (label,)
+
+
+# --- together and off -----------------------------------------------------------------------------------------------
+
+
+def test_many_threads_of_one_store_lose_nothing(store: HistoryStore) -> None:
+    def work(mark: int) -> None:
+        for number in range(10):
+            store.save(run(f"run-{mark}-{number}"))
+            store.save(whole_run("shared"))
+            store.add_label(passage_label(whole_run(f"run-{mark}-{number}"), "p1"))
+
+    threads = [threading.Thread(target=work, args=(mark,)) for mark in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.recent(1000)) == 61 and len(store.all_labels()) == 60
+    assert store.load("shared") == whole_run("shared") and store.problem == ""
+
+
+def test_a_history_that_is_off_says_so_and_touches_nothing(tmp_path: Path) -> None:
+    store = open_history("off", tmp_path)
+    for use in (
+        lambda: store.save(run()),
+        lambda: store.save_import(run()),
+        lambda: store.load("run-1"),
+        lambda: store.recent(),
+        lambda: store.add_label(route_label(run(), Mark.RIGHT)),
+        lambda: store.all_labels(),
+    ):
+        with pytest.raises(HistoryUnavailable, match="CRAG_HISTORY is off"):
+            use()
+    assert (store.is_on, store.problem, list(tmp_path.iterdir())) == (False, "", [])
+
+
+@pytest.mark.parametrize("setting", ["", "disk", " disk "])
+def test_on_disk_it_lies_in_the_home(tmp_path: Path, setting: str) -> None:
+    store = open_history(setting, tmp_path / "home ?%20#")
+    store.save(run())
+    assert store.is_on and (tmp_path / "home ?%20#" / "history.db").is_file()
+
+
+def test_a_url_leads_to_the_same_file(tmp_path: Path) -> None:
+    open_history("disk", tmp_path).save(run())
+    again = open_history(f"sqlite:///{tmp_path}/history.db", tmp_path / "elsewhere")
+    assert again.load("run-1") == run()
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("dsik", "expected disk, off, or the URL of a database; found 'dsik'"),
+        ("oracel://scott:s3cret@box/db", "expected a URL such as"),
+        ("://s3cret", "expected a URL such as"),
+        ("postgresql://scott:s3cr@s3cret@box/db", "expected a URL such as"),
+        ("sqlite://", "a database that keeps what is written"),
+        ("sqlite:///:memory:", "a database that keeps what is written"),
+        ("postgresql+pg8000://scott:s3cret@box/db", "needs a package that is not there: pg8000"),
+    ],
+)
+def test_a_setting_of_no_use_is_refused_without_its_password(tmp_path: Path, setting: str, words: str) -> None:
+    with pytest.raises(BadRecord) as refusal:
+        open_history(setting, tmp_path)
+    assert words in str(refusal.value) and "s3cret" not in str(refusal.value)

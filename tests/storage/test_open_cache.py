@@ -1,0 +1,75 @@
+"""The one setting that says where grades are kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crag_core.base.errors import BadRecord
+from crag_core.storage.cache import DiskCache, PostgresCache, RedisCache, open_cache
+from tests.storage.cache_parts import grade, key
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("setting", ["", "disk", " disk\n"])
+def test_disk_is_the_default(setting: str, tmp_path: Path) -> None:
+    cache = open_cache(setting, tmp_path, HOUR)
+    assert isinstance(cache, DiskCache) and cache.name == "disk"
+    cache.put_many({key(1): grade()})
+    assert (tmp_path / "grades.sqlite").is_file()
+
+
+def test_off_is_none(tmp_path: Path) -> None:
+    assert open_cache("off", tmp_path, HOUR) is None
+
+
+@pytest.mark.parametrize("url", ["redis://cache:6379/0", "rediss://cache:6380/1", "unix:///run/redis.sock"])
+def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
+    cache = open_cache(f" {url} ", tmp_path, HOUR)
+    assert isinstance(cache, RedisCache) and cache.name == url
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_url_is_a_postgresql_and_its_name(scheme: str, tmp_path: Path) -> None:
+    cache = open_cache(f" {scheme}://me:secret@box:5433/crag ", tmp_path, HOUR)
+    assert isinstance(cache, PostgresCache) and cache.name == "postgresql://box:5433/crag"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [
+        ("on", "'on'"),
+        ("Disk", "'Disk'"),
+        ("memcached://user:secret@cache", "a URL that starts with memcached://"),
+        ("REDIS://:secret@cache", "a URL that starts with REDIS://"),
+        ("postgresql+psycopg2://me:secret@box/crag", "a URL that starts with postgresql+psycopg2://"),
+        ("user:secret@cache:6379", "something else"),
+        ("cache:6379", "something else"),
+        ("secret" * 10, "something else"),
+    ],
+)
+def test_anything_else_is_refused_with_what_was_expected(setting: str, shown: str, tmp_path: Path) -> None:
+    with pytest.raises(BadRecord) as refused:
+        open_cache(setting, tmp_path, HOUR)
+    assert str(refused.value).startswith("CRAG_CACHE: expected disk, off, or a URL that starts with redis://")
+    assert str(refused.value).endswith(f"found {shown}.")
+    assert "secret" not in str(refused.value)
+
+
+def test_cache_on_disk_never_loads_the_client_of_a_server() -> None:
+    code = (
+        "import sys; from pathlib import Path; from crag_core.storage.cache import open_cache; "
+        "open_cache('disk', Path('nowhere'), 1.0); "
+        "print([m for m in ('redis', 'sqlalchemy', 'psycopg', 'filelock') if m in sys.modules])"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

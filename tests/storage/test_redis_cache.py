@@ -1,0 +1,301 @@
+"""The cache in a Redis, against a real server: time to live, servers that die and come back, passwords."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Self
+from urllib.parse import quote
+
+import pytest
+import redis
+
+from crag_core.base.errors import BadRecord
+from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.storage.cache import RedisCache
+from crag_core.storage.cache.backoff import AWAY_S
+from crag_core.storage.cache.redis import PREFIX
+from tests.stand_ins.local_server import HOST
+from tests.stand_ins.valkey_server import ValkeyServer
+from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
+from tests.storage.test_disk_cache import POISON
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def cache(valkey: ValkeyServer) -> Iterator[RedisCache]:
+    cache = RedisCache(valkey.url, HOUR)
+    yield cache
+    cache.close()
+
+
+@pytest.fixture
+def raw(valkey: ValkeyServer) -> Iterator[redis.Redis]:
+    """The server behind the cache's back, emptied."""
+    client = redis.Redis.from_url(valkey.url)
+    client.flushall()
+    yield client
+    client.close()
+
+
+def test_what_was_put_comes_back_whole(cache: RedisCache, raw: redis.Redis) -> None:
+    kept = {key(1): grade(0.0, "早上九點 \U0001f600 \ud83d 'quoted' \x00"), key(2): grade(1.0)}
+    cache.put_many(kept)
+    assert cache.get_many([key(2), key(3), key(1), key(1)]) == kept
+    assert cache.problem == ""
+
+
+def test_socket_file_and_port_are_the_same_server(cache: RedisCache, raw: redis.Redis, valkey: ValkeyServer) -> None:
+    cache.put_many({key(1): grade()})
+    assert RedisCache(valkey.socket_url, HOUR).get_many([key(1)]) == {key(1): grade()}
+
+
+def test_server_itself_lets_grades_expire(cache: RedisCache, raw: redis.Redis, valkey: ValkeyServer) -> None:
+    cache.put_many({key(1): grade()})
+    RedisCache(valkey.url, 0.2).put_many({key(2): grade()})
+    assert HOUR - 5 <= raw.ttl(PREFIX + key(1)) <= HOUR
+    assert raw.ttl(PREFIX + key(2)) == 1, "never without end"
+
+
+def test_one_request_reads_and_one_writes_however_many_grades(cache: RedisCache, raw: redis.Redis) -> None:
+    cache.get_many([key(1)])  # connects
+    before = raw.info("stats")["total_reads_processed"]
+    cache.put_many({key(number): grade() for number in range(20)})
+    assert len(cache.get_many([key(number) for number in range(20)])) == 20
+    assert cache.get_many([]) == {}
+    cache.put_many({})
+    reads = raw.info("stats")["total_reads_processed"] - before
+    assert reads <= 8, "a long request may arrive in pieces, but forty would not do"
+
+
+@pytest.mark.parametrize("value", POISON.values(), ids=POISON)
+def test_poisoned_value_is_absent_and_spoils_no_other(cache: RedisCache, raw: redis.Redis, value: str | bytes) -> None:
+    cache.put_many({key(2): grade()})
+    raw.set(PREFIX + key(1), value)
+    assert cache.get_many([key(1), key(2)]) == {key(2): grade()}
+    assert cache.problem == ""
+
+
+def test_key_that_holds_something_else_is_absent(cache: RedisCache, raw: redis.Redis) -> None:
+    raw.rpush(PREFIX + key(1), "a list")
+    assert cache.get_many([key(1)]) == {}
+    cache.put_many({key(1): grade()})
+    assert cache.get_many([key(1)]) == {key(1): grade()}
+    assert cache.problem == ""
+
+
+# --- servers that do not answer -------------------------------------------------------------------------------------
+
+
+def test_server_killed_in_mid_use_costs_only_the_work_and_is_used_again_when_back() -> None:
+    clock, inner = HandClock(), CountingEvaluator()
+    with ValkeyServer() as server:
+        cache = RedisCache(server.url, HOUR, clock)
+        evaluator = CachedEvaluator(inner, cache, IDENTITY)
+
+        def calls_for(*ids: str) -> int:
+            before = len(inner.asked)
+            assert [one.score for one in ask(evaluator, *passages(*ids))] == [0.8] * len(ids)
+            return len(inner.asked) - before
+
+        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 0)
+        server.stop()
+        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 1)
+        assert server.url in cache.problem and "server runs" in cache.problem
+
+        server.start()
+        assert calls_for("p1") == 1, "left alone for a while"
+        clock.now += AWAY_S
+        assert (calls_for("p1"), calls_for("p1")) == (1, 0)
+        assert cache.problem == ""
+        cache.close()
+
+
+def test_server_that_was_restarted_unseen_is_no_problem() -> None:
+    with ValkeyServer() as server:
+        cache = RedisCache(server.url, HOUR)
+        cache.put_many({key(1): grade()})
+        server.stop()
+        server.start()
+        assert cache.get_many([key(1)]) == {}
+        cache.put_many({key(1): grade()})
+        assert cache.get_many([key(1)]) and cache.problem == ""
+        cache.close()
+
+
+class Impostor:
+    """Accepts connections, counts them and says the same to each, or nothing at all."""
+
+    def __init__(self, says: bytes = b"") -> None:
+        self.accepted: list[socket.socket] = []
+        self._says = says
+        self._listener = socket.create_server((HOST, 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"redis://{HOST}:{self._listener.getsockname()[1]}/0?socket_timeout=0.05"
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.accepted.append(connection)
+                connection.sendall(self._says)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        # A thread that waits in accept() holds the port open: shutting down wakes it.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for each in (self._listener, *self.accepted):
+            each.close()
+
+
+def test_silent_server_costs_one_wait_in_half_a_minute() -> None:
+    clock = HandClock()
+    with Impostor() as silent:
+        cache = RedisCache(silent.url, HOUR, clock)
+        for _ in range(5):
+            assert cache.get_many([key(1)]) == {}
+            cache.put_many({key(1): grade()})
+        assert len(silent.accepted) == 1
+        assert "Timeout" in cache.problem
+        clock.now += AWAY_S - 0.1
+        cache.get_many([key(1)])
+        assert len(silent.accepted) == 1
+        clock.now += 0.1
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda number: cache.get_many([key(number)]), range(8)))
+        assert len(silent.accepted) == 2, "one asks whether it is back, the others do not wait for it"
+        cache.close()
+
+
+def test_time_outs_are_short() -> None:
+    options = RedisCache("redis://localhost", HOUR)._client.connection_pool.connection_kwargs
+    assert (options["socket_connect_timeout"], options["socket_timeout"]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("says", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"*1\r\n$4\r\nwhat\r\n", b"+OK\r\n" * 50])
+def test_server_that_is_no_redis_is_a_problem_and_no_error(says: bytes) -> None:
+    with Impostor(says) as impostor:
+        cache = RedisCache(impostor.url, HOUR)
+        cache.put_many({key(1): grade()})
+        assert cache.get_many([key(1)]) == {}
+        assert impostor.url.partition("?")[0] in cache.problem
+        cache.close()
+
+
+@pytest.mark.parametrize("reply", [5, b"OK", None, [5], [["nested"]], []], ids=repr)
+def test_reply_of_a_wrong_shape_holds_no_grade(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = RedisCache("redis://localhost", HOUR)
+    monkeypatch.setattr(cache._client, "mget", lambda keys: reply)
+    assert cache.get_many([key(1)]) == {}
+
+
+def test_full_server_takes_nothing_more_but_is_read(cache: RedisCache, raw: redis.Redis) -> None:
+    cache.put_many({key(1): grade()})
+    raw.config_set("maxmemory", 1)
+    try:
+        for _ in range(2):
+            cache.put_many({key(2): grade()})
+            assert cache.get_many([key(1), key(2)]) == {key(1): grade()}
+            assert "cannot be written" in cache.problem and "memory" in cache.problem
+    finally:
+        raw.config_set("maxmemory", 0)
+    cache.put_many({key(2): grade()})
+    assert cache.get_many([key(2)]) and cache.problem == ""
+
+
+def test_encrypted_connection_to_a_plain_server_is_a_problem(valkey: ValkeyServer) -> None:
+    cache = RedisCache(f"rediss://{HOST}:{valkey.port}/0?socket_timeout=0.05&socket_connect_timeout=0.05", HOUR)
+    assert cache.get_many([key(1)]) == {}
+    assert cache.problem.startswith(f"The grade cache rediss://{HOST}:{valkey.port}/0 cannot be reached")
+
+
+# --- passwords and addresses ----------------------------------------------------------------------------------------
+
+PASSWORD = "s3cr/t#p?ss@w:rd%"
+QUOTED = quote(PASSWORD, safe="")
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[int]:
+    """The port of a server that wants a password."""
+    with ValkeyServer(PASSWORD) as server:
+        yield server.port
+
+
+def test_password_lets_in(guarded: int) -> None:
+    cache = RedisCache(f"redis://:{QUOTED}@{HOST}:{guarded}/0", HOUR)
+    cache.put_many({key(1): grade()})
+    assert cache.get_many([key(1)]) and cache.problem == ""
+    assert cache.name == f"redis://{HOST}:{guarded}/0"
+
+
+@pytest.mark.parametrize("user", ["", ":wrong-word@", "admin:wrong-word@"])
+def test_wrong_password_is_a_problem_that_does_not_show_it(
+    guarded: int, user: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    cache = RedisCache(f"redis://{user}{HOST}:{guarded}/0", HOUR)
+    cache.put_many({key(1): grade()})
+    assert cache.get_many([key(1)]) == {}
+    assert "lets you in" in cache.problem
+    assert "wrong-word" not in "\n".join([cache.problem, cache.name, repr(cache), caplog.text])
+    assert len(caplog.records) == 1
+
+
+def test_password_in_the_words_of_the_client_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = RedisCache(f"redis://:{QUOTED}@{HOST}", HOUR)
+
+    def fail(keys: object) -> None:
+        raise redis.ConnectionError(f"AUTH {PASSWORD} failed")
+
+    monkeypatch.setattr(cache._client, "mget", fail)
+    cache.get_many([key(1)])
+    assert "(AUTH … failed)" in cache.problem
+
+
+NAMES = {
+    "redis://": "redis://localhost:6379/0",
+    "redis://cache": "redis://cache:6379/0",
+    "redis://cache:6380/2": "redis://cache:6380/2",
+    "redis://cache?db=3": "redis://cache:6379/3",
+    "redis://user:pw@cache": "redis://cache:6379/0",
+    "redis://cache?password=pw": "redis://cache:6379/0",
+    "redis://[::1]:6380": "redis://[::1]:6380/0",
+    "rediss://:pw@cache:6380": "rediss://cache:6380/0",
+    "unix:///run/redis.sock": "unix:///run/redis.sock",
+    "unix://user:pw@/run/redis.sock?db=2&password=pw": "unix:///run/redis.sock?db=2",
+}
+
+
+@pytest.mark.parametrize(("url", "name"), NAMES.items(), ids=NAMES)
+def test_name_is_the_address_alone(url: str, name: str) -> None:
+    assert RedisCache(url, HOUR).name == name
+
+
+BAD = [
+    *("redis://:secret@cache:port", "redis://:secret@cache:99999", "redis://:secret@[::1", "redis://:secret@a..b"),
+    *("redis://:sec/ret@cache", "redis://:secret#@cache", "redis://:secret?@cache", "redis://:12/secret@cache/0"),
+    *("redis://:12#secret@cache/0", "redis://:12?secret@cache/0", "redis://:secret@cache/first"),
+    *("redis://:secret@cache?colour=red", "redis://:secret@cache?db=x", "redis://:secret@cache?protocol=9"),
+    *("rediss://:secret@cache?ssl_cert_reqs=perhaps", "unix://", "unix:///", "unix://run/secret.sock"),
+    *("redis://:secret\udc80@cache", "http://:secret@cache"),
+]
+
+
+@pytest.mark.parametrize("url", BAD, ids=ascii)
+def test_url_that_cannot_be_read_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(BadRecord, match="expected redis://") as refused:
+        RedisCache(url, HOUR)
+    shown = "".join(traceback.format_exception_only(refused.value))
+    assert "sec" not in shown and refused.value.__suppress_context__

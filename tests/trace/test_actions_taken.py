@@ -1,0 +1,209 @@
+"""What was really done to the evidence: each correction with its reason, its query and its place in the order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.types import Correction, CorrectionKind, WebOutcome, WebSearch
+from crag_core.decision.policy import FastPath, Loop, Policy
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from tests.builders import (
+    POLICIES,
+    even,
+    grade,
+    graded,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
+
+KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
+REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE
+EXPAND, RE_RETRIEVE = CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE
+
+QUESTION = "What does the ferry cost?"
+ANSWERED = Correction(GENERATE, "answer from what is kept")
+NEWS = web_page("w1", "Fares rose.")
+AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+
+
+def done(of: Policy, *scores: float | None, **fields: object) -> tuple[Correction, ...]:
+    """The corrections of a run by `of` whose passages score so; the web was searched, unless `fields` say otherwise."""
+    found, grades = graded(*scores)
+    signals = even(scores[0] or 0.0) if scores else ()
+    run = trace(of, **{"passages": found, "grades": grades, "signals": signals, "web": searched(NEWS)} | fields)
+    return carried_out(run, reroute(run, of))
+
+
+def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
+    made = carried_out(run, reroute(run, run.settings.policy))
+    return [(one.kind, one.query or one.passage_id or "") for one in made]
+
+
+def test_keeping_passages_as_they_are() -> None:
+    assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 chunks as they are"), ANSWERED)
+
+
+def test_refining_is_done_with_the_question() -> None:
+    refined = Correction(REFINE, "keep the strips of 2 chunks that score above 0.30", query=QUESTION)
+    assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
+
+
+def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
+    found, _ = graded(0.9, 0.8)
+    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
+    kept = Correction(KEEP, "use 2 chunks as they are")
+    assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)
+
+
+def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
+    assert done(policy("paper"), 0.1, 0.2) == (
+        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
+        Correction(REWRITE, "a search query of at most 3 words; the question's keywords", query="ferry fares"),
+        Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
+        ANSWERED,
+    )
+
+
+def test_a_passage_that_was_dropped_alone_is_named() -> None:
+    assert done(policy("rank-weighted"), 0.8, 0.3, 0.5)[0] == Correction(DISCARD, "score 0.30 is below 0.40", "p2")
+
+
+def test_refinement_comes_before_the_web() -> None:
+    assert [one.kind for one in done(policy("paper"), 0.5)] == [REFINE, REWRITE, WEB, GENERATE]
+
+
+SEARCHED = {
+    WebOutcome.EMPTY: "empty",
+    WebOutcome.FAILED: "failed",
+    WebOutcome.RATE_LIMITED: "rate-limited",
+    WebOutcome.TIMED_OUT: "timed out",
+}
+
+
+@pytest.mark.parametrize(("outcome", "came"), SEARCHED.items())
+def test_a_fruitless_search_was_made_and_says_so(outcome: WebOutcome, came: str) -> None:
+    search = done(policy("paper"), 0.1, web=WebSearch(outcome, "ferry fares", "you"))[2]
+    assert search == Correction(WEB, f"INCORRECT asks the web, up to 5 results; {came}", query="ferry fares")
+
+
+@pytest.mark.parametrize(
+    "outcome", [None, *(outcome for outcome in WebOutcome if outcome not in (*SEARCHED, WebOutcome.USED))]
+)
+def test_a_search_that_was_wanted_but_not_made_is_left_out(outcome: WebOutcome | None) -> None:
+    web = WebSearch(outcome, "ferry fares", "you") if outcome else None
+    assert [one.kind for one in done(policy("paper"), 0.1, web=web)] == [DISCARD, GENERATE]
+
+
+def test_a_search_that_the_route_does_not_want_is_left_out_though_it_was_made() -> None:
+    assert [one.kind for one in done(policy("paper"), 0.9)] == [REFINE, GENERATE]
+
+
+def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
+    made = round_of("expand", *(passage(f"p{n}", f"Text {n}.") for n in range(1, 5)), query="ferry cost boat")
+    found = tuple(passage(f"p{n}", f"Text {n}.") for n in (1, 2))
+    reason = "partly relevant: retrieve again with an expanded question; written by hand"
+    assert done(policy("heuristic"), 0.6, 0.6, passages=found, rounds=(made,)) == (
+        Correction(KEEP, "use 4 chunks as they are"),
+        Correction(EXPAND, reason, query="ferry cost boat"),
+        ANSWERED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "score"), [(policy("heuristic"), 0.6), (AGENTIC, 0.5)], ids=["expansion", "another retrieval"]
+)
+def test_a_retrieval_that_was_wanted_but_not_made_is_left_out(of: Policy, score: float) -> None:
+    assert [one.kind for one in done(of, score, score)] == [KEEP, GENERATE]
+
+
+def looking_again(iterations: int = 3) -> Trace:
+    """Nothing worth keeping, then half of what the keywords found, then enough."""
+    found, grades = graded(0.1, 0.2)
+    later = tuple(grade(name, score) for name, score in (("p4", 0.5), ("p5", 0.1), ("p6", 0.95), ("p7", 0.2)))
+    rounds = (
+        round_of("keyword", passage("p4"), passage("p5"), query=QUESTION),
+        round_of("keyword refine", passage("p6"), passage("p7"), query="ferry fares"),
+    )
+    of = replace(AGENTIC, loop=Loop(iterations))
+    return trace(of, passages=found, grades=(*grades, *later), rounds=rounds)
+
+
+def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> None:
+    run = looking_again()
+    assert carried_out(run, reroute(run, run.settings.policy)) == (
+        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
+        Correction(
+            RE_RETRIEVE, "INCORRECT: retrieve by keywords alone (iteration 2 of 3); written by hand", query=QUESTION
+        ),
+        Correction(DISCARD, "score 0.10 is below 0.30", "p5"),
+        Correction(
+            RE_RETRIEVE,
+            "AMBIGUOUS: retrieve more with refined keywords (iteration 3 of 3); written by hand",
+            query="ferry fares",
+        ),
+        Correction(DISCARD, "score 0.20 is below 0.30", "p7"),
+        Correction(KEEP, "use 2 chunks as they are"),
+        ANSWERED,
+    )
+
+
+def test_only_the_last_iteration_keeps_and_answers() -> None:
+    made = told(looking_again())
+    assert [kind for kind, _ in made].count(KEEP) == [kind for kind, _ in made].count(GENERATE) == 1
+    assert [kind for kind, _ in made[-2:]] == [KEEP, GENERATE]
+
+
+def test_rounds_beyond_the_answer_are_left_out() -> None:
+    assert told(looking_again(2)) == [
+        (DISCARD, ""),
+        (RE_RETRIEVE, QUESTION),
+        (DISCARD, "p5"),
+        (KEEP, ""),
+        (GENERATE, ""),
+    ]
+    assert told(looking_again(1)) == [(KEEP, ""), (GENERATE, "")]
+
+
+def test_the_web_as_the_last_strategy() -> None:
+    found, grades = graded(0.1, 0.1, 0.1)
+    paths = ("keyword", "keyword rewritten", "keyword rewritten expanded")
+    rounds = tuple(round_of(path, query=f"by {path.split()[-1]}") for path in paths)
+    of = replace(AGENTIC, loop=Loop(5))
+    run = trace(of, passages=found, grades=grades, rounds=rounds, web=searched(NEWS))
+    assert told(run) == [
+        (DISCARD, ""),
+        (RE_RETRIEVE, "by keyword"),
+        (RE_RETRIEVE, "by rewritten"),
+        (RE_RETRIEVE, "by expanded"),
+        (REWRITE, "ferry fares"),
+        (WEB, "ferry fares"),
+        (GENERATE, ""),
+    ]
+    assert told(replace(run, web=None))[-1:] == [(GENERATE, "")]
+
+
+def test_a_rule_corrects_nothing() -> None:
+    assert [one.kind for one in done(policy("agentic"), None, None)] == [KEEP, GENERATE]
+
+
+def test_nothing_retrieved_and_no_web_leaves_only_the_answer() -> None:
+    assert done(policy("paper"), web=None) == (ANSWERED,)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
+def test_every_correction_that_was_made_says_why_and_with_what(name: str, score: float) -> None:
+    rounds = (round_of("expand", passage("p4")), round_of("refine"), round_of("keyword", passage("p4")))
+    made = done(policy(name), score, score, score, rounds=rounds)
+    assert made[-1] == ANSWERED
+    assert all(one.reason for one in made)
+    assert all(one.query for one in made if one.kind in (REFINE, REWRITE, WEB, EXPAND, RE_RETRIEVE))

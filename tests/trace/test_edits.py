@@ -1,0 +1,284 @@
+"""What if: dropped passages count as never found, pinned ones as perfect, and the facts stay as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
+from crag_core.decision.policy import StripOrder
+from crag_core.decision.signals import SignalMeter
+from crag_core.trace.edits import PINNED, edited, measured
+from crag_core.trace.reroute import Missing, Reroute, decision_path_of, reroute
+from crag_core.trace.trace import Trace, context_ids
+from tests.builders import (
+    CARD,
+    POLICIES,
+    even,
+    grade,
+    graded,
+    kept,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    twice,
+    web_page,
+)
+from tests.made_up_runs import Facts, Said, edits_of, facts
+
+PAPER = policy("paper")
+FARES = passage("p1", "Adults pay nine euros. The sea is blue.")
+TIMES = passage("p2", "The ferry leaves at eight. Bring a coat.")
+PAGE, OTHER_PAGE = web_page("w1", "Fares rose."), web_page("w2", "Fares fell.")
+RUN = trace(
+    PAPER,
+    passages=(FARES, TIMES),
+    signals=even(0.5),
+    grades=(grade("p1", 0.9), grade("p2", 0.5)),
+    strips=(
+        *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("The sea is blue.", 0.1)),
+        *strips_of(TIMES, ("The ferry leaves at eight.", 0.5), ("Bring a coat.", 0.1)),
+    ),
+    web=replace(
+        searched(PAGE, OTHER_PAGE),
+        grades=(grade("w1", 0.4), grade("w2", 0.2)),
+        strips=(*strips_of(PAGE, ("Fares rose.", 0.4)), *strips_of(OTHER_PAGE, ("Fares fell.", 0.2))),
+    ),
+    opinions=(Opinion(CARD, "extractive", (grade("p1", 0.3), grade("w1", 0.6))),),
+)
+
+
+def but(run: Trace = RUN, *, drop: str = "", pin: str = "", signals: float = 0.0) -> Trace:
+    """The run with these passages dropped and pinned."""
+    return replace(run, edits=Edits(tuple(drop.split()), tuple(pin.split()), even(signals)))
+
+
+# --- nothing changed ------------------------------------------------------------------------------------------------
+
+
+def test_without_edits_the_record_is_the_very_same() -> None:
+    assert edited(RUN) is RUN
+
+
+def test_edits_of_passages_that_are_not_there_change_nothing() -> None:
+    assert edited(but(drop="p9 w9", pin="p8")) == RUN
+
+
+def test_a_run_that_has_retrieved_nothing_yet_can_have_edits() -> None:
+    early = trace(PAPER)
+    assert edited(but(early, drop="p1", pin="p2")) == early
+
+
+# --- dropped --------------------------------------------------------------------------------------------------------
+
+
+def test_a_dropped_passage_is_gone_from_all_that_is_said_of_it() -> None:
+    read = replace(RUN, extractions=(Extraction("p1", (0,)), Extraction("p2", ())))
+    view = edited(but(read, drop="p1 w1"))
+    assert view.web is not None and view.edits == Edits()
+    assert [p.id for p in (*view.all_passages, *view.web.passages)] == ["p2", "w2"]
+    said = (view.grades, view.strips, view.extractions, view.web.grades, view.web.strips, view.opinions[0].grades)
+    assert [sorted({one.passage_id for one in some or ()}) for some in said] == [["p2"]] * 3 + [["w2"]] * 2 + [[]]
+
+
+def test_the_question_goes_where_it_would_have_gone_without_the_dropped_passage() -> None:
+    assert reroute(RUN, PAPER).decision.action is Action.CORRECT
+    routed = reroute(but(drop="p1"), PAPER)
+    assert (routed.decision.action, routed.decision.deciding) == (Action.AMBIGUOUS, ("p2",))
+    assert context_ids(routed.knowledge.excerpts) == ("p2#0", "w1#0")
+
+
+def test_without_the_last_passage_nothing_was_retrieved() -> None:
+    assert reroute(but(drop="p1 p2"), PAPER).decision.reason == "nothing was retrieved"
+
+
+def test_a_passage_stays_dropped_where_another_round_finds_it_again() -> None:
+    found, grades = graded(0.1, 0.1, 0.1, 0.1)
+    again = round_of("keyword", found[0], passage("p5"), passage("p6"), passage("p7"), signals=even(0.3))
+    more = tuple(grade(f"p{n}", 0.8) for n in (5, 6, 7))
+    run = trace(policy("agentic"), passages=found, grades=grades + more, rounds=(again,))
+    assert [p.id for p in reroute(run, policy("agentic")).decision_path.evidence] == ["p1", "p5", "p6", "p7"]
+    routed = reroute(but(run, drop="p1"), policy("agentic"))
+    assert [p.id for p in routed.decision_path.evidence] == ["p5", "p6", "p7"]
+    assert edited(but(run, drop="p1")).rounds[0].signals == (), "nobody measured the round without it"
+    assert edited(but(run, drop="p2")).rounds == run.rounds
+
+
+def test_signals_of_the_edits_count_once_something_of_the_first_retrieval_is_dropped() -> None:
+    assert edited(but(drop="p1", signals=0.9)).signals == even(0.9)
+    for others in (but(drop="w1", signals=0.9), but(drop="p9", signals=0.9), but(pin="p1", signals=0.9)):
+        assert edited(others).signals == even(0.5)
+
+
+def test_a_search_that_is_left_without_results_found_nothing() -> None:
+    for ids, outcome in (("w1", WebOutcome.USED), ("w1 w2", WebOutcome.EMPTY)):
+        view = edited(but(drop=ids))
+        assert view.web is not None and view.web.outcome is outcome
+    routed = reroute(but(drop="w1 w2 p1"), PAPER)
+    assert not routed.knowledge.external and Missing.WEB not in routed.missing
+
+
+def test_what_a_rule_lets_pass_depends_on_how_many_are_left() -> None:
+    run = trace(policy("agentic"), passages=graded(0.1, 0.1, 0.1)[0], grades=graded(0.1, 0.1, 0.1)[1])
+    assert reroute(run, policy("agentic")).decision.rule is None
+    assert reroute(but(run, drop="p3"), policy("agentic")).decision.rule == "few_context"
+
+
+# --- pinned ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [(grade("p1", 0.9), grade("p2", 0.1)), (grade("p2", None),), (), None])
+def test_a_pinned_passage_is_graded_in_full_whatever_was_said_of_it(before: tuple[Grade, ...] | None) -> None:
+    view = edited(but(replace(RUN, grades=before), pin="p2"))
+    assert view.grade_of("p2") == Grade("p2", 1.0, PINNED)
+    assert reroute(but(replace(RUN, grades=before), pin="p2"), PAPER).decision.deciding == ("p2",)
+    assert [g for g in view.grades or () if g.passage_id != "p2"] == [g for g in before or () if g.passage_id != "p2"]
+
+
+def test_a_pinned_passage_is_graded_in_two_signals_where_the_evaluator_tells_them_apart() -> None:
+    found, grades = twice((0.2, 0.6), (0.1, 0.4))
+    run = trace(policy("two-signal"), passages=found, grades=grades, web=searched(PAGE))
+    view = edited(but(run, pin="p2 w1"))
+    for pinned in ("p2", "w1"):
+        given = view.grade_of(pinned)
+        assert given is not None and given.parts == ((ANSWERING, 1.0), (TOPICAL, 1.0))
+    assert reroute(but(run, pin="p2"), policy("two-signal")).decision.score == 1.0
+    one_number = replace(run, grades=tuple(replace(g, parts=()) for g in grades))
+    assert reroute(but(one_number, pin="p2"), policy("two-signal")).decision.topical is None
+
+
+def test_every_sentence_of_a_pinned_passage_goes_in() -> None:
+    routed = reroute(but(pin="p2"), PAPER)
+    assert kept(routed.knowledge.verdicts) == ["Adults pay nine euros.", "The ferry leaves at eight.", "Bring a coat."]
+
+
+def test_sentences_of_a_pinned_passage_need_no_scorer() -> None:
+    half = replace(RUN, strips=(RUN.strips or ())[:2])
+    assert Missing.STRIPS in reroute(half, PAPER).missing
+    routed = reroute(but(half, pin="p2"), PAPER)
+    assert Missing.STRIPS not in routed.missing
+    assert [strip_id for strip_id in context_ids(routed.knowledge.internal) if strip_id[:2] == "p2"] == ["p2#0", "p2#1"]
+
+
+def test_sentences_of_a_pinned_passage_that_was_never_split_come_at_its_place() -> None:
+    by_score = replace(PAPER, strips=replace(PAPER.strips, order=StripOrder.RELEVANCE))
+    half = replace(RUN, strips=(RUN.strips or ())[2:])
+    ids = context_ids(reroute(but(half, pin="p1 p2"), by_score).knowledge.internal)
+    assert ids == ("p1#0", "p1#1", "p2#0", "p2#1")
+
+
+def test_what_was_never_done_at_all_stays_undone() -> None:
+    bare = trace(PAPER, passages=(FARES, TIMES), web=replace(searched(PAGE), strips=None))
+    view = edited(but(bare, pin="p1 w1"))
+    assert (view.strips, view.extractions) == (None, None)
+    assert view.web is not None and view.web.strips is None
+    assert (view.grades, view.web.grades) == ((Grade("p1", 1.0, PINNED),), (Grade("w1", 1.0, PINNED),))
+
+
+def test_a_pinned_passage_is_extracted_whole_and_no_model_is_missing_for_it() -> None:
+    judged = replace(RUN, grades=(grade("p1", 0.5), grade("p2", 0.5)))
+    extract = policy("worst-chunk")
+    read = replace(judged, extractions=(Extraction("p1", (0,)), Extraction("p2", (), cause="unreadable")))
+    assert context_ids(reroute(read, extract).knowledge.internal) == ("p1#0",)
+    assert context_ids(reroute(but(read, pin="p2"), extract).knowledge.internal) == ("p1#0", "p2#0", "p2#1")
+    always = replace(extract, correct=replace(extract.correct, passages=Handling.EXTRACT))
+    for pins, missing in (("p2", True), ("p1 p2", False)):
+        assert (Missing.EXTRACTION in reroute(but(judged, pin=pins), always).missing) is missing
+
+
+def test_every_evaluator_agrees_on_what_is_pinned() -> None:
+    given = edited(but(pin="p1 p2")).opinions[0].grades
+    assert [(g.passage_id, g.score) for g in given] == [("p1", 1.0), ("w1", 0.6), ("p2", 1.0)]
+
+
+# --- measured -------------------------------------------------------------------------------------------------------
+
+
+def test_the_signals_of_the_rest_are_measured_without_what_is_dropped() -> None:
+    meter = SignalMeter()
+    edits = measured(RUN, Edits(("p1",), ("p2",)), meter, agreement=0.25)
+    assert edits == Edits(("p1",), ("p2",), meter.measure(RUN.question, (TIMES,), 0.25))
+    assert dict(edits.signals)["agreement"] == 0.25
+    assert "agreement" not in dict(measured(RUN, Edits(("p1",)), meter).signals)
+    assert measured(RUN, Edits(("p1", "p2")), meter).signals == ()
+
+
+@pytest.mark.parametrize("edits", [Edits(), Edits(("w1",)), Edits((), ("p1",)), Edits(("p9",), (), even(0.1))])
+def test_nothing_is_measured_where_the_first_retrieval_is_whole(edits: Edits) -> None:
+    assert measured(RUN, edits, SignalMeter()).signals == ()
+
+
+# --- anything at all ------------------------------------------------------------------------------------------------
+
+
+def by_hand(of: Facts, edits: Edits) -> Trace:
+    """The record as if it had come about this way in the first place."""
+
+    def rest(ids: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(id_ for id_ in ids if id_ not in edits.dropped)
+
+    def said(id_: str, one: Said) -> Said:
+        two = any(other.grade and other.grade.two_signals for other_id, other in of.said.items() if rest((other_id,)))
+        full = Grade(id_, 1.0, PINNED, ((ANSWERING, 1.0), (TOPICAL, 1.0)) if two else ())
+        return Said(full, (1.0, 1.0, 1.0), (0, 1, 2), (full, full)) if id_ in edits.pinned else one
+
+    first, later = rest(of.first), {path: rest(ids) for path, ids in of.later.items()}
+    left = replace(
+        of,
+        said={id_: said(id_, one) for id_, one in of.said.items() if id_ not in edits.dropped},
+        first=first,
+        later=later,
+        results=None if of.results is None else rest(of.results),
+        signals=of.signals if first == of.first else edits.signals,
+        round_signals={path: of.round_signals[path] if later[path] == of.later[path] else () for path in later},
+    )
+    corpus = [id_ for id_ in edits.pinned if id_ in left.said and id_[0] == "p"]
+    return replace(left, absent=left.absent - {"grades"} if corpus else left.absent).record()
+
+
+def comparable(routed: Reroute) -> tuple[object, ...]:
+    verdicts = {(v.strip, v.kept, v.reason) for v in routed.knowledge.verdicts}
+    # Whether a model is still to be asked for sentences is said by the record with edits alone.
+    missing = {one for one in routed.missing if one is not Missing.EXTRACTION}
+    return routed.decision_path, routed.knowledge.excerpts, verdicts, routed.knowledge.notes, missing
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_a_record_with_edits_is_routed_as_one_that_came_about_this_way(data: st.DataObject) -> None:
+    of = data.draw(facts())
+    if "grades" in of.absent:  # nothing that is graded without its passage having been
+        of = replace(of, said={id_: replace(one, grade=None) if id_[0] == "p" else one for id_, one in of.said.items()})
+    edits = data.draw(edits_of(of.ids))
+    run, name = replace(of.record(), edits=edits), data.draw(st.sampled_from(POLICIES))
+    hand_made = by_hand(of, edits)
+    assert comparable(reroute(run, policy(name))) == comparable(reroute(hand_made, policy(name)))
+    assert decision_path_of(run, policy(name)) == decision_path_of(hand_made, policy(name))
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_edits_never_change_the_facts_and_are_applied_once(data: st.DataObject) -> None:
+    of = data.draw(facts())
+    run = replace(of.record(), edits=data.draw(edits_of(of.ids)))
+    before = run.to_json()
+    view = edited(run)
+    assert edited(view) is view
+    reroute(run, policy(of.policy))
+    assert run.to_json() == before
+    assert reroute(view, policy(of.policy)).knowledge == reroute(run, policy(of.policy)).knowledge
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_undone_edits_bring_back_what_was(data: st.DataObject) -> None:
+    of = data.draw(facts())
+    run = of.record()
+    changed = replace(run, edits=data.draw(edits_of(of.ids)))
+    assert reroute(replace(changed, edits=Edits()), policy(of.policy)) == reroute(run, policy(of.policy))

@@ -1,0 +1,192 @@
+"""Answers without a model: quotations, citations, and plain words when there is nothing to answer from."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
+from crag_core.trace.grounding.quoted_answer import Spoken, citations, declines, quote, why_no_evidence
+from tests.builders import passage, strips_of
+
+FARES = passage("p1", "Adults pay nine euros. Dogs pay half. Cats pay nothing.")
+TIMES = passage("p2", "The ferry leaves at eight. It is white.")
+STRIPS = (
+    *strips_of(FARES, ("Adults pay nine euros.", 0.5), ("Dogs pay half.", 0.9), ("Cats pay nothing.", 0.2)),
+    *strips_of(TIMES, ("The ferry leaves at eight.", 0.7), ("It is white.", None)),
+)
+
+
+def known(*excerpts: Excerpt, notes: tuple[str, ...] = ()) -> Knowledge:
+    return Knowledge(excerpts, (), (), notes)
+
+
+def test_the_best_three_sentences_are_quoted_with_their_excerpts_number() -> None:
+    knowledge = known(
+        Excerpt(FARES, "…", ("p1#0", "p1#1", "p1#2")),
+        Excerpt(TIMES, "…", ("p2#0", "p2#1")),
+    )
+    assert quote(knowledge, STRIPS) == (
+        "“Dogs pay half.” [1]\n\n“The ferry leaves at eight.” [2]\n\n“Adults pay nine euros.” [1]"
+    )
+
+
+def test_only_kept_sentences_are_quoted() -> None:
+    assert quote(known(Excerpt(FARES, "Cats pay nothing.", ("p1#2",))), STRIPS) == "“Cats pay nothing.” [1]"
+
+
+def test_of_a_whole_passage_its_best_sentences_are_quoted() -> None:
+    assert quote(known(Excerpt(TIMES, TIMES.text)), STRIPS) == (
+        "“The ferry leaves at eight.” [1]\n\n“It is white.” [1]"
+    )
+
+
+def test_of_a_passage_without_strips_the_beginning_is_quoted() -> None:
+    long = passage("w1", "word " * 100)
+    assert quote(known(Excerpt(long, long.text)), ()) == f"“{('word ' * 60).strip()}” [1]"
+
+
+def test_the_web_is_numbered_after_the_corpus() -> None:
+    knowledge = Knowledge((Excerpt(FARES, "", ("p1#2",)),), (Excerpt(TIMES, "", ("p2#0",)),), ())
+    assert quote(knowledge, STRIPS) == "“The ferry leaves at eight.” [2]\n\n“Cats pay nothing.” [1]"
+
+
+def test_without_evidence_nothing_is_quoted() -> None:
+    assert quote(known(), STRIPS) == ""
+
+
+def test_markup_of_the_source_is_not_quoted() -> None:
+    page = passage("p", "# Fares\n\n- **Dogs** pay\n`half`.")
+    strips = strips_of(page, (page.text, 0.5))
+    assert quote(known(Excerpt(page, page.text, ("p#0",))), strips) == "“Dogs pay half.” [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("Nine euros [1].", (1,)),
+        ("Nine [2] and half [1], nine again [2].", (2, 1)),
+        ("Both [1, 2].", (1, 2)),
+        ("All [1,2; 3].", (1, 2, 3)),
+        ("Side by side [1][3].", (1, 3)),
+        ("Not there [99].", ()),
+        ("Nor this [0].", ()),
+        ("Half of it [1, 99, 0].", (1,)),
+        ("[4] is one too many.", ()),
+        ("No number [a], [], [-1] or [1.5].", ()),
+        ("A link [text](1) and a year [2025].", ()),
+        ("", ()),
+    ],
+)
+def test_citations_that_exist_are_found(text: str, cited: tuple[int, ...]) -> None:
+    assert citations(text, 3) == cited
+
+
+@pytest.mark.parametrize(
+    ("text", "is_declined"),
+    [
+        ("CANNOT ANSWER", True),
+        ("cannot answer.", True),
+        ("**CANNOT ANSWER**", True),
+        ("“Cannot answer”", True),
+        ("CANNOT\nANSWER: the evidence names no fare.", True),
+        ("CANNOT_ANSWER", True),
+        ("Nine euros [1].", False),
+        ("Dogs cannot answer.", False),
+        ("", False),
+    ],
+)
+def test_a_model_that_cannot_answer_is_understood(text: str, is_declined: bool) -> None:
+    assert declines(text) is is_declined
+
+
+def decided(action: Action, reason: str = "best score 0.10 is below lower 0.30") -> Decision:
+    return Decision(action, "", None, reason, ())
+
+
+@pytest.mark.parametrize(
+    ("action", "web", "looked_at", "said"),
+    [
+        (
+            Action.INCORRECT,
+            WebOutcome.OFF,
+            3,
+            "the 3 retrieved chunks were discarded (best score 0.10 is below lower 0.30), and web search is off.",
+        ),
+        (Action.INCORRECT, None, 0, "best score 0.10 is below lower 0.30, and the web was not searched."),
+        (
+            Action.AMBIGUOUS,
+            WebOutcome.EMPTY,
+            3,
+            "no sentence of the retrieved chunks was kept, and the web search found nothing.",
+        ),
+    ],
+)
+def test_why_there_is_no_answer(action: Action, web: WebOutcome | None, looked_at: int, said: str) -> None:
+    search = WebSearch(web, "ferry", "you") if web else None
+    why = why_no_evidence(decided(action), known(), search, looked_at)
+    assert why == f"This cannot be answered from the evidence: {said}"
+
+
+@pytest.mark.parametrize("outcome", list(WebOutcome))
+def test_every_outcome_of_a_search_has_its_own_words(outcome: WebOutcome) -> None:
+    search = WebSearch(outcome, "ferry", "you")
+    others = {
+        why_no_evidence(decided(Action.CORRECT), known(), WebSearch(other, "ferry", "you"), 1)
+        for other in WebOutcome
+        if other is not outcome
+    }
+    assert why_no_evidence(decided(Action.CORRECT), known(), search, 1) not in others
+
+
+def test_notes_follow() -> None:
+    why = why_no_evidence(decided(Action.CORRECT), known(notes=("No sentence is kept.",)), None, 1)
+    assert why.endswith("the web was not searched. No sentence is kept.")
+
+
+def test_a_heading_alone_is_quoted_only_where_there_is_nothing_else() -> None:
+    page = passage("p", "## Assistance dogs\n\nThey travel free.")
+    strips = strips_of(page, ("## Assistance dogs", 0.9), ("They travel free.", 0.4))
+    both = Excerpt(page, page.text, ("p#0", "p#1"))
+    assert quote(known(both), strips) == "“They travel free.” [1]"
+    assert quote(known(Excerpt(page, "", ("p#0",))), strips) == "“Assistance dogs” [1]"
+
+
+# --- what may be shown of a reply while it comes --------------------------------------------------------------------
+
+SENTENCE = "The dues are 14 pounds [1]."
+REPLIES = {
+    "as it is": (SENTENCE, SENTENCE),
+    "a thought before": (f"<think>14? CANNOT ANSWER</think>\n\n{SENTENCE}", SENTENCE),
+    "a long tag": (f"<THINKING>Well.</THINKING>{SENTENCE}", SENTENCE),
+    "a thought in the middle": ("The dues <think>how much?</think>are 14.", "The dues are 14."),
+    "a thought that is not closed": (f"{SENTENCE} <think>But then again", f"{SENTENCE} "),
+    "nothing but a thought": ("<think>It could be", ""),
+    "signs that are no tag": ("9 < 14 and <thin ice> is </p> said", "9 < 14 and <thin ice> is </p> said"),
+    "another script": ("船は九時に出ます [1]。", "船は九時に出ます [1]。"),
+    "begins alike": ("Cannot say more than this: 14.", "Cannot say more than this: 14."),
+    "a refusal": ("CANNOT ANSWER", ""),
+    "a decorated refusal": ("**Cannot answer**.", ""),
+    "a refusal after a thought": ("<think>Hm.</think>\nCANNOT ANSWER", ""),
+}
+
+
+@pytest.mark.parametrize(("reply", "shown"), REPLIES.values(), ids=REPLIES)
+def test_no_thought_and_no_refusal_is_seen_of_a_stream(reply: str, shown: str) -> None:
+    for size in (1, 2, 3, 7, 100):
+        spoken, seen = Spoken(), ""
+        for start in range(0, len(reply), size):
+            seen += spoken.add(reply[start : start + size])
+            assert shown.startswith(seen), f"what was shown once stays, in pieces of {size}"
+        assert seen + spoken.rest() == shown, size
+
+
+def test_words_are_shown_as_they_come() -> None:
+    spoken = Spoken()
+    assert [spoken.add(piece) for piece in ("The ", "dues ", "are")] == ["The ", "dues ", "are"]
+
+
+def test_a_thought_that_was_not_opened_is_not_in_the_answer() -> None:
+    spoken = Spoken()
+    for piece in ("Let me see. ", "</think>", "Fourteen."):
+        spoken.add(piece)
+    assert spoken.text == "Fourteen."

@@ -1,0 +1,245 @@
+"""One recorded run under many policies: decision always, knowledge as recorded, answer only where it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crag_core.base.types import Action, Extraction, Round, WebOutcome, WebSearch
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace, context_key
+from tests.builders import (
+    POLICIES,
+    answer,
+    even,
+    grade,
+    graded,
+    kept,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
+
+PAPER = policy("paper").with_thresholds(0.3, 0.7, 0.5)
+FARES = passage("p1", "Adults pay nine euros. The sea is blue.")
+OTHER = passage("p2", "The ferry leaves at eight.")
+STRIPS = (
+    *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("The sea is blue.", 0.4)),
+    *strips_of(OTHER, ("The ferry leaves at eight.", 0.2)),
+)
+GRADES = tuple(replace(g, passage_id=p.id) for g, p in zip(graded(0.5, 0.1)[1], (FARES, OTHER), strict=True))
+RUN = trace(PAPER, passages=(FARES, OTHER), grades=GRADES, signals=even(0.5), strips=STRIPS, web=searched())
+
+
+def answered(run: Trace) -> Trace:
+    """The run with an answer written from what its own policy keeps."""
+    routed = reroute(run, run.settings.policy)
+    key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
+    return replace(run, answer=answer(key))
+
+
+def test_sliders_move_one_run_across_all_three_actions() -> None:
+    thresholds = {Action.CORRECT: (0.1, 0.5), Action.AMBIGUOUS: (0.5, 0.51), Action.INCORRECT: (0.51, 0.7)}
+    for action, (lower, upper) in thresholds.items():
+        assert reroute(RUN, PAPER.with_thresholds(lower, upper)).decision.action is action
+
+
+def test_the_strip_cut_off_applies_again() -> None:
+    routed = {cutoff: reroute(RUN, PAPER.with_thresholds(cutoff=cutoff)) for cutoff in (0.1, 0.3, 0.5, 0.95)}
+    assert {cutoff: len(kept(one.knowledge.verdicts)) for cutoff, one in routed.items()} == {
+        0.1: 3,
+        0.3: 2,
+        0.5: 1,
+        0.95: 0,
+    }
+
+
+def test_the_recorded_answer_belongs_to_its_own_route() -> None:
+    run = answered(RUN)
+    routed = reroute(run, PAPER)
+    assert routed.answer == run.answer
+    assert Missing.ANSWER not in routed.missing
+
+
+def test_an_old_answer_is_never_shown_under_a_new_action() -> None:
+    run = answered(RUN)
+    moved = reroute(run, PAPER.with_thresholds(upper=0.5))
+    own = reroute(run, PAPER)
+    assert (own.decision.action, moved.decision.action) == (Action.AMBIGUOUS, Action.CORRECT)
+    assert moved.knowledge.excerpts == own.knowledge.excerpts
+    assert moved.answer is None
+    assert Missing.ANSWER in moved.missing
+
+
+def test_an_answer_is_not_shown_with_other_evidence() -> None:
+    assert reroute(answered(RUN), PAPER.with_thresholds(cutoff=0.3)).answer is None
+
+
+def test_moving_back_brings_the_answer_back() -> None:
+    run = answered(RUN)
+    assert reroute(run, PAPER.with_thresholds(upper=0.5)).answer is None
+    assert reroute(run, PAPER.with_thresholds(upper=0.6)).answer == run.answer
+
+
+def test_thresholds_that_change_nothing_keep_the_answer() -> None:
+    run = answered(RUN)
+    assert reroute(run, PAPER.with_thresholds(0.2, 0.9, 0.6)).answer == run.answer
+
+
+def test_an_answer_to_another_question_is_not_shown() -> None:
+    assert reroute(replace(answered(RUN), question="Why?"), PAPER).answer is None
+
+
+NEVER = trace(PAPER, passages=(FARES, OTHER))
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "missing"),
+    [
+        (RUN, "paper", (Missing.ANSWER,)),
+        (NEVER, "paper", (Missing.GRADES, Missing.STRIPS, Missing.ANSWER)),
+        (NEVER, "worst-chunk", (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.ANSWER)),
+        (NEVER, "rank-weighted", (Missing.GRADES, Missing.STRIPS, Missing.ANSWER)),
+        (NEVER, "agentic", (Missing.ANSWER,)),
+        (NEVER, "signals", (Missing.GRADES, Missing.STRIPS, Missing.ANSWER)),
+        (replace(NEVER, signals=even(0.9)), "heuristic", (Missing.ANSWER,)),
+        (replace(NEVER, signals=even(0.6)), "heuristic", (Missing.EXPANSION, Missing.ANSWER)),
+        (replace(NEVER, signals=even(0.1)), "heuristic", (Missing.WEB, Missing.ANSWER)),
+        (replace(RUN, web=None), "paper", (Missing.WEB, Missing.ANSWER)),
+        (replace(RUN, strips=None), "paper", (Missing.STRIPS, Missing.ANSWER)),
+        (replace(RUN, grades=()), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (replace(RUN, grades=GRADES[:1]), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (replace(RUN, strips=STRIPS[:2]), "paper", (Missing.STRIPS, Missing.ANSWER)),
+        (RUN, "rank-weighted", (Missing.ANSWER,)),
+        (RUN, "worst-chunk", (Missing.ANSWER,)),
+        (trace(PAPER, passages=()), "paper", (Missing.WEB, Missing.ANSWER)),
+        (trace(PAPER), "agentic", (Missing.RE_RETRIEVAL, Missing.ANSWER)),
+    ],
+)
+def test_what_the_run_never_did_is_missing(run: Trace, name: str, missing: tuple[Missing, ...]) -> None:
+    of = PAPER if name == "paper" else policy(name)
+    assert reroute(run, of).missing == missing
+
+
+def test_passages_beyond_those_that_the_policy_judges_need_no_grade() -> None:
+    found, grades = graded(0.9, 0.9, 0.9, 0.9, 0.9, 0.9)
+    run = trace(PAPER, passages=found, grades=grades[:5])
+    assert Missing.GRADES not in reroute(run, policy("rank-weighted")).missing
+    assert Missing.GRADES in reroute(run, PAPER).missing
+    assert Missing.GRADES in reroute(replace(run, grades=grades[1:]), policy("rank-weighted")).missing
+
+
+def test_a_passage_without_text_has_no_strips_to_miss() -> None:
+    blank = passage("p3", " \n")
+    run = replace(RUN, passages=(FARES, OTHER, blank), grades=(*GRADES, graded(0.1, 0.1, 0.1)[1][2]))
+    assert reroute(run, PAPER).missing == (Missing.ANSWER,)
+
+
+def test_extraction_is_missing_until_a_model_was_asked_about_every_passage() -> None:
+    judged = replace(RUN, grades=tuple(replace(grade, score=0.5) for grade in GRADES))
+    extractions = (Extraction("p1", (0,)), Extraction("p2", ()))
+    for done in (None, (), extractions[:1], extractions[1:]):
+        run = replace(judged, extractions=done)
+        assert reroute(run, policy("worst-chunk")).missing == (Missing.EXTRACTION, Missing.ANSWER)
+    assert reroute(replace(judged, extractions=extractions), policy("worst-chunk")).missing == (Missing.ANSWER,)
+
+
+def looked_again(*more: Round, scores: tuple[float, ...] = (0.1, 0.2, 0.1)) -> Trace:
+    """A run whose first passages score so low; p4 is useful and p5 is not graded."""
+    found, grades = graded(*scores)
+    return trace(policy("agentic"), passages=found, grades=(*grades, grade("p4", 0.9)), signals=even(0.6), rounds=more)
+
+
+NEW = (passage("p4", "Fares rose."), passage("p6", "Fares fell."), passage("p7", "Nothing changed."))
+HALF_KNOWN = (*NEW[:1], passage("p5"), passage("p8"))
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "missing"),
+    [
+        (looked_again(scores=(0.5, 0.5, 0.5)), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(round_of("keyword", NEW[0])), "agentic", set()),  # one passage needs no grading
+        (looked_again(round_of("keyword", *HALF_KNOWN)), "agentic", {Missing.GRADES}),
+        (looked_again(round_of("keyword")), "agentic", {Missing.RE_RETRIEVAL}),  # found nothing: the next strategy
+        (looked_again(round_of("refine", *NEW)), "agentic", {Missing.RE_RETRIEVAL}),
+        (looked_again(), "heuristic", {Missing.EXPANSION}),
+        (looked_again(round_of("expand", *NEW)), "heuristic", set()),
+        (looked_again(round_of("keyword", *NEW)), "heuristic", {Missing.EXPANSION}),
+        (looked_again(round_of("keyword", *NEW)), "paper", {Missing.WEB}),
+    ],
+)
+def test_another_retrieval_is_missing_until_the_run_has_made_it(run: Trace, name: str, missing: set[Missing]) -> None:
+    assert set(reroute(run, policy(name)).missing) == missing | {Missing.ANSWER}
+
+
+def test_what_another_retrieval_found_is_the_evidence() -> None:
+    run = looked_again(round_of("keyword", NEW[0]))
+    routed = reroute(run, policy("agentic"))
+    assert (routed.decision.action, routed.decision.rule) == (Action.CORRECT, "few_context")
+    assert [excerpt.text for excerpt in routed.knowledge.internal] == ["Fares rose."]
+    assert [one.decision.action for one in routed.decision_path.iterations] == [Action.INCORRECT, Action.CORRECT]
+
+
+def test_a_run_that_looked_again_can_be_routed_under_every_policy() -> None:
+    strips = tuple(strip for p in (*graded(0, 0, 0)[0], *NEW) for strip in strips_of(p, (p.text, 0.9)))
+    run = replace(looked_again(round_of("keyword", *NEW)), strips=strips)
+    for name in POLICIES:
+        looked_at = {p.id for p in reroute(run, policy(name)).decision_path.evidence}
+        verdicts = reroute(run, policy(name)).knowledge.verdicts
+        assert {verdict.strip.passage_id for verdict in verdicts} <= looked_at
+
+
+def test_an_answer_is_tied_to_the_evidence_of_its_round() -> None:
+    run = answered(looked_again(round_of("keyword", NEW[0])))
+    assert reroute(run, policy("agentic")).answer == run.answer
+    assert reroute(replace(run, rounds=()), policy("agentic")).answer is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "missing"),
+    [(outcome, outcome in (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)) for outcome in WebOutcome],
+)
+def test_only_a_search_that_has_not_been_made_is_missing(outcome: WebOutcome, missing: bool) -> None:
+    run = replace(RUN, web=WebSearch(outcome, "ferry fares", "you"))
+    assert (Missing.WEB in reroute(run, PAPER).missing) is missing
+
+
+def test_a_run_that_has_retrieved_nothing_yet_counts_as_one_that_found_nothing() -> None:
+    early, empty = reroute(trace(PAPER), PAPER), reroute(trace(PAPER, passages=()), PAPER)
+    assert early == empty
+    assert early.decision.action is Action.INCORRECT
+
+
+evidence = st.lists(st.none() | st.integers(0, 100).map(lambda n: n / 100), max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.sampled_from(POLICIES), scores=evidence, value=st.integers(0, 100).map(lambda n: n / 100))
+def test_rerouting_is_pure_and_always_decides(name: str, scores: list[float | None], value: float) -> None:
+    found, grades = graded(*scores)
+    strips = tuple(strip for p in found for strip in strips_of(p, (p.text, value)))
+    page = web_page("w1", "Fares rose.")
+    run = trace(PAPER, passages=found, grades=grades, signals=even(value), strips=strips, web=searched(page))
+    before = run.to_json()
+    first, second = reroute(run, policy(name)), reroute(run, policy(name))
+    assert first == second
+    assert run.to_json() == before
+    assert first.decision.action in Action and first.decision.reason
+    ids = {strip.id for strip in strips} | {p.id for p in (*found, page)}
+    assert {piece for e in first.knowledge.excerpts for piece in (*e.strip_ids, e.passage.id)} <= ids
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_can_reroute_the_same_run(name: str) -> None:
+    assert (
+        reroute(RUN, policy(name)).decision.label
+        == policy(name).route(reroute(RUN, policy(name)).decision.action).label
+    )

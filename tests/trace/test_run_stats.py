@@ -1,0 +1,117 @@
+"""One run in the numbers that figures of many are made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.types import Action, Grade, Passage, Step, StepState, Strip, Usage, WebOutcome
+from crag_core.trace.actions_taken import carried_out
+from crag_core.trace.reroute import reroute
+from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.trace import Trace
+from tests.builders import grade, graded, policy, searched, strips_of, trace, web_page
+
+NEWS = web_page("w1", "Fares rose in May.")
+
+
+def taken(*scores: float | None, name: str = "paper", **more: object) -> Trace:
+    """A run with its decision and corrections, as the pipeline records them."""
+    found, grades = graded(*scores)
+    strips: tuple[Strip, ...] = sum((strips_of(one, (one.text, 0.9)) for one in found), ())
+    run = trace(policy(name), **{"passages": found, "grades": grades, "strips": strips, "context": ()} | more)
+    routed = reroute(run, run.settings.policy)
+    return replace(run, decision=routed.decision, corrections=carried_out(run, routed))
+
+
+def test_a_run_that_went_well() -> None:
+    steps = (
+        Step("retrieve", "", seconds=0.25),
+        Step("grade", "", seconds=0.5, usage=Usage(2, 100, 20)),
+        Step("search", "", seconds=0.125),
+        Step("assemble", "", seconds=0.25),
+        Step("answer", "", seconds=2.0, usage=Usage(1, 50, 10)),
+    )
+    run = measure(taken(0.9, 0.2, None, steps=steps), at=12.5)
+    assert (run.at, run.ending, run.action, run.policy) == (12.5, Ending.DONE, Action.CORRECT, "paper")
+    assert (run.decided_ms, run.retrieval_ms, run.provider_ms, run.total_ms) == (750, 1125, 125, 3125)
+    assert (run.graded, run.ungraded, run.cached) == (2, 1, 0)
+    assert (run.calls, run.prompt_tokens, run.completion_tokens) == (3, 150, 30)
+    assert (run.score, run.improved, run.searched) == (0.9, None, False)
+
+
+def test_grades_of_the_web_and_from_the_cache_count() -> None:
+    web = replace(searched(NEWS), grades=(Grade("w1", None, raw="?", cause="no score", from_cache=True),))
+    run = measure(taken(0.5, web=web), at=0)
+    assert (run.graded, run.ungraded, run.cached, run.searched) == (1, 1, 1, True)
+
+
+def test_what_was_taken_over_is_counted_where_it_was_done() -> None:
+    steps = (
+        Step("grade", "", seconds=0.5, usage=Usage(2, 100, 20), taken_over=True),
+        Step("grade web", ""),
+        Step("answer", "", seconds=2.0, usage=Usage(1, 50, 10)),
+    )
+    web = replace(searched(NEWS), grades=(Grade("w1", 0.9),))
+    run = measure(taken(0.5, 0.4, web=web, steps=steps), at=0)
+    assert (run.graded, run.calls, run.prompt_tokens, run.completion_tokens) == (1, 1, 50, 10)
+    assert run.total_ms == 2500, "the time is that of the record"
+    again = (*steps, Step("grade", "another round"))
+    assert measure(taken(0.5, 0.4, web=web, steps=again), at=0).graded == 3
+
+
+def test_a_run_that_never_retrieved() -> None:
+    steps = (Step("retrieve", "The store cannot be opened.", StepState.FAILED, 0.5),)
+    run = measure(trace(policy("paper"), steps=steps), at=0)
+    assert (run.ending, run.action, run.strategy, run.score) == (Ending.FAILED, None, "", None)
+    assert (run.decided_ms, run.retrieval_ms, run.provider_ms, run.improved) == (None, None, None, None)
+    assert run.total_ms == 500
+
+
+@pytest.mark.parametrize(
+    ("state", "ending"),
+    [(StepState.STOPPED, Ending.STOPPED), (StepState.FAILED, Ending.FAILED), (StepState.WAITING, Ending.WAITING)],
+)
+def test_how_it_ended(state: StepState, ending: Ending) -> None:
+    assert measure(taken(0.9, steps=(Step("search", "", state),)), at=0).ending is ending
+
+
+@pytest.mark.parametrize("outcome", [WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.REFUSED])
+def test_a_search_that_was_not_made_is_none(outcome: WebOutcome) -> None:
+    assert not measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
+
+
+@pytest.mark.parametrize("outcome", [WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.TIMED_OUT])
+def test_a_search_that_was_made_counts_whatever_came(outcome: WebOutcome) -> None:
+    assert measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
+
+
+def with_web(*scores: float | None, web_score: float | None, page: Passage = NEWS) -> Trace:
+    grades = (grade("w1", web_score),)
+    web = replace(searched(page), grades=grades, strips=strips_of(page, (page.text, 0.9)))
+    return taken(*scores, web=web)
+
+
+def test_correcting_helped_where_the_evidence_is_graded_higher_than_before() -> None:
+    assert measure(with_web(0.1, 0.2, web_score=0.9), at=0).improved is True
+
+
+def test_correcting_did_not_help_where_the_evidence_is_graded_lower() -> None:
+    assert measure(with_web(0.3, 0.2, web_score=0.1), at=0).improved is False
+
+
+def test_correcting_did_not_help_where_nothing_is_left() -> None:
+    (found, *_), grades = graded(0.5)
+    struck = strips_of(found, (found.text, 0.0))
+    run = measure(taken(0.5, grades=grades, strips=struck), at=0)
+    assert (run.action, run.strategy, run.improved) == (Action.AMBIGUOUS, "refinement", False)
+
+
+def test_whether_correcting_helped_is_open_without_grades() -> None:
+    assert measure(with_web(None, None, web_score=0.9), at=0).improved is None
+    assert measure(with_web(0.1, 0.2, web_score=None), at=0).improved is None
+
+
+def test_a_run_that_needed_no_correction_has_none_that_helped() -> None:
+    assert measure(with_web(0.9, 0.2, web_score=0.1), at=0).improved is None

@@ -1,0 +1,201 @@
+"""What of the evidence stands behind a sentence: the pieces, the match, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag_core.base.protocols import Piece
+from crag_core.base.types import Excerpt, Support
+from crag_core.trace.grounding.citation_check import (
+    SUPPORTED,
+    TOGETHER,
+    WEAK,
+    Held,
+    Standing,
+    lacking,
+    match,
+    pieces_of,
+    standing,
+    summed_up,
+    supported_elsewhere,
+)
+from crag_core.trace.grounding.claims import content_of, names_in
+from tests.builders import passage, strips_of
+
+FERRY = Piece("p1#0", "The ferry to Vennick leaves at nine from pier 3.", 1)
+DOGS = Piece("p1#1", "Dogs travel free of charge on a leash.", 1)
+YACHT = Piece("p2#0", "A yacht of ten metres pays 14 pounds a night.", 2)
+SAME = Piece("p3#0", "Dogs travel free, on a leash.", 3)
+HELD = Held((FERRY, DOGS, YACHT, SAME))
+
+
+def look_up(claim: str, held: Held = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
+    weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
+    return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (None, Standing.UNCHECKED),
+        (0.0, Standing.NONE),
+        (math.nextafter(WEAK, 0), Standing.NONE),
+        (WEAK, Standing.WEAK),
+        (math.nextafter(SUPPORTED, 0), Standing.WEAK),
+        (SUPPORTED, Standing.SUPPORTED),
+        (1.0, Standing.SUPPORTED),
+    ],
+)
+def test_a_score_has_a_standing(score: float | None, expected: Standing) -> None:
+    assert standing(score) is expected
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_are_the_strips_of_an_excerpt_under_its_number() -> None:
+    fares, times = passage("p1", "Adults pay nine. Dogs pay half."), passage("p2", "It leaves at eight.")
+    strips = (*strips_of(fares, ("Adults pay nine.", 0.5), ("Dogs pay half.", 0.1)), *strips_of(times, (times.text, 1)))
+    excerpts = (Excerpt(times, times.text, ("p2#0",)), Excerpt(fares, "Dogs pay half.", ("p1#1",)))
+    assert pieces_of(excerpts, strips) == (Piece("p2#0", times.text, 1), Piece("p1#1", "Dogs pay half.", 2))
+
+
+def test_pieces_of_a_whole_passage_are_its_recorded_strips_else_its_sentences_under_its_own_id() -> None:
+    known, unknown = passage("p1", "Adults pay nine. Dogs pay half."), passage("p2", "It leaves at eight. It is white.")
+    strips = strips_of(known, ("Adults pay nine.", None), ("Dogs pay half.", 0.4))
+    found = pieces_of((Excerpt(known, known.text), Excerpt(unknown, unknown.text)), strips)
+    assert [(piece.id, piece.text, piece.excerpt) for piece in found] == [
+        ("p1#0", "Adults pay nine.", 1),
+        ("p1#1", "Dogs pay half.", 1),
+        ("p2", "It leaves at eight.", 2),
+        ("p2", "It is white.", 2),
+    ]
+
+
+# --- matching ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_piece_that_holds_most_comes_first_then_what_adds_to_it() -> None:
+    found = look_up("the ferry leaves Vennick at nine and a yacht pays 14 pounds")
+    assert [HELD.pieces[at] for at in found.places] == [FERRY, YACHT]
+    assert found.best < found.together == pytest.approx(8 / 9)  # "and" stands nowhere
+    assert found.score == pytest.approx((found.best + found.together) / 2)
+
+
+def test_what_stands_in_no_piece_gets_nothing() -> None:
+    found = look_up("herring and beetroot")
+    assert (found.places, found.best, found.together, found.score) == ((), 0.0, 0.0, 0.0)
+    assert look_up("anything", Held(())).score == 0.0
+    assert match({}, (), HELD, range(4)).score == 0.0
+
+
+def test_cited_excerpts_come_first_where_they_hold_about_as_much() -> None:
+    claim = "dogs travel free on a leash"
+    assert [HELD.pieces[at].excerpt for at in look_up(claim).places] == [1]
+    assert [HELD.pieces[at].excerpt for at in look_up(claim, cited=(3,)).places] == [3]
+    assert [HELD.pieces[at].excerpt for at in look_up(claim, cited=(2, 9)).places] == [1], "[2] does not hold it"
+
+
+@pytest.mark.parametrize(
+    ("claim", "missing"),
+    [
+        ("a ride to Vennick", ()),
+        ("a ride with Vennickers", ("vennickers",)),
+        ("a ride to Bergen on Vennick's ferry", ("bergen",)),
+    ],
+)
+def test_names_that_stand_nowhere_are_told(claim: str, missing: tuple[str, ...]) -> None:
+    assert look_up(claim).lacking == missing
+
+
+def test_a_name_may_have_another_ending() -> None:
+    held = Held((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
+    assert held.has("berlin") and held.has("johnson") and held.has("fahren")
+    assert not held.has("ber") and not held.has("johnstone") and not held.has("vennick")
+
+
+words_ = st.lists(
+    st.sampled_from(("ferry", "dogs", "yacht", "leash", "free", "night", "herring", "14", "nine")), max_size=8
+)
+
+
+@given(words_, st.lists(words_, max_size=5), st.lists(st.floats(0.01, 9), min_size=9, max_size=9))
+def test_a_match_is_a_share_and_more_evidence_never_lowers_it(
+    said: list[str], evidence: list[list[str]], weights: list[float]
+) -> None:
+    pieces = tuple(Piece(str(at), " ".join(text), at + 1) for at, text in enumerate(evidence))
+    weigh = dict(zip(("ferry", "dogs", "yacht", "leash", "free", "night", "herri", "14", "9"), weights, strict=True))
+    claim = {term: weigh[term] for term in content_of(" ".join(said), ())}
+    found = match(claim, (), Held(pieces), range(len(pieces)))
+    assert 0.0 <= found.best <= found.together <= 1.0 and len(found.places) <= TOGETHER
+    more = match(claim, (), Held((*pieces, Piece("x", "herring", 9))), range(len(pieces) + 1))
+    assert more.best >= found.best - 1e-9
+
+
+def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
+    row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
+    assert Held((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
+    assert Held((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
+    assert Held((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language, and that is no language"
+
+
+# --- what is said of it -----------------------------------------------------------------------------------------------
+
+
+def scored(*scores: float | None) -> tuple[Support, ...]:
+    return tuple(Support(at, at + 1, score) for at, score in enumerate(scores))
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ((0.9, 0.6, 0.55, 0.1), "3 of 4 sentences are supported by the evidence, 1 by nothing in it."),
+        ((0.9, 0.4, 0.1, None), "1 of 3 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; 1 could "
+         "not be checked."),
+        ((1.0,), "The sentence is supported by the evidence."),
+        ((1.0, 0.7), "Both sentences are supported by the evidence."),
+        ((1.0, 0.7, 0.7), "All 3 sentences are supported by the evidence."),
+        ((0.9, None), "1 of 1 sentence is supported by the evidence; 1 could not be checked."),
+        ((0.2,), "0 of 1 sentence is supported by the evidence, 1 by nothing in it."),
+        ((None, None), "No sentence could be checked against the evidence."),
+        ((), "No sentence could be checked against the evidence."),
+    ],
+)  # fmt: skip
+def test_an_answer_is_summed_up_in_a_line(scores: tuple[float | None, ...], told: str) -> None:
+    assert summed_up(scored(*scores)) == told
+
+
+@pytest.mark.parametrize(
+    ("pieces", "cited", "elsewhere"),
+    [
+        (("p1#1",), (1,), ()),
+        (("p1#1",), (2,), (1,)),
+        (("p1#1", "p2#0"), (2,), ()),
+        (("p2#0", "p1#1"), (3, 9), (2, 1)),
+        (("p2#0",), (9,), (2,)),
+        (("p2#0",), (), ()),
+        ((), (1,), ()),
+        (("unknown",), (1,), ()),
+    ],
+)
+def test_support_that_stands_elsewhere_than_cited_is_told(
+    pieces: tuple[str, ...], cited: tuple[int, ...], elsewhere: tuple[int, ...]
+) -> None:
+    assert supported_elsewhere(Support(0, 1, 0.9, pieces, cited), HELD.pieces) == elsewhere
+
+
+def test_a_strip_that_two_excerpts_hold_counts_for_both() -> None:
+    twice = (*HELD.pieces, Piece("p1#1", DOGS.text, 4))
+    assert supported_elsewhere(Support(0, 1, 0.9, ("p1#1",), (4,)), twice) == ()
+
+
+def test_what_keeps_a_sentence_weak_is_told() -> None:
+    assert lacking("The ferry to Bergen leaves at 77 [1].", HELD, ("p1#0",)) == ("bergen", "77")
+    assert lacking("The ferry leaves at ten from pier 4.", HELD, ("p1#0",)) == ("ten", "4")
+    assert lacking("Yachts of 10-metre length pay £14.00.", HELD, ("p2#0",)) == ()
+    assert lacking("Dogs do not travel free [1].", HELD, ("p1#1",)) == ("not",)
+    assert lacking("Dogs travel free [7].", HELD, ("p1#1",)) == (), "the number of a citation is no fact"

@@ -1,0 +1,393 @@
+"""The record of a run: portable, and suspicious of whatever comes back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import (
+    Action,
+    Answer,
+    Correction,
+    CorrectionKind,
+    Edits,
+    Excerpt,
+    Extraction,
+    Grade,
+    Opinion,
+    Step,
+    StepName,
+    StepState,
+    Strip,
+    Support,
+    Usage,
+)
+from crag_core.decision.decide import decide
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
+from tests.builders import (
+    CARD,
+    answer,
+    even,
+    graded,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    web_page,
+)
+
+LATER = passage("p3", "Later text.")
+
+
+def whole_trace() -> Trace:
+    found, grades = graded(0.9, None)
+    paper = policy("paper")
+    page = web_page("w1", "Fares rose.")
+    return trace(
+        paper,
+        passages=found,
+        signals=even(0.5),
+        rounds=(round_of("keyword", LATER),),
+        grades=grades,
+        strips=(*strips_of(found[0], ("Some text.", 0.5)), *strips_of(LATER, ("Later text.", 0.3))),
+        decision=decide(paper, found, grades),
+        earlier=(decide(paper, found, None),),
+        corrections=(Correction(CorrectionKind.REFINE, "because", query="ferry"),),
+        extractions=(Extraction("p1", (0,), ("Not there.",)),),
+        web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
+        context=("p1#0", "w1"),
+        answer=answer("0123456789abcdef"),
+        support=(Support(0, 4, 0.9, ("p1#0", "w1"), (1,)), Support(5, 15, None)),
+        edits=Edits(("p2",), ("w1", "gone"), even(0.25)),
+        opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
+        steps=(Step("retrieve", "2 chunks", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
+    )
+
+
+def test_a_whole_run_survives_the_way_to_json_and_back() -> None:
+    run = whole_trace()
+    assert Trace.from_json(run.to_json()) == run
+    assert Trace.from_json(run.to_json()).to_json() == run.to_json()
+
+
+def test_never_done_and_found_nothing_stay_apart() -> None:
+    never = trace(policy("paper"))
+    nothing = trace(policy("paper"), passages=(), grades=(), strips=(), extractions=(), context=())
+    names = ("passages", "grades", "strips", "extractions", "corrections", "context")
+    nothing = replace(nothing, corrections=())
+    for run in (never, nothing):
+        again = Trace.from_json(run.to_json())
+        assert [getattr(again, name) for name in names] == [getattr(run, name) for name in names]
+    assert never != nothing
+
+
+def test_web_results_that_were_never_graded_stay_apart_from_those_of_which_none_was() -> None:
+    for grades, strips in ((None, None), ((), ())):
+        run = trace(policy("paper"), web=replace(searched(), grades=grades, strips=strips))
+        assert Trace.from_json(run.to_json()).web == run.web
+
+
+def as_written() -> dict[str, Any]:
+    """A run of the policy agentic as version 0.1.0 wrote it."""
+    data: dict[str, Any] = json.loads((Path(__file__).parent / "run-0.1.0.json").read_text("utf-8"))
+    return data
+
+
+def test_a_run_of_version_0_1_0_is_still_read() -> None:
+    old = as_written()
+    run = Trace.from_dict(old)
+    assert (old["schema"], run.schema) == (1, SCHEMA)
+    assert (run.question, run.usage, run.rounds, run.earlier, run.corrections) == (
+        "What does the ferry cost?",
+        Usage(3, 10, 5),
+        (),
+        (),
+        None,
+    )
+    assert [grade.score for grade in run.grades or ()] == [0.5, None, 0.1]
+    assert "support" not in old["settings"] and run.settings.support == "words"
+    assert Trace.from_json(run.to_json()) == run
+
+
+def test_a_run_of_version_0_1_0_is_routed_as_it_was() -> None:
+    run = Trace.from_dict(as_written())
+    routed = reroute(run, run.settings.policy)
+    assert run.decision is not None and routed.decision.reason == run.decision.reason.replace("passage", "chunk")
+    assert run.decision.decides_like(replace(run.decision, reason="in other words"))
+    assert not run.decision.decides_like(replace(run.decision, score=0.51))
+    assert context_ids(routed.knowledge.excerpts) == run.context
+    assert (routed.answer, routed.missing) == (run.answer, (Missing.RE_RETRIEVAL,))
+
+
+def test_an_older_run_is_checked_as_strictly() -> None:
+    with pytest.raises(BadRecord, match="this strip does not stand in a chunk"):
+        Trace.from_dict(as_written() | {"passages": []})
+
+
+def test_text_of_any_script_and_any_mark_survives() -> None:
+    hostile = "<script>alert('x')</script> 東京 \u202e العربية \ud800 \x00 | ``` [1]"
+    run = trace(policy("paper"), question=hostile, passages=(passage("p1", hostile),))
+    assert Trace.from_json(run.to_json()) == run
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not json",
+        "{",
+        "[" * 100_000,
+        '{"schema":' * 50_000,
+        "9" * 5000,
+        "\x00",
+        "\ud800",
+    ],
+)
+def test_what_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(BadRecord, match="not a recorded run"):
+        Trace.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 4}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+)
+def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
+    with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:
+        Trace.from_json(text)
+    assert "Export it again" in refusal.value.hint
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(whole_trace().to_dict() | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"passages": {"p1": "text"}}, "run.passages[0]: expected a table"),
+        ({"passages": "p1"}, "run.passages: expected a list"),
+        ({"passages": [[]]}, "run.passages[0]: expected a table"),
+        ({"passages": [{"id": "p1"}]}, "run.passages[0].text: missing"),
+        ({"passages": [{"id": "p1", "text": "", "source": "", "origin": "moon"}]}, "expected one of corpus, web"),
+        ({"passages": [{"id": "p1", "text": "", "source": "", "page": "3"}]}, "run.passages[0].page: expected int"),
+        ({"grades": [{"passage_id": "p1", "score": "0.9"}]}, "run.grades[0].score: expected float"),
+        ({"grades": [{"passage_id": "p1", "score": 1.5}]}, "run.grades[0]: expected a score in 0..1"),
+        ({"grades": [{"passage_id": "p1", "score": -1}]}, "run.grades[0]: expected a score in 0..1"),
+        ({"grades": [{"passage_id": "p1", "score": float("nan")}]}, "expected a finite number"),
+        ({"grades": [{"passage_id": "p1", "score": float("-inf")}]}, "expected a finite number"),
+        ({"grades": [{"passage_id": "p1", "score": 10**400}]}, "expected a finite number"),
+        ({"question": None}, "run.question: expected str"),
+        ({"question": ["?"]}, "run.question: expected str"),
+        ({"seconds": 3}, "run.seconds: unknown key"),
+        ({"anwser": None}, "Did you mean 'answer'?"),
+        ({"schema": 1.5}, "expected one of 1, 2, 3"),
+        ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a list"),
+        ({"rounds": [{"path": ["keyword"], "query_by": ""}]}, "run.rounds[0].retrievals: missing"),
+        ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected one of keep"),
+        ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected float"),
+        ({"settings": {}}, "run.settings.policy: missing"),
+    ],
+)
+def test_what_does_not_fit_is_named(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_json(changed(**fields))
+    assert message in str(refusal.value)
+
+
+def test_a_round_that_retrieved_in_no_way_is_refused() -> None:
+    # Its query is what corrections, the audit log and the next refinement read.
+    data = trace(policy("agentic"), rounds=(round_of("keyword"),)).to_dict()
+    data["rounds"][0]["retrievals"] = []
+    with pytest.raises(BadRecord, match=r"^run\.rounds\[0\]"):
+        Trace.from_dict(data)
+
+
+def test_a_run_with_impossible_thresholds_is_refused() -> None:
+    data = whole_trace().to_dict()
+    data["settings"]["policy"] |= {"lower": 0.9, "upper": 0.1}
+    with pytest.raises(BadRecord, match=r"run\.settings\.policy: lower must not exceed upper"):
+        Trace.from_dict(data)
+
+
+@pytest.mark.parametrize("score", [-0.5, 1.5])
+def test_a_strip_score_out_of_range_is_refused(score: float) -> None:
+    data = whole_trace().to_dict()
+    data["strips"][0]["score"] = score
+    with pytest.raises(BadRecord, match=r"run\.strips\[0\]: expected a score in 0\.\.1"):
+        Trace.from_dict(data)
+
+
+@pytest.mark.parametrize("change", [{"passage_id": "p99"}, {"text": "Another."}, {"start": 3}, {"end": 10**9}])
+@pytest.mark.parametrize("where", ["run.strips", "run.web.strips"])
+def test_a_strip_that_stands_in_no_passage_of_the_run_is_refused(where: str, change: dict[str, Any]) -> None:
+    data = whole_trace().to_dict()
+    strips = data["strips"] if where == "run.strips" else data["web"]["strips"]
+    strips[0] |= change
+    if change == {"end": 10**9}:
+        strips[0]["text"] += "!"
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(f"{where}[0]: this strip does not stand in a chunk")
+
+
+@pytest.mark.parametrize("depth", range(100, 1000, 100))
+def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    for text in (f'{{"schema": 1, "question": {deep}}}', f'{{"schema": 1, "chunks": {deep}}}'):
+        with pytest.raises(BadRecord):
+            Trace.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"end": 16}, "run.support[1]: expected a sentence between 4 and 15"),
+        ({"start": 3}, "run.support[1]: expected a sentence between 4 and 15, where the answer goes on, found 3 to 15"),
+        ({"start": 10**9, "end": 10**9}, "run.support[1]: expected a sentence"),
+        ({"start": 9, "end": 8}, "run.support[1]: expected 0 <= start <= end"),
+        ({"pieces": ["p1#0", "p9"]}, "run.support[1].pieces: 'p9' is no chunk and no strip of the run"),
+        ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
+        ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
+        ({"score": 2}, "run.support[1]: expected a score in 0..1"),
+    ],
+)
+def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[str, Any], message: str) -> None:
+    data = whole_trace().to_dict()
+    data["support"][1] |= change
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(message) and len(refusal.value.message) < 200
+
+
+def test_support_without_an_answer_is_refused() -> None:
+    with pytest.raises(BadRecord, match="between 0 and 0"):
+        Trace.from_json(changed(answer=None))
+    assert Trace.from_json(changed(answer=None, support=[])).support == ()
+
+
+@pytest.mark.parametrize("change", [{"lower": 0.9}, {"upper": 1.5}, {"lower": -1}, {"strip_cutoff": 7}, {"batch": 0}])
+@pytest.mark.parametrize(
+    "where", ["run.settings.evaluator", "run.settings.strip_evaluator", "run.opinions[0].evaluator"]
+)
+def test_an_evaluator_that_no_policy_could_be_suited_to_is_refused(where: str, change: dict[str, Any]) -> None:
+    data = whole_trace().to_dict()
+    card = data["opinions"][0]["evaluator"] if "opinions" in where else data["settings"][where.rpartition(".")[2]]
+    card |= change
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(data)
+    assert refusal.value.message.startswith(f"{where}: expected 0 <= lower <= upper <= 1")
+
+
+def test_edits_and_opinions_of_passages_that_are_not_there_come_in_and_count_for_nothing() -> None:
+    known = replace(whole_trace(), edits=Edits(), opinions=())
+    stale = replace(known, edits=Edits(("gone",), ("lost",)), opinions=(Opinion(CARD, "", (Grade("gone", 0.5),)),))
+    run = Trace.from_json(stale.to_json())
+    assert run == stale
+    assert reroute(run, policy("paper")) == reroute(known, policy("paper"))
+
+
+def test_a_second_opinion_that_broke_off_has_not_broken_the_run() -> None:
+    steps = (Step("answer", "written"), Step(StepName.SECOND_OPINION, "away", StepState.FAILED))
+    assert trace(policy("paper"), steps=steps).failure is None
+    assert trace(policy("paper"), steps=(*steps, Step("grade", "", StepState.STOPPED))).failure is not None
+
+
+def test_an_imported_run_can_be_routed_again() -> None:
+    run = replace(Trace.from_json(whole_trace().to_json()), edits=Edits())
+    assert reroute(run, policy("paper")).decision == run.decision
+
+
+def test_cost_and_time_are_the_sums_of_the_steps() -> None:
+    run = whole_trace()
+    assert run.usage == Usage(2, 10, 5)
+    assert run.seconds == 0.5
+    assert trace(policy("paper")).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("states", "failed"),
+    [
+        ((), False),
+        ((StepState.DONE,), False),
+        ((StepState.DONE, StepState.FAILED), True),
+        ((StepState.STOPPED,), True),
+        ((StepState.FAILED, StepState.DONE), True),  # the other lane went on
+        ((StepState.DONE, StepState.STOPPED, StepState.SKIPPED), True),
+        ((StepState.WAITING,), False),
+        ((StepState.SKIPPED,), False),
+    ],
+)
+def test_a_run_broke_off_if_any_step_did(states: tuple[StepState, ...], failed: bool) -> None:
+    run = trace(policy("paper"), steps=tuple(Step("grade", "", state) for state in states))
+    assert (run.failure is not None) is failed
+
+
+def test_the_failure_is_the_first_step_that_broke() -> None:
+    states = (StepState.DONE, StepState.STOPPED, StepState.FAILED)
+    steps = tuple(Step(f"step {state}", "", state) for state in states)
+    assert trace(policy("paper"), steps=steps).failure == steps[1]
+
+
+def test_the_passages_of_all_retrievals_are_listed_once_in_the_order_found() -> None:
+    first = graded(0.1, 0.2)[0]
+    other = passage("p2", "As it was found later.")
+    rounds = (round_of("keyword", other, LATER), round_of("keyword rewritten", LATER, passage("p4")))
+    run = trace(policy("agentic"), passages=first, rounds=rounds)
+    assert run.all_passages == (*first, LATER, passage("p4"))
+    assert trace(policy("agentic")).all_passages == ()
+
+
+def test_grades_of_the_web_are_found_too() -> None:
+    run = whole_trace()
+    assert run.grade_of("p1") == Grade("p1", 0.9, reason="by hand")
+    assert run.grade_of("w1") == Grade("w1", 0.5)
+    assert run.grade_of("p9") is None
+    assert replace(run, web=searched(web_page("w1", "Fares rose."))).grade_of("w1") is None
+    assert trace(policy("paper")).grade_of("p1") is None
+
+
+def test_the_fingerprint_is_that_of_the_settings_alone() -> None:
+    run = whole_trace()
+    other = replace(run, id="run-2", created="later", question="Why?", answer=None)
+    assert other.fingerprint == run.fingerprint
+    moved = replace(run.settings, policy=run.settings.policy.with_thresholds(upper=0.61))
+    assert replace(run, settings=moved).fingerprint != run.fingerprint
+    assert replace(run, settings=replace(run.settings, writer="qwen")).fingerprint != run.fingerprint
+
+
+EXCERPTS = (Excerpt(passage("p1"), "One.", ("p1#0",)), Excerpt(passage("p2"), "Two."))
+
+
+def test_an_answer_is_tied_to_question_action_passages_texts_and_order() -> None:
+    key = context_key("Why?", Action.CORRECT, EXCERPTS)
+    assert key == context_key("Why?", Action.CORRECT, EXCERPTS)
+    others = [
+        context_key("Why not?", Action.CORRECT, EXCERPTS),
+        context_key("Why?", Action.AMBIGUOUS, EXCERPTS),
+        context_key("Why?", Action.CORRECT, EXCERPTS[::-1]),
+        context_key("Why?", Action.CORRECT, EXCERPTS[:1]),
+        context_key("Why?", Action.CORRECT, (replace(EXCERPTS[0], text="One. More."), EXCERPTS[1])),
+        context_key("Why?", Action.CORRECT, (replace(EXCERPTS[0], passage=passage("p3")), EXCERPTS[1])),
+    ]
+    assert len({key, *others}) == 7
+
+
+def test_the_context_lists_strips_and_whole_passages_in_order() -> None:
+    assert context_ids(EXCERPTS) == ("p1#0", "p2")
+    assert context_ids(()) == ()
+
+
+def test_the_parts_of_a_trace_cannot_be_changed() -> None:
+    run = whole_trace()
+    with pytest.raises(AttributeError):
+        run.question = "Why?"  # type: ignore[misc]
+    assert isinstance(run.answer, Answer) and isinstance((run.strips or ())[0], Strip)

@@ -1,0 +1,144 @@
+"""One small index with the real embedding model, shared by all page tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.drawn import parts
+
+APP = Path(__file__).parents[2] / "app.py"
+DOCUMENTS = {
+    "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. "
+    "Longer yachts pay 21 pounds. "
+    "Dues are paid at the harbour office before eight in the evening. Dr. Ames keeps the office on weekdays.",
+    "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm. "
+    "Nobody may stand under a load.",
+    "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
+}
+
+_scan_packages = cache(manifest_scanner.scan_component_manifests)
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CRAG_HOME whose first start is over: its own three documents instead of the sample ones."""
+    from crag_core.app.config import Config
+    from crag_core.app.workbench import Workbench
+
+    folder = tmp_path_factory.mktemp("home")
+    Workbench(Config(home=folder)).store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
+    (folder / "sample-indexed").touch()
+    return folder
+
+
+@pytest.fixture
+def own(home: Path, tmp_path: Path) -> Path:
+    """A copy of the indexed home: what is kept here is nobody else's."""
+    folder = tmp_path / "own"
+    shutil.copytree(home, folder)
+    return folder
+
+
+@pytest.fixture
+def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables.
+
+    `first`: the page is the first of its session.
+    """
+
+    def start_app(
+        page: str = "",
+        policy: str = "paper",
+        *,
+        first: bool = False,
+        address: Mapping[str, Any] | None = None,
+        **environment: str,
+    ) -> AppTest:
+        defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
+        defaults |= {"CRAG_CACHE": "off"}  # else one test's judge would grade for the next
+        for name, value in {**defaults, **environment}.items():
+            monkeypatch.setenv(name, value)
+        app = AppTest.from_file(APP, default_timeout=60)
+        if policy:
+            app.session_state["policy"] = policy
+        for name, value in (address or {}).items():
+            app.query_params[name] = value
+        if first:
+            return app.switch_page(page).run()
+        app.run()
+        return app.switch_page(page).run().run() if page else app
+
+    _navigate_as_the_server_does(monkeypatch)
+    st.cache_resource.clear()
+    yield start_app
+    st.cache_resource.clear()
+    assert not (home / "laboratory").exists(), "this test keeps grades in the home that all share: let it use `own`"
+
+
+def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a server learns once and AppTest forgets.
+
+    That st.navigation rules, not the folder pages/; and which packages hold components, which takes most of a test.
+    """
+    original = PagesManager.__init__
+
+    def remember(self: PagesManager, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", remember)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", _scan_packages)
+
+
+def ask(app: AppTest, question: str) -> AppTest:
+    """Ask and wait for the run to end, as the page's own timer would."""
+    app.text_input(key="ask_question").set_value(question)
+    next(button for button in app.button if button.label == "Ask").click()
+    app.run()
+    return settle(app)
+
+
+def settle(app: AppTest) -> AppTest:
+    if app.session_state.get("job"):
+        app.session_state["job"].wait()
+        app.run()
+    return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the button with this label and wait for whatever it starts."""
+    there = [button for button in app.button if button.label == label]
+    if not there:
+        raise AssertionError(f"no button {label!r}; there are {[button.label for button in app.button]}\n{shown(app)}")
+    there[0].click()
+    return settle(app.run())
+
+
+def choose(app: AppTest, **choices: Any) -> AppTest:
+    """Set selectboxes by key, one after the other as a user does."""
+    for key, value in choices.items():
+        app.selectbox(key=key).set_value(value).run()
+    return app
+
+
+def header(app: AppTest) -> str:
+    """The verdict, escapes taken out."""
+    return str(app.header[0].value).replace("\\", "")
+
+
+def shown(app: AppTest) -> str:
+    """All text on the page, escapes taken out."""
+    kinds = ("title", "header", "subheader", "markdown", "caption", "info", "warning", "error", "success", "metric")
+    texts = [str(element.value) for kind in kinds for element in getattr(app, kind)]
+    texts += [str(part) for part in parts(app, "answer")]
+    return "\n".join(texts).replace("\\", "")

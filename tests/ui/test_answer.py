@@ -1,0 +1,391 @@
+"""The answer on the screen: sentences with their marks, links and quotes; and the card of a question not answered."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.protocols import SupportMeter
+from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
+from crag_core.decision.refine import decompose
+from crag_core.evaluators import ModelSupport, WordSupport
+from crag_core.pipeline.check_answer import check
+from crag_core.pipeline.run import Parts, Run
+from crag_core.report import render
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace, context_key
+from crag_core.view.answer.answer_blocks import AnswerBlocks
+from crag_core.view.run_view import view_run
+from tests.builders import passage, policy, trace
+from tests.fakes import FakeModel
+from tests.ui.drawn import drawn, parts, said
+from ui.run.answer.answer import draw_answer
+
+STOP_WORDS = frozenset({"the", "a", "of", "at", "are", "in", "and", "on", "was", "to"})
+PETS = passage("p1", "# Pets\n\nDogs travel free of charge if they are kept on a leash.", source="faq.html")
+DUES = passage("p2", "A yacht pays 14 pounds a night. The office closes at eight.", source="dues.pdf", page=3)
+MIXED = (
+    "Dogs travel free of charge on a leash [1]. Yachts pay 14 pounds a night [1]. Yachts pay 99 pounds [2]. "
+    "The captain loved herring [7].\n\nAccording to the documents:"
+)
+
+
+@pytest.fixture(scope="module")
+def meter() -> WordSupport:
+    from crag_core.app.workbench import EVALUATOR_FOLDER
+
+    return WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
+
+
+def answered(
+    meter: SupportMeter | None,
+    text: str,
+    writer: str = "llama3.2",
+    state: AnswerState = AnswerState.COMPLETE,
+    message: str = "",
+    grades: float = 0.9,
+    strips: float = 0.9,
+    name: str = "run-1",
+    judge: str = WORDS,
+) -> Trace:
+    """A run on two passages that was answered so, and measured."""
+    found = (PETS, DUES)
+    scored = tuple(replace(strip, score=strips) for one in found for strip in decompose(one))
+    run = trace(
+        policy("paper"),
+        id=name,
+        passages=found,
+        grades=tuple(Grade(one.id, grades) for one in found),
+        strips=scored,
+    )
+    run = replace(run, settings=replace(run.settings, support=judge))
+    routed = reroute(run, run.settings.policy)
+    key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
+    run = replace(run, answer=Answer(text, state, writer, key, message))
+    result = check(run, Parts(None, None, None, support=meter), Run())  # type: ignore[arg-type]
+    return replace(run, **result.changes) if result else run
+
+
+def page(run: Trace, title: str = "Answer") -> None:
+    draw_answer(view_run(run), title)
+
+
+def shown(run: Trace) -> AppTest:
+    return drawn(page, run=run)
+
+
+def data(app: AppTest) -> dict[str, Any]:
+    (found,) = parts(app, "answer")
+    return found
+
+
+def sentences(app: AppTest) -> list[dict[str, Any]]:
+    return [one for block in data(app)["blocks"] for one in block["sentences"]]
+
+
+def words(one: dict[str, Any]) -> str:
+    return "".join(part[0] for part in one["parts"])
+
+
+def links(one: dict[str, Any]) -> dict[str, str]:
+    return {text: href for text, href, _ in one["parts"] if href}
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def test_each_sentence_has_its_standing_in_a_sign_and_in_words(meter: WordSupport) -> None:
+    app = shown(answered(meter, MIXED))
+    found = sentences(app)
+    assert [(one["standing"], one["sign"], one["word"]) for one in found] == [
+        ("supported", "✓", ""),
+        ("supported", "✓", ""),
+        ("weak", "≈", "weakly supported"),
+        ("none", "✗", "nothing in the evidence supports this"),
+        ("unchecked", "–", "not checked"),
+    ]
+    assert [words(one) for one in found] == [part for part in re.split(r"(?<=\.) |\n\n", MIXED)]
+    assert [len(block["sentences"]) for block in data(app)["blocks"]] == [4, 1]
+    assert data(app)["sum"] == (
+        "2 of 4 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; 1 could not be checked."
+    )
+
+
+def test_citations_lead_to_their_passages_and_an_absent_one_nowhere(meter: WordSupport) -> None:
+    found = sentences(shown(answered(meter, "Dogs travel free on a leash [1, 2]. A yacht pays 14 [9].")))
+    assert links(found[0]) == {"[1]": "#passage-1", "[2]": "#passage-2"}
+    assert words(found[0]) == "Dogs travel free on a leash [1] [2]."
+    assert links(found[1]) == {} and found[1]["note"] == "cites [9], which is not among its sources"
+
+
+def test_support_in_another_excerpt_than_the_cited_one_is_said(meter: WordSupport) -> None:
+    notes = [one["note"] for one in sentences(shown(answered(meter, MIXED)))]
+    assert notes == [
+        "",
+        "cites [1], but its support is in [2]",
+        "",
+        "cites [7], which is not among its sources",
+        "",
+    ]
+
+
+def test_what_supports_a_sentence_is_shown_word_for_word_with_a_link(meter: WordSupport) -> None:
+    found = sentences(shown(answered(meter, MIXED)))
+    assert found[0]["quotes"] == [
+        {
+            "text": "Dogs travel free of charge if they are kept on a leash.",
+            "source": "[1] faq.html",
+            "href": "#passage-1",
+            "index": 0,
+        }
+    ]
+    assert found[1]["quotes"][0]["source"] == "[2] dues.pdf, page 3"
+    assert "“A yacht pays 14 pounds a night.”" in found[1]["hint"]
+    assert found[2]["head"].startswith("Score 0.50. 0.55 would count as supported. Not in the evidence: “99”.")
+    assert found[3]["quotes"] == [] and "less than 0.35" in found[3]["head"]
+    assert found[4]["quotes"] == [] and "Not compared" in found[4]["head"]
+
+
+def test_a_plain_quotation_stays_compact(meter: WordSupport) -> None:
+    text = "“Dogs travel free of charge if they are kept on a leash.” [1]\n\n“A yacht pays 14 pounds a night.” [2]"
+    app = shown(answered(meter, text, writer="extractive"))
+    assert {one["standing"] for one in sentences(app)} == {"plain"}
+    assert not any(one["sign"] for one in sentences(app))
+    assert data(app)["sum"] == "" and "Extractive: the best kept sentences word for word" in said(app)
+    written = data(shown(answered(meter, text)))
+    assert written["sum"] == "Both sentences are supported by the evidence.", "of a model that is worth saying"
+
+
+def test_a_quotation_under_a_wrong_number_is_not_passed_over(meter: WordSupport) -> None:
+    found = sentences(shown(answered(meter, "“A yacht pays 14 pounds a night.” [1]", writer="extractive")))
+    assert found[0]["note"] == "cites [1], but its support is in [2]"
+
+
+def test_the_page_says_what_the_score_is_and_is_not(meter: WordSupport) -> None:
+    found = data(shown(answered(meter, MIXED)))
+    assert "proves nothing" in found["about"] and "swapped" in found["about"]
+    assert found["marks"][0] == ["✓", f"supported, {SUPPORTED:.2f} or more"]
+    assert found["marks"][1] == ["≈", f"weakly supported, {WEAK:.2f} or more"]
+
+
+def test_lists_and_code_keep_their_lines(meter: WordSupport) -> None:
+    text = "Fees:\n\n- Dogs: free [1]\n- Yachts: 14 [2]\n\n```\na  b\n c\n```"
+    blocks = data(shown(answered(meter, text)))["blocks"]
+    assert [block["code"] for block in blocks] == [False, False, False, True]
+    assert "\n" in words(blocks[3]["sentences"][0]) and words(blocks[1]["sentences"][0]) == "- Dogs: free [1]"
+
+
+def test_hostile_text_stays_text(meter: WordSupport) -> None:
+    hostile = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) \u202eevil\u202c **bold** [1]."
+    (one,) = sentences(shown(answered(meter, hostile)))
+    assert words(one) == "<img src=x onerror=alert(1)> [x](javascript:alert(1)) evil **bold** [1]."
+    assert links(one) == {"[1]": "#passage-1"}
+
+
+# --- a model as judge -------------------------------------------------------------------------------------------------
+
+JUDGE = "ollama/llama3.2"
+VERDICTS = {
+    "Dogs": '{"verdict": "supported", "sentences": [1]}',
+    "Yachts": '{"verdict": "partly", "sentences": [2]}',
+    "The": '{"verdict": "not supported", "sentences": []}',
+    "Cats": "Who knows?",
+    "Horses": '{"verdict": "supported", "sentences": []}',
+}
+
+
+def opined(text: str, writer: str = "llama3.2", judge: str = JUDGE) -> Trace:
+    """The same, judged by a model."""
+    model = FakeModel(check=lambda messages: VERDICTS[messages[1][1].rpartition("Statement: ")[2].split()[0]])
+    return answered(ModelSupport(model, STOP_WORDS), text, writer, judge=judge)
+
+
+def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
+    app = shown(opined("Dogs cost nothing [1]. Yachts pay fees [2]. The captain loved herring. Cats swim."))
+    found = sentences(app)
+    assert [one["sign"] for one in found] == ["✓", "≈", "✗", "–"]
+    assert [one["head"] for one in found] == [
+        f"Judged by {JUDGE}: supported. It rests on:",
+        f"Judged by {JUDGE}: weakly supported. It rests on:",
+        f"Judged by {JUDGE}: nothing in the evidence supports this.",
+        "Not judged: the model's reply could not be read, or it is code or claims nothing by itself.",
+    ]
+    assert found[0]["hint"].startswith(f"Supported, judged by {JUDGE}. [1] faq.html: “Dogs travel free")
+    assert found[0]["after"] == f"supported, judged by {JUDGE}; details"
+    assert [one["quotes"][0]["text"] for one in found[:2]] == [
+        "Dogs travel free of charge if they are kept on a leash.",
+        "A yacht pays 14 pounds a night.",
+    ]
+    told = data(app)
+    assert told["sum"] == (
+        f"Judged by {JUDGE}: 1 of 3 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; "
+        "1 could not be checked."
+    )
+    everything = str(told)
+    for not_of_words in ("0.55", "0.35", "1.00", "0.45", "0.50", "83 of 100", "compares words"):
+        assert not_of_words not in everything
+    assert "may be wrong" in told["about"] and "--judge" in told["about"]
+
+
+def test_support_that_names_no_sentence_says_so() -> None:
+    (one,) = sentences(shown(opined("Horses cost nothing [1].")))
+    assert one["head"] == f"Judged by {JUDGE}: supported. No sentence of the evidence was named."
+    assert one["quotes"] == []
+
+
+def test_a_quotation_beside_judged_sentences_is_said_to_be_one() -> None:
+    text = "“Dogs travel free of charge if they are kept on a leash.” [1] Yachts pay fees [2]."
+    first, second = sentences(shown(opined(text)))
+    assert first["head"] == "It stands in the evidence word for word, so no model was asked:"
+    assert first["after"] == "supported, word for word; details" and "judged by" in second["after"]
+
+
+def test_supported_in_an_opinion_is_not_word_for_word() -> None:
+    judged, quoted = "Dogs cost nothing [1].", "“A yacht pays 14 pounds a night.” [2]"
+    assert [one["standing"] for one in sentences(shown(opined(judged)))] == ["supported"]
+    assert [one["standing"] for one in sentences(shown(opined(quoted, "extractive")))] == ["plain"]
+
+
+def test_a_hostile_name_of_a_judge_stays_text() -> None:
+    run = opined("Dogs cost nothing [1].", judge="ollama/<b>x</b>\u202e\n**y**")
+    assert "Judged by ollama/<b>x</b> **y**: the sentence is supported by the evidence." in data(shown(run))["sum"]
+
+
+# --- what was not measured --------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_was_not_measured_is_shown_without_marks() -> None:
+    app = shown(answered(None, MIXED))
+    assert [words(one) for one in sentences(app)] == MIXED.split("\n\n")
+    assert data(app)["sum"] == "" and links(sentences(app)[0])["[1]"] == "#passage-1"
+    assert "What supports each sentence was not measured in this run" in said(app)
+
+
+def test_why_it_was_not_measured_is_said() -> None:
+    run = answered(None, MIXED)
+    step = Step(StepName.CHECK_ANSWER, "not measured: rarity.json is gone.", StepState.SKIPPED)
+    assert "was not measured: rarity.json is gone." in said(shown(replace(run, steps=(step,))))
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [(AnswerState.STOPPED, "Stopped."), (AnswerState.FAILED, "The answer broke off here")],
+)
+def test_an_unfinished_answer_is_said_to_be_unchecked(meter: WordSupport, state: AnswerState, told: str) -> None:
+    app = shown(answered(meter, "Dogs travel free of", state=state))
+    assert told in said(app) and "unchecked" in said(app)
+    assert data(app)["sum"] == "" and "What supports" not in said(app)
+
+
+def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
+    run = answered(meter, MIXED)
+
+    def moved(run: Trace) -> None:
+        from crag_core.view.run_view import view_run
+        from ui.run.answer.answer import draw_answer
+
+        draw_answer(view_run(run, run.settings.policy.with_thresholds(0.95, 0.99)))
+
+    app = drawn(moved, run=run)
+    assert parts(app, "answer") == [] and not app.markdown
+
+
+def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
+    first, second = answered(meter, MIXED), answered(meter, "Dogs travel free [1].", name="run-2")
+
+    def both(first: Trace, second: Trace) -> None:
+        import streamlit as st
+
+        from crag_core.view.run_view import view_run
+        from ui.run.answer.answer import draw_answer
+
+        for column, run in zip(st.columns(2), (first, second), strict=True):
+            with column:
+                draw_answer(view_run(run), f"Of {run.id}")
+
+    app = drawn(both, first=first, second=second)
+    assert len(parts(app, "answer")) == 2
+    assert [heading.value for heading in app.subheader] == ["Of run-1", "Of run-2"]
+
+
+def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:
+    text = said(shown(answered(meter, "Dogs travel free on a leash [1].")))
+    assert "[1](#passage-1) faq.html" in text.replace("[[1]]", "[1]") and "dues.pdf" not in text
+    assert "# Pets" not in text, "a heading is no sentence"
+    text = said(shown(answered(meter, "Dogs travel free on a leash.")))
+    assert "This answer cites nothing" in text and "dues.pdf" in text
+
+
+# --- not answered -----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSupport) -> None:
+    why = "This cannot be answered from the evidence: <b>nothing</b>."
+    run = answered(meter, "", "extractive", AnswerState.CANNOT_ANSWER, why, grades=0.1)
+    text = said(app := shown(run))
+    assert parts(app, "answer") == []
+    assert "Cannot be answered from this evidence" in text and why in text
+    for told in (
+        "Looked for",
+        "“What does the ferry cost?” :gray[your question]",
+        "Your documents: 2 chunks of 2 documents found",
+        "The web: not searched",
+        "Nearest miss",
+        "“Dogs travel free of charge if they are kept on a leash.” :gray[faq.html · score 0.90: set aside with all",
+        "What you can do",
+        "Move the lower threshold from 0.40 to 0.10: the decision turns to AMBIGUOUS",
+        "Add documents that hold the answer",
+    ):
+        assert told in text, told
+    assert "<b>" not in "".join(str(one.value) for one in app.markdown).replace("\\<b\\>", "")
+
+
+def test_the_words_of_a_model_that_declined_are_shown(meter: WordSupport) -> None:
+    run = answered(meter, "CANNOT ANSWER: no fare.", state=AnswerState.CANNOT_ANSWER, message="llama3.2 found none.")
+    text = said(shown(run))
+    assert "llama3.2 found none." in text and "Its words: “CANNOT ANSWER: no fare.”" in text
+    assert "the writer had it, and found no answer in it" in text and "Ask another model" in text
+
+
+# --- speed ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
+    from crag_core.app.workbench import EVALUATOR_FOLDER
+
+    text = " ".join(f"Sentence {n} of it says that berth {n} costs {n} pounds a night." for n in range(8))
+    found = tuple(passage(f"p{n}", text.replace("berth", f"berth {n}")) for n in range(20))
+    strips = tuple(replace(strip, score=0.9) for one in found for strip in decompose(one))
+    whole = replace(policy("worst-chunk"), lower=0.2, upper=0.5)
+    run = trace(whole, passages=found, grades=tuple(Grade(one.id, 0.9) for one in found), strips=strips)
+    routed = reroute(run, whole)
+    assert len(routed.knowledge.excerpts) > 12, "as many as the token budget holds"
+    answer = " ".join(f"Berth {n} costs {n + 70} pounds a night, says the office [{n}]." for n in range(1, 11))
+    key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
+    run = replace(run, answer=Answer(answer, AnswerState.COMPLETE, "llama3.2", key))
+    meter = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
+    result = check(run, Parts(None, None, None, support=meter), Run())  # type: ignore[arg-type]
+    assert result is not None
+    run = replace(run, **result.changes)
+    routed = reroute(run, whole)
+    assert run.answer is not None
+    start = time.process_time()
+    blocks = AnswerBlocks(view_run(run, whole), run.answer, run.support or ()).blocks
+    taken = time.process_time() - start
+    assert taken < 0.5, "some 30 ms; generous for a busy machine"
+    assert len(blocks) == 1 and len(blocks[0].sentences) == 10
+
+
+def test_evidence_that_was_cut_for_the_model_is_said(meter: WordSupport) -> None:
+    run = answered(meter, "Dogs travel free of charge on a leash [1].")
+    assert run.answer is not None
+    cut = replace(run, answer=replace(run.answer, usage=Usage(1, 8000, 20, cut=16_338)))
+    told = "About 16,338 tokens of the evidence were left out, since the model cannot read them all at once."
+    assert told in said(shown(cut)) and told not in said(shown(run))
+    assert told in render(cut) and told not in render(run)

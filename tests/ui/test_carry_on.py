@@ -1,0 +1,75 @@
+"""What becomes of a record that is carried on: the same run, or one of its own beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import Trace
+from tests.ui.conftest import ask, press, settle, shown
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+CHESS = "Who won the chess championship of 1972?"
+
+
+@pytest.fixture
+def history(home: Path) -> HistoryStore:
+    return HistoryStore(home / "history.db")
+
+
+@pytest.fixture
+def waiting(start: Start) -> AppTest:
+    return ask(start(CRAG_WEB="ask"), CHESS)
+
+
+def refused(app: AppTest) -> Trace:
+    press(app, "Do not search")
+    found = app.session_state["trace"]
+    assert isinstance(found, Trace) and found.answer is not None
+    return found
+
+
+def test_a_run_that_waited_is_one_run_in_the_history(waiting: AppTest, history: HistoryStore) -> None:
+    before, first = history.count(), waiting.session_state["trace"]
+    assert history.find(first.id).ending is Ending.WAITING
+    done = refused(waiting)
+    assert done.id == first.id and history.count() == before
+    assert history.load(done.id) == done and history.find(done.id).ending is Ending.DONE
+    assert [one.id for one in waiting.session_state["earlier"]].count(done.id) == 1
+
+
+@pytest.mark.parametrize("whose", ["somebody else's", "from a file"])
+def test_a_run_that_is_not_this_visitors_stays_as_it_is(waiting: AppTest, history: HistoryStore, whose: str) -> None:
+    other = replace(waiting.session_state["trace"], id="of-another")
+    if whose == "from a file":
+        history.save_import(other)
+    else:
+        history.save(other, "eve@example.org")
+    waiting.session_state["trace"] = other
+    done = refused(waiting.run())
+    assert done.id != other.id and history.load(other.id) == other
+    assert history.find(done.id).asked_by == "" and not history.find(done.id).is_imported
+    history.delete(other.id)
+
+
+def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> None:
+    app = ask(start(CRAG_WEB="ask", CRAG_HISTORY="off"), CHESS)
+    first = app.session_state["trace"]
+    assert refused(app).id == first.id
+
+
+def test_another_route_tells_what_it_took_over(start: Start) -> None:
+    app = ask(start(), "How many pounds does a yacht of ten metres pay a night?")
+    assert "taken over from an earlier run" not in shown(app)
+    app.slider(key="thresholds").set_value((0.98, 0.99)).run()
+    app.button(key="ask_carry_out").click()
+    settle(app.run())
+    assert "taken over from an earlier run" in shown(app)

@@ -1,0 +1,1135 @@
+"""The Compare page: its configurations, one question under all of them, and a labelled set with its measures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import Configuration
+from crag_core.app.policy_files import load_policies
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import EmbeddingUnavailable
+from crag_core.base.types import Action
+from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.comparison.warm_up import QUESTION as WARMING_UP
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.view.evidence_table import Line
+from tests.builders import passage
+from tests.judge import judging
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.ui.conftest import DOCUMENTS, choose, press, shown
+from ui.compare import compare_state
+from ui.compare.compare_page import lines_html
+from ui.compare.measures_table import table_html
+from ui.session import app_state, tune_state
+from ui.text import plain
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "What does a yacht of up to ten metres pay a night?"
+CHESS = "Who won the chess championship of 1972?"
+POLICIES = load_policies()[0]
+PRICE_KEY = LabelledQuestion(PRICE, Expected.CORRECT).key
+QUESTIONS = (
+    LabelledQuestion(PRICE, Expected.CORRECT, ("14 pounds",), "harbour-dues.md"),
+    LabelledQuestion("What do longer yachts pay?", Expected.CORRECT, ("21 pounds",), "harbour-dues.md"),
+    LabelledQuestion("When is the crane inspected?", Expected.CORRECT, ("every March",), "crane.txt"),
+    LabelledQuestion(CHESS, Expected.INCORRECT),
+    LabelledQuestion("How do I bake rye bread?", Expected.INCORRECT),
+)
+HOSTILE = "<img src=x onerror=alert(1)> **bold** [link](https://evil.example) :red[boo] </td></table><script>"
+
+
+def compare(start: Start, own: Path | None = None, **environment: str) -> AppTest:
+    app = start("pages/compare.py", **({"CRAG_HOME": str(own)} if own else {}), **environment)
+    assert not app.exception
+    return app
+
+
+def cards(app: AppTest) -> dict[str, str]:
+    """By letter and name, what stands below it; of the configurations, which come before any run."""
+    values = [(element.type, str(element.value).replace("\\", "")) for element in app.main if hasattr(element, "value")]
+    found: dict[str, str] = {}
+    for (kind, value), (_, below) in pairwise(values):
+        if kind == "markdown" and re.match(r"\*\*[A-D] · ", value):
+            found.setdefault(value.strip("*"), below)
+    return found
+
+
+def names(app: AppTest) -> list[str]:
+    return list(cards(app))
+
+
+def move(app: AppTest, lower: float, upper: float) -> AppTest:
+    app.slider(key="thresholds").set_value((lower, upper)).run()
+    assert not app.exception
+    return app
+
+
+def button(app: AppTest, key: str) -> Any:
+    return app.button(key=key)
+
+
+def has_button(app: AppTest, label: str) -> bool:
+    return any(one.label == label for one in app.button)
+
+
+def ask_all(app: AppTest, question: str = PRICE) -> AppTest:
+    """Ask, and wait until every configuration has answered, as the page's own timer would."""
+    app.text_input(key="versus_question").set_value(question)
+    next(one for one in app.button if one.label == "Compare").click()
+    return settled(app.run())
+
+
+def settled(app: AppTest) -> AppTest:
+    for key in ("versus_job", "versus_running"):
+        if work := app.session_state.get(key):
+            work.wait()
+            app.run()
+    return app
+
+
+def look_at_sets(app: AppTest) -> AppTest:
+    app.segmented_control(key="versus_what").set_value("A labelled set").run()
+    assert not app.exception
+    return app
+
+
+def with_set(start: Start, own: Path, **environment: str) -> AppTest:
+    """The page with a small labelled set on it, not yet run."""
+    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", QUESTIONS))
+    app = look_at_sets(compare(start, own, **environment))
+    app.segmented_control(key="tune_source").set_value("Kept sets").run()
+    return press(app, f"Use {len(QUESTIONS)} questions")
+
+
+def run_set(app: AppTest, count: int = len(QUESTIONS)) -> AppTest:
+    press(app, f"Run {count} question{'s' if count > 1 else ''}")
+    return settled(app)
+
+
+def html_of(app: AppTest) -> str:
+    """What the page shows as HTML of its own: the list of sentences, or the table of measures."""
+    return "".join(one.proto.body for one in app.get("html") if 'class="versus' in one.proto.body)
+
+
+def sentences(app: AppTest) -> dict[str, str]:
+    """Each sentence with "x" for every configuration that was given it."""
+    rows = re.findall(
+        r"<tr(?: class=\"differs\")?>((?:<td class=\"mark.*?</td>)+)<td class=\"text\"[^>]*>(.*?)</td>", html_of(app)
+    )
+    return {
+        unescape(text): "".join("x" if "held" in mark else "-" for mark in re.findall(r"mark (\w+)", marks))
+        for marks, text in rows
+    }
+
+
+class Gate:
+    """Before it is opened nobody retrieves, so that what is under way stays so; or nobody does something else.
+
+    Warming up goes through, since nothing of a run is under way then.
+    """
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, owner: type = HybridRetriever, method: str = "retrieve"
+    ) -> None:
+        self.reached, self.opened = threading.Event(), threading.Event()
+        whole = getattr(owner, method)
+
+        def held(one: object, question: str, *arguments: Any, **options: Any) -> object:
+            if question != WARMING_UP:
+                self.reached.set()
+                assert self.opened.wait(60)
+            return whole(one, question, *arguments, **options)
+
+        monkeypatch.setattr(owner, method, held)
+
+    def reach(self, app: AppTest) -> AppTest:
+        """Draw the page as it is while somebody waits here."""
+        assert self.reached.wait(60)
+        return app.run()
+
+    def open(self, app: AppTest) -> AppTest:
+        self.opened.set()
+        return settled(app)
+
+
+class Warming:
+    """A first start that indexes one more document as soon as it is let go."""
+
+    bug = error = progress = None
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.is_running = True
+        self.let_go = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        self.let_go.wait(60)
+        if self.is_running:
+            Workbench(Config(home=self._home)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
+            self.is_running = False
+
+
+@pytest.fixture
+def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
+    made = Warming(own)
+    monkeypatch.setattr(app_state, "warm_up", lambda: made)
+    yield made
+    made.let_go.set()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    made = Gate(monkeypatch)
+    yield made
+    made.opened.set()
+
+
+# --- the configurations ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> None:
+    app = compare(start)
+    assert names(app) == ["A · Plain RAG", "B · Paper"]
+    assert cards(app)["A · Plain RAG"] == "Grades nothing, corrects nothing. 6 chunks. Quotations."
+    lower, upper = app.session_state["thresholds"]
+    assert cards(app)["B · Paper"].startswith(f"{lower:.3f} and {upper:.3f}, 6 chunks, sentences above ")
+    assert "Trained evaluator, no web search. Quotations." in cards(app)["B · Paper"]
+    assert shown(app).count("Follows the sidebar") == 1
+    assert not has_button(app, "Stop") and "What each answer was given to read" not in shown(app)
+
+
+def test_the_sidebar_moves_the_configuration_that_follows_it(start: Start) -> None:
+    app = move(compare(start), 0.1, 0.9)
+    assert names(app) == ["A · Plain RAG", "B · Paper, 0.100/0.900"]
+    assert cards(app)["B · Paper, 0.100/0.900"].startswith("0.100 and 0.900, ")
+    choose(app, policy="signals", evaluator="heuristic")
+    app.slider(key="strips").set_value(0.44).run()
+    assert names(app) == ["A · Plain RAG", "B · Signals, cut-off 0.44, Heuristic"]
+    press(app, "Back to the defaults")
+    assert names(app) == ["A · Plain RAG", "B · Signals, Heuristic"]
+
+
+def test_what_is_kept_stays_whatever_the_sidebar_does_next(start: Start) -> None:
+    app = press(compare(start), "Keep the sidebar's choice")
+    assert names(app) == ["A · Plain RAG", "B · Paper"] and "Follows the sidebar" not in shown(app)
+    assert button(app, "versus_keep").disabled, "it is kept already"
+    move(app, 0.1, 0.9)
+    assert names(app) == ["A · Plain RAG", "B · Paper", "C · Paper, 0.100/0.900"]
+    assert not button(app, "versus_keep").disabled
+    press(app, "Back to the defaults")
+    assert names(app) == ["A · Plain RAG", "B · Paper"], "the same is not there twice"
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"paper"}))
+def test_every_policy_can_be_added_as_it_starts(start: Start, name: str) -> None:
+    app = compare(start)
+    button(app, f"versus_add_{name}").click().run()
+    assert not app.exception
+    assert names(app) == ["A · Plain RAG", f"B · {POLICIES[name].title}", "C · Paper"]
+
+
+def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start) -> None:
+    app = compare(start)
+    for name in ("two-signal", "signals"):
+        button(app, f"versus_add_{name}").click().run()
+    assert names(app) == ["A · Plain RAG", "B · Two signals", "C · Signals", "D · Paper"]
+    assert "At most 4 at a time." in shown(app) and "Remove one" not in shown(app)
+    press(app, "Keep the sidebar's choice")
+    button(app, "versus_add_heuristic").click().run()  # from the popover that was still open
+    assert not app.exception and names(app)[-1] == "D · Paper"
+    move(app, 0.1, 0.9)
+    assert len(names(app)) == 4 and "D · Paper, 0.100/0.900" not in names(app)
+    assert "At most 4 at a time. Remove one to compare the sidebar's choice." in shown(app)
+    button(app, "versus_remove_1").click().run()
+    assert len(names(app)) == 4 and names(app)[-1] == "D · Paper, 0.100/0.900"
+
+
+def test_the_sidebars_choice_is_kept_even_where_no_other_has_room(start: Start) -> None:
+    app = compare(start)
+    for name in ("two-signal", "signals"):
+        button(app, f"versus_add_{name}").click().run()
+    press(app, "Keep the sidebar's choice")
+    assert names(app)[-1] == "D · Paper" and "Follows the sidebar" not in shown(app)
+    assert button(app, "versus_keep").disabled
+
+
+def test_what_is_removed_is_gone_and_plain_rag_can_come_back_to_its_place(start: Start) -> None:
+    app = press(compare(start), "Keep the sidebar's choice")
+    move(app, 0.1, 0.9)
+    button(app, "versus_remove_0").click().run()
+    assert names(app) == ["A · Paper", "B · Paper, 0.100/0.900"]
+    button(app, "versus_remove_0").click().run()
+    assert names(app) == ["A · Paper, 0.100/0.900"], "the sidebar's choice is always there"
+    assert not any(one.label == "Remove" for one in app.button)
+    press(app, "Keep the sidebar's choice")
+    button(app, "versus_add_plain").click().run()
+    assert names(app) == ["A · Plain RAG", "B · Paper, 0.100/0.900"], "the others are compared with it"
+    assert not any(one.key == "versus_add_plain" for one in app.button), "once is enough"
+
+
+def test_equal_names_are_numbered_and_one_of_them_goes_alone(start: Start) -> None:
+    app = press(compare(start), "Keep the sidebar's choice")
+    app.session_state["config"] = replace(app.session_state["config"], top_k=2)
+    app.run()
+    assert names(app) == ["A · Plain RAG", "B · Paper (1)", "C · Paper (2)"]
+    told = cards(app)
+    assert "6 chunks" in told["B · Paper (1)"] and "2 chunks" in told["C · Paper (2)"]
+    assert "2 chunks" in told["A · Plain RAG"], "plain RAG reads as much as the sidebar's choice"
+    press(app, "Keep the sidebar's choice")
+    button(app, "versus_remove_1").click().run()
+    assert names(app) == ["A · Plain RAG", "B · Paper"] and "2 chunks" in cards(app)["B · Paper"]
+    assert "Follows the sidebar" not in shown(app), "it is the kept one that is left"
+
+
+def test_plain_rag_is_written_by_whoever_the_sidebar_names(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = compare(start, OLLAMA_HOST=server.url)
+        written = f"Written by {MODEL.partition(':')[0]}"
+        choose(app, model="extractive")
+        assert cards(app)["A · Plain RAG"].endswith("Quotations.")
+        press(app, "Keep the sidebar's choice")
+        choose(app, model=f"ollama/{MODEL}")
+        assert names(app) == ["A · Plain RAG", "B · Paper (1)", "C · Paper (2)"]
+        told = cards(app)
+        assert written in told["A · Plain RAG"] and written in told["C · Paper (2)"]
+        assert told["B · Paper (1)"].endswith("Quotations."), "what is kept stays as it was"
+        button(app, "versus_remove_0").click().run()
+        assert names(app) == ["A · Paper (1)", "B · Paper (2)"]
+
+
+def test_nobody_is_asked_for_a_web_search_here(start: Start) -> None:
+    app = compare(start, CRAG_WEB="ask")
+    assert "no web search" in cards(app)["B · Paper"]
+
+
+def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
+    app = compare(start, CRAG_WEB="auto")
+    assert "web search on" in cards(app)["B · Paper, with the web"]
+    button(app, "versus_add_signals").click().run()
+    assert "B · Signals, with the web" in names(app)
+    assert "web" not in cards(app)["A · Plain RAG"]
+
+
+def test_pinned_files_of_the_ask_page_have_no_part_in_it(start: Start, home: Path) -> None:
+    ids = {one.name: one.id for one in Workbench(Config(home=home)).store.documents()}
+    app = start(policy="heuristic")
+    app.multiselect(key="ask_pinned").set_value([ids["crane.txt"]]).run()
+    app.switch_page("pages/compare.py").run().run()
+    ask_all(app)
+    (_, (_, trace)) = app.session_state["versus_traces"]
+    assert trace.settings.pinned == () and {one.source for one in trace.passages} == set(DOCUMENTS)
+    assert trace.settings.policy.incorrect == POLICIES["heuristic"].incorrect
+    assert trace.settings.policy.ambiguous == POLICIES["heuristic"].ambiguous, "retrieving again is part of the policy"
+
+
+# --- one question ---------------------------------------------------------------------------------------------------
+
+
+def test_one_question_has_verdict_answer_and_cost_of_each(start: Start) -> None:
+    app = ask_all(compare(start))
+    assert not app.exception
+    said = shown(app)
+    verdicts = [str(one.value) for one in app.subheader]
+    assert verdicts[0] == ":gray[Not graded]", "where nobody judged there is no verdict"
+    assert "CORRECT" in verdicts[1] and verdicts[2] == "What each answer was given to read"
+    assert "Rule always: this policy uses what is retrieved as it is; nothing was graded." in said
+    assert "Best score" in said and said.count("“A yacht of up to ten metres pays 14 pounds a night.” [1]") == 2
+    assert said.count(":material/receipt: 0 model calls, ") == 2 and "supported by its evidence" in said
+    assert [trace.settings.policy.name for _, trace in app.session_state["versus_traces"]] == ["plain", "paper"]
+    assert [str(one.value) for one in app.header] == [plain(PRICE)] and has_button(app, "Open in Ask")
+
+
+def test_every_sentence_stands_once_with_whoever_was_given_it(start: Start) -> None:
+    app = ask_all(move(compare(start), 0.1, 0.2))
+    found = sentences(app)
+    assert found["Longer yachts pay 21 pounds."][0] == "x" and set("".join(found.values())) == {"x", "-"}
+    assert all(marks[0] == "x" for marks in found.values()), "plain RAG is given everything"
+    differing = [text for text, marks in found.items() if len(set(marks)) > 1]
+    assert f"{len(found)} sentences, {len(differing)} of them not under every configuration." in shown(app)
+    app.toggle(key="versus_only").set_value(True).run()
+    assert list(sentences(app)) == differing
+
+
+def test_what_is_alike_is_said_to_be_alike(start: Start) -> None:
+    app = compare(start)
+    app.slider(key="strips").set_value(0.0).run()
+    move(app, 0.0, 0.0)
+    button(app, "versus_remove_0").click().run()
+    ask_all(app)
+    assert "All were given the same" in shown(app) and app.toggle(key="versus_only").disabled
+
+
+def test_where_nothing_is_kept_that_is_said(start: Start) -> None:
+    app = move(compare(start), 1.0, 1.0)
+    button(app, "versus_remove_0").click().run()
+    ask_all(app)
+    assert "None of them kept any sentence." in shown(app) and "INCORRECT" in str(app.subheader[0].value)
+
+
+def test_the_runs_stay_while_configurations_change(start: Start) -> None:
+    app = ask_all(compare(start))
+    before = html_of(app)
+    move(app, 0.99, 1.0)
+    assert html_of(app) == before and "“A yacht of up to ten metres" in shown(app)
+    assert "**B · Paper**" in shown(app), "under the name of then"
+    ask_all(app, CHESS)
+    assert "**B · Paper, 0.990/1.000**" in shown(app) and app.header[0].value == plain(CHESS)
+
+
+def test_calls_and_tokens_are_those_of_each_alone(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = compare(start, policy="worst-chunk", OLLAMA_HOST=server.url)
+        choose(app, model=f"ollama/{MODEL}", evaluator="llm")
+        ask_all(app)
+        assert not app.exception
+        (_, plain), (_, judged) = app.session_state["versus_traces"]
+        assert plain.usage.calls == 1 and judged.usage.calls >= 1 + len(DOCUMENTS)
+        tokens = plain.usage.prompt_tokens + plain.usage.completion_tokens
+        assert f":material/receipt: 1 model call, {tokens:,} tokens, " in shown(app)
+        assert f":material/receipt: {judged.usage.calls} model calls, " in shown(app)
+
+
+def test_an_empty_question_asks_nobody(start: Start) -> None:
+    app = ask_all(compare(start), "   ")
+    assert app.session_state.get("versus_job") is None and not app.exception
+
+
+def test_a_run_that_breaks_off_is_told_in_its_own_column(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*anything: object, **more: object) -> None:
+        raise EmbeddingUnavailable("The evaluator is **away**.", hint="Bring it back.")
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", away)
+    app = ask_all(choose(compare(start), evaluator="embedding"))
+    assert not app.exception
+    assert [str(error.value).replace("\\", "") for error in app.error] == ["The evaluator is **away**. Bring it back."]
+    assert "**" not in str(app.error[0].value).replace("\\*", "")
+    assert "“A yacht of up to ten metres" in shown(app), "the other one has answered"
+
+
+def test_an_evaluator_that_needs_a_model_is_told_and_nothing_is_begun(start: Start) -> None:
+    app = choose(compare(start), evaluator="llm")
+    ask_all(app)
+    assert not app.exception
+    assert [str(error.value).replace("\\", "") for error in app.error] == [
+        "The evaluator 'llm' needs a language model. Choose a model, or another evaluator."
+    ]
+    assert app.session_state.get("versus_job") is None
+    choose(app, evaluator="embedding")
+    ask_all(app)
+    assert not app.error and "What each answer was given to read" in shown(app)
+
+
+def test_a_run_is_opened_on_the_ask_page_with_the_sidebar_where_it_was(start: Start) -> None:
+    app = ask_all(move(compare(start), 0.2, 0.9))
+    move(app, 0.1, 0.95)
+    button(app, "versus_open_1").click().run()
+    assert not app.exception
+    assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
+    assert "Scores against thresholds" in shown(app)
+    assert app.session_state["trace"].question == PRICE and app.session_state["ask_question"] == PRICE
+
+
+def test_opening_plain_rag_leaves_the_sidebar_alone(start: Start) -> None:
+    """It has no place among the policies, and its thresholds of nothing are nobody's."""
+    app = ask_all(move(compare(start), 0.2, 0.9))
+    button(app, "versus_open_0").click().run()
+    assert not app.exception
+    assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
+    assert app.session_state["trace"].settings.policy.name == "plain"
+    assert "policy Paper instead of Plain RAG" in shown(app)
+
+
+def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).store.ingest([("<b>evil</b>.txt", f"The evil quay is closed. {HOSTILE}.".encode())])
+    question = f"Is the evil quay closed? {HOSTILE}"
+    app = ask_all(compare(start, own), question)
+    assert not app.exception
+    made = html_of(app)
+    assert "<img" not in made and "<script" not in made and "<b>evil" not in made
+    assert "&lt;img src=x onerror=alert(1)&gt;" in made and "&lt;b&gt;evil&lt;/b&gt;" in made, shown(app)
+    raw = "\n".join(str(one.value) for one in (*app.header, *app.markdown, *app.caption, *app.subheader))
+    assert "<img" not in raw.replace("\\<img", "") and "**bold**" not in raw and "](https" not in raw
+    assert ":red[boo]" not in raw
+
+
+def lines(text: str, source: str = "a.txt", name: str = "A", **fields: Any) -> str:
+    return lines_html([name, "B"], [Line(passage("p1", text, source=source, **fields), 0, text, (True, False))], False)
+
+
+def test_the_list_of_sentences_escapes_every_text() -> None:
+    for made in (lines(HOSTILE), lines("x", source=HOSTILE), lines("x", name=f'"{HOSTILE}')):
+        assert "<img" not in made and "<script" not in made and made.count("<table>") == made.count("</table>") == 1
+    assert 'title="&quot;&lt;img' in lines("x", name='"<img>')
+    assert "\u202e" not in lines("x\u202ey") and "\x00" not in lines("x\x00y")
+
+
+def test_a_passage_tells_its_page_and_whether_it_is_from_the_web() -> None:
+    assert "a.txt, page 7 " in lines("x", page=7)
+    assert "a.txt · from the web " in lines("x", url="https://example.org")
+    assert "<span>A 1 B 0 of 1 sentence</span>" in lines("x")
+
+
+def test_passages_of_which_another_than_the_first_keeps_something_are_open() -> None:
+    one, other = passage("p1"), passage("p2")
+    made = lines_html(["A", "B"], [Line(one, 0, "x", (True, False)), Line(other, 0, "y", (False, True))], False)
+    assert re.findall("<details( open)?>", made) == ["", " open"]
+
+
+def test_only_what_differs_leaves_out_the_rest() -> None:
+    same, other = Line(passage("p1"), 0, "same", (True, True)), Line(passage("p2"), 0, "other", (True, False))
+    assert "same" not in lines_html(["A", "B"], [same, other], True)
+    assert 'class="differs"' not in lines_html(["A", "B"], [same], False)
+
+
+# --- while it goes on -----------------------------------------------------------------------------------------------
+
+
+def begin(app: AppTest, gate: Gate) -> AppTest:
+    """A question on its way, as far as the gate."""
+    app.text_input(key="versus_question").set_value(PRICE)
+    next(one for one in app.button if one.label == "Compare").click()
+    app.run()
+    return gate.reach(app)
+
+
+def test_while_a_question_is_under_way_nothing_else_is_begun(start: Start, gate: Gate) -> None:
+    app = begin(compare(start), gate)
+    assert not app.exception and ":shimmer[A: retrieve … " in shown(app)
+    assert all(button(app, key).disabled for key in ("versus_keep", "versus_remove_0"))
+    assert next(one for one in app.button if one.label == "Compare").disabled
+    look_at_sets(app)
+    assert ":shimmer[A: retrieve" in shown(app), "it is seen wherever one looks"
+    gate.open(app)
+    assert not button(app, "versus_keep").disabled
+    app.segmented_control(key="versus_what").set_value("One question").run()
+    assert "What each answer was given to read" in shown(app)
+
+
+def test_the_page_tells_which_configuration_is_under_way(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(monkeypatch, EmbeddingEvaluator, "grade")
+    app = begin(choose(compare(start), evaluator="embedding"), gate)
+    assert ":shimmer[B: grade … " in shown(app)
+    gate.open(app)
+    assert "What each answer was given to read" in shown(app)
+
+
+def test_a_question_can_be_stopped(start: Start, gate: Gate) -> None:
+    app = begin(compare(start), gate)
+    button(app, "versus_stop").click().run()
+    assert button(app, "versus_stop").label == "Stopping…" and button(app, "versus_stop").disabled
+    gate.open(app)
+    assert not app.exception and "Stopped by you." in shown(app)
+    assert len(app.session_state["versus_traces"]) == 1, "no other was begun"
+    assert "None of them kept any sentence." in shown(app)
+
+
+@pytest.mark.parametrize("key", ["versus_job", "versus_running"])
+def test_two_clicks_faster_than_the_page_begin_one_work(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Running:
+        is_running = True
+
+    session = {key: Running(), "tune_set": None}
+    monkeypatch.setattr(compare_state.st, "session_state", session)
+    before = dict(session)
+    compare_state.start_question(PRICE)
+    compare_state.start_set(LabelledSet("mine", QUESTIONS), QUESTIONS)
+    assert session == before
+
+
+def test_a_question_of_the_very_first_start_waits_for_the_documents_that_it_is_about(
+    start: Start, own: Path, warming: Warming
+) -> None:
+    app = compare(start, own)
+    app.text_input(key="versus_question").set_value("Which colour is the pilot boat?")
+    next(one for one in app.button if one.label == "Compare").click()
+    app.run()
+    assert ":shimmer[A: starting … " in shown(app)
+    warming.let_go.set()
+    settled(app)
+    assert not app.exception and shown(app).count("“The pilot boat is painted orange.” [1]") == 2
+
+
+def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(*anything: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(compare_state, "run_each", bug)
+    app = ask_all(compare(start))
+    assert len(app.exception) == 1 and app.session_state["versus_job"] is None
+    monkeypatch.undo()
+    app.run()
+    assert not app.exception and "What each answer was given to read" not in shown(app)
+
+
+# --- a labelled set -------------------------------------------------------------------------------------------------
+
+
+def test_the_sample_is_offered_run_and_measured(start: Start, own: Path) -> None:
+    app = look_at_sets(compare(start, own))
+    choose(app, evaluator="embedding")
+    press(app, "Use 49 questions")
+    assert "**Sample questions**, 49 questions" in shown(app)
+    run_set(app, 49)
+    assert not app.exception and "What it comes to" in shown(app) and "On 49 questions" in shown(app)
+    assert not any(one.label.startswith("Run ") for one in app.button), "nothing is missing"
+
+
+def test_the_table_has_every_figure_and_the_files_the_same(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: dict[str, Any] = {}
+    whole = st.download_button
+
+    def remember(label: str, data: Any, file_name: str, *more: Any, **options: Any) -> bool:
+        files[file_name] = data
+        return whole(label, data, file_name, *more, **options)
+
+    monkeypatch.setattr(st, "download_button", remember)
+    app = run_set(with_set(start, own))
+    data = json.loads(files["mine.json"])
+    assert data["questions"] == 5 and data["configurations"] == ["Plain RAG", "Paper"]
+    rows = list(csv.DictReader(io.StringIO(files["mine.csv"])))
+    assert len(rows) == 2 * len(data["measures"]) > 20
+    report = files["mine.html"]
+    assert all(unescape(report).count(name) for name in ("Plain RAG", "nothing is graded", "policy Paper", "mine"))
+    made = html_of(app)
+    assert re.findall(r'<th scope="col">(.*?)</th>', made) == ["Measure", "A · Plain RAG", "B · Paper"]
+    assert len(re.findall(r'<th scope="row">', made)) == len(data["measures"])
+    titles = [unescape(title) for title in re.findall(r'<th scope="row">(.*?)<small>', made)]
+    assert titles == [row["title"] for row in data["measures"]]
+    groups = [unescape(group) for group in re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', made)]
+    assert groups == list(dict.fromkeys(row["group"] for row in data["measures"]))
+    (paths,) = app.dataframe
+    assert paths.value["configuration"].tolist()[0] == "A · Plain RAG"
+    assert paths.value["route"].tolist()[:2] == ["Not graded", "all"]
+    assert "over **A · Plain RAG** on the same questions" in shown(app)
+    (chart,) = app.get("plotly_chart")
+    (gains,) = json.loads(chart.proto.spec)["data"]
+    assert gains["name"] == "B · Paper" and gains["orientation"] == "h", "several stand beside each other"
+    assert len(gains["y"]) == len(gains["x"] if isinstance(gains["x"], list) else gains["y"]) > 1
+
+
+def test_nothing_is_run_twice_and_another_configuration_runs_alone(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = run_set(with_set(start, own))
+    asked: list[str] = []
+    whole = HybridRetriever.retrieve
+
+    def counted(self: HybridRetriever, question: str, *more: Any, **options: Any) -> object:
+        asked.append(question)
+        return whole(self, question, *more, **options)
+
+    monkeypatch.setattr(HybridRetriever, "retrieve", counted)
+    for what in ("One question", "A labelled set"):
+        app.segmented_control(key="versus_what").set_value(what).run()
+    assert "What it comes to" in shown(app) and asked == []
+    move(app, 0.1, 0.2)
+    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    run_set(app)
+    assert len(asked) == 5 and "B · Paper, 0.100/0.200" in html_of(app)
+    press(app, "Back to the defaults")
+    assert "What it comes to" in shown(app) and len(asked) == 5, "what was run before is still there"
+
+
+def test_the_table_is_worked_out_once(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    made = app.session_state["versus_table"][1]
+    app.run()
+    app.run()
+    assert app.session_state["versus_table"][1] is made
+    app.session_state["tune_set"] = LabelledSet(
+        "mine", (replace(QUESTIONS[0], expected=Expected.INCORRECT), *QUESTIONS[1:])
+    )
+    app.run()
+    again: Table = app.session_state["versus_table"][1]
+    assert again is not made and again.confusion("Plain RAG")[Expected.INCORRECT][Action.CORRECT] == 3, "other labels"
+
+
+def test_another_session_finds_everything_run_as_soon_as_it_looks(start: Start, own: Path) -> None:
+    there, app = with_set(start, own), with_set(start, own)
+    run_set(there)
+    app.run()
+    assert "What it comes to" in shown(app) and not has_button(app, "Run 5 questions")
+
+
+def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
+    closed = with_set(start, own)
+    press(closed, "Run 5 questions")
+    gate.reach(closed)
+    app = with_set(start, own)
+    assert ":shimmer[Running] 0 of 5" in _progress(app) and not has_button(app, "Run 5 questions")
+    work = closed.session_state["versus_running"]
+    move(app, 0.1, 0.9)
+    assert has_button(app, "Run 5 questions"), "under other configurations it is other work"
+    press(app, "Back to the defaults")
+    gate.opened.set()
+    work.wait()
+    app.run()
+    assert "What it comes to" in shown(app) and not app.exception
+    closed.run()
+    assert "What it comes to" in shown(closed) and not closed.exception
+
+
+def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
+    run_set(with_set(start, own))
+    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
+        database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
+    app = with_set(start, own)
+    assert "On 4 questions" in shown(app)
+    run_set(app, 1)
+    assert "On 5 questions" in shown(app) and not has_button(app, "Run 1 question")
+
+
+def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
+    app = with_set(start, own)
+    press(app, "Run 5 questions")
+    gate.reach(app)
+    assert not app.exception and ":shimmer[Running] 0 of 5" in _progress(app)
+    assert button(app, "versus_keep").disabled
+    button(app, "versus_set_pause").click().run()
+    assert "Paused" in _progress(app)
+    button(app, "versus_set_go_on").click().run()
+    assert ":shimmer[Running]" in _progress(app)
+    app.segmented_control(key="versus_what").set_value("One question").run()
+    assert ":shimmer[Running]" in _progress(app), "it is seen wherever one looks"
+    assert next(one for one in app.button if one.label == "Compare").disabled
+    button(app, "versus_set_stop").click().run()
+    assert button(app, "versus_set_stop").label == "Stopping…"
+    gate.open(app)
+    assert not app.exception and not app.error and not app.warning, "a stop is no fault"
+    run_set(look_at_sets(app))
+    assert "On 5 questions" in shown(app)
+
+
+def _progress(app: AppTest) -> str:
+    return " ".join(one.proto.text for one in app.get("progress"))
+
+
+def test_questions_that_fail_are_told_and_left_out(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = EmbeddingEvaluator.grade
+
+    def away_for_one(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
+        if question == CHESS:
+            raise EmbeddingUnavailable("The model is away.")
+        return whole(self, question, *more)
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", away_for_one)
+    app = choose(with_set(start, own), evaluator="embedding")
+    run_set(app)
+    assert [str(one.value) for one in app.warning] == ["1 question could not be run. Run again to try once more."]
+    assert "On 4 questions" in shown(app) and has_button(app, "Run 1 question")
+    monkeypatch.undo()
+    run_set(app, 1)
+    assert "On 5 questions" in shown(app) and not app.warning
+
+
+@pytest.mark.parametrize("what", ["One question", "A labelled set"])
+def test_what_breaks_it_off_is_told_wherever_one_looks(
+    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def away(*anything: object, **more: object) -> None:
+        raise EmbeddingUnavailable("The *model* is away.", hint="Bring it back.")
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", away)
+    app = choose(with_set(start, own), evaluator="embedding")
+    press(app, "Run 5 questions")
+    app.segmented_control(key="versus_what").set_value(what).run()
+    gate.open(app)
+    assert not app.exception
+    (told,) = (str(error.value).replace("\\", "") for error in app.error)
+    assert told == "The *model* is away. Bring it back. What was run is kept; run again to go on."
+    app.run()
+    assert not app.error, "told once"
+
+
+@pytest.mark.parametrize("what", ["One question", "A labelled set"])
+def test_a_bug_in_a_set_is_raised_wherever_one_looks(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    let_go = threading.Event()
+
+    def bug(*anything: object, **more: object) -> None:
+        let_go.wait(60)
+        raise RuntimeError("a bug of ours")
+
+    app = with_set(start, own)
+    monkeypatch.setattr(compare_state, "run_set", bug)
+    press(app, "Run 5 questions")
+    app.segmented_control(key="versus_what").set_value(what).run()
+    assert not app.exception
+    let_go.set()
+    settled(app)
+    assert len(app.exception) == 1 and app.session_state["versus_running"] is None
+    app.run()
+    assert not app.exception
+
+
+def test_a_judge_without_a_model_is_told_where_the_table_would_stand(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    choose(app, evaluator="llm")
+    assert not app.exception
+    assert [str(error.value).replace("\\", "") for error in app.error] == [
+        "The evaluator 'llm' needs a language model."
+    ]
+    choose(app, evaluator="cross-encoder")
+    assert "What it comes to" in shown(app) and not app.error
+
+
+def test_a_configuration_that_came_late_is_told_too(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the table was drawn with may be other than what is to be run."""
+    app = with_set(start, own)
+    app.session_state["evaluator"] = "llm"
+    press(app, "Run 5 questions")
+    assert not app.exception and "needs a language model" in shown(app)
+
+
+def test_while_a_question_is_under_way_no_set_is_begun(start: Start, own: Path, gate: Gate) -> None:
+    app = with_set(start, own)
+    app.segmented_control(key="versus_what").set_value("One question").run()
+    look_at_sets(begin(app, gate))
+    assert button(app, "versus_run").disabled, "they would count each other's time"
+    gate.open(app)
+    assert not button(app, "versus_run").disabled
+
+
+def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
+    """What is indexed meanwhile is part of the setup, or all would have to be run again."""
+    app = with_set(start, own)
+    press(app, "Run 5 questions")
+    assert "Waiting for the documents" in _progress(app)
+    warming.let_go.set()
+    settled(app)
+    assert not app.exception and "What it comes to" in shown(app)
+    assert not has_button(app, "Run 5 questions")
+
+
+def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("one", QUESTIONS[:1]))
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = compare(start, own, policy="worst-chunk", OLLAMA_HOST=server.url, CRAG_CACHE="disk")
+        choose(app, model=f"ollama/{MODEL}", evaluator="llm")
+        ask_all(app)
+        look_at_sets(app).segmented_control(key="tune_source").set_value("Kept sets").run()
+        press(app, "Use 1 question")
+        run_set(app, 1)
+        made: Table = app.session_state["versus_table"][1]
+        assert [made.paths(name)[-1].calls for name in made.names] == [1, 1 + len(DOCUMENTS)]
+
+
+def test_models_are_loaded_before_anything_is_measured(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    whole = EmbeddingEvaluator.grade
+
+    def noted(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
+        asked.append(question)
+        return whole(self, question, *more)
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", noted)
+    app = choose(with_set(start, own), evaluator="embedding")
+    run_set(app)
+    assert asked == [WARMING_UP, *(one.question for one in QUESTIONS)]
+    app.segmented_control(key="versus_what").set_value("One question").run()
+    ask_all(app)
+    assert asked.count(WARMING_UP) == 1, "once in a process"
+
+
+def test_a_kept_grade_warms_nobody(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    whole = EmbeddingEvaluator.grade
+
+    def noted(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
+        asked.append(question)
+        return whole(self, question, *more)
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", noted)
+    for _ in range(2):
+        st.cache_resource.clear()  # as another process would find it
+        ask_all(choose(compare(start, own, CRAG_CACHE="disk"), evaluator="embedding"))
+    assert asked == [WARMING_UP, PRICE, WARMING_UP], "the question itself was graded before"
+
+
+# --- earlier results ------------------------------------------------------------------------------------------------
+
+
+def ingest(own: Path) -> None:
+    """Other documents than before."""
+    Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
+    tune_state.corpus.clear()
+
+
+def ticks(app: AppTest) -> dict[str, Any]:
+    """The boxes of earlier results by name, escapes taken out; the day is that of the test."""
+    return {re.sub(r" · \d+ \w+ \d+:\d+", "", re.sub(r"[\\*]", "", one.label)): one for one in app.checkbox}
+
+
+def tick(app: AppTest, name: str, on: bool = True) -> AppTest:
+    box = ticks(app)[name]
+    (box.check() if on else box.uncheck()).run()
+    assert not app.exception
+    return app
+
+
+def heads(app: AppTest) -> list[str]:
+    found = [unescape(head) for head in re.findall(r'<th scope="col">(.*?)</th>', html_of(app))]
+    return [re.sub(r" · \d+ \w+ \d+:\d+", " · then", head) for head in found[1:]]
+
+
+def test_before_anything_was_changed_there_is_nothing_earlier(start: Start, own: Path) -> None:
+    app = with_set(start, own)
+    assert "Earlier results" not in shown(app), "nor where nothing was run"
+    run_set(app)
+    assert "Earlier results" in shown(app) and "None yet. When documents" in shown(app) and not app.checkbox
+
+
+def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    before = html_of(app)
+    ingest(own)
+    app.run()
+    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    assert set(ticks(app)) == {"Plain RAG", "Paper"}
+    assert "5 of 5 questions. Unlike B · Paper: other documents." in shown(app)
+    run_set(app)
+    assert heads(app) == ["A · Plain RAG", "B · Paper"] and set(ticks(app)) == {"Plain RAG", "Paper"}
+    tick(app, "Paper")
+    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then"] and "On 5 questions" in shown(app)
+    assert "is an earlier result. Unlike B · Paper: other documents." in shown(app)
+    assert "C had other documents than there are now; a difference may come from these." in shown(app)
+    assert not has_button(app, "Run 5 questions"), "nothing is run again"
+    (chart,) = app.get("plotly_chart")
+    signs = [one["marker"]["symbol"] for one in json.loads(chart.proto.spec)["data"]]
+    assert signs == ["circle", "diamond-open"]
+    (paths,) = app.dataframe
+    assert len({name for name in paths.value["configuration"]}) == 3
+    tick(app, "Plain RAG")
+    assert heads(app)[2:] == ["C · Paper · then", "D · Plain RAG · then"]
+    assert "C and D had other documents" in shown(app)
+    tick(app, "Paper", False)
+    tick(app, "Plain RAG", False)
+    assert heads(app) == ["A · Plain RAG", "B · Paper"] and "earlier result." not in shown(app)
+    assert "Seconds" in before and "is an earlier result" not in shown(app)
+
+
+def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    ingest(own)
+    tick(tick(app.run(), "Paper"), "Plain RAG")
+    assert has_button(app, "Run 5 questions") and "Earlier results alone:" in shown(app)
+    assert heads(app) == ["C · Paper · then", "D · Plain RAG · then"], "as they will be called beside the others"
+    assert "percentage points over C" in app.get("plotly_chart")[0].proto.spec
+    assert re.search(r"what it gains over \*\*C · Paper · ", shown(app))
+    run_set(app)
+    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then", "D · Plain RAG · then"]
+
+
+def test_differences_are_worked_out_on_the_questions_that_all_have(start: Start, own: Path) -> None:
+    app = with_set(start, own)
+    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[:3])
+    run_set(app.run(), 3)
+    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS)
+    run_set(move(app, 0.1, 0.9), 5)
+    assert "On 5 questions" in shown(app)
+    assert "3 of 5 questions. Unlike B · Paper, 0.100/0.900: lower threshold 0.520 instead of 0.100" in shown(app)
+    tick(app, "Paper")
+    assert "On the 3 questions that all of them have run" in shown(app) and not has_button(app, "Run 2 questions")
+    made: Table = app.session_state["versus_table"][1]
+    assert [one.question for one in made.questions] == [one.question for one in QUESTIONS[:3]]
+    assert "other documents than" not in shown(app)
+
+
+def test_results_without_a_common_question_are_told_and_not_drawn(start: Start, own: Path) -> None:
+    app = with_set(start, own)
+    for place, lower in enumerate((0.1, 0.2)):
+        app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[place : place + 1])
+        button(move(app.run(), lower, 0.9), "versus_keep").click().run()
+        if place == 0:
+            button(app, "versus_remove_0").click().run()
+        run_set(app, 1)
+        button(app, "versus_remove_0").click().run()
+    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS)
+    move(app, 0.3, 0.9)
+    for box in list(ticks(app)):
+        tick(app, box)
+    assert "No question was run under all of these." in shown(app) and "What it comes to" not in shown(app)
+    assert len(ticks(app)) >= 2
+
+
+def test_at_most_three_stand_beside(start: Start, own: Path) -> None:
+    app = with_set(start, own)
+    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[:1])
+    for upper in (0.6, 0.7, 0.8, 0.9):
+        run_set(move(app, 0.5, upper), 1)
+    move(app, 0.5, 0.95)
+    assert len(ticks(app)) == 4
+    for upper in ("0.600", "0.700", "0.800"):
+        tick(app, f"Paper, 0.500/{upper}")
+    assert {name for name, one in ticks(app).items() if one.disabled} == {"Paper, 0.500/0.900"}
+    tick(app, "Paper, 0.500/0.600", False)
+    assert not any(one.disabled for one in app.checkbox)
+
+
+def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    run_set(move(app, 0.1, 0.9))
+    tick(app, "Paper")
+    press(app, "Back to the defaults")
+    assert heads(app) == ["A · Plain RAG", "B · Paper"] and set(ticks(app)) == {"Paper, 0.100/0.900"}
+    move(app, 0.1, 0.9)
+    assert heads(app)[2:] == ["C · Paper · then"], "its tick is kept"
+    app.segmented_control(key="versus_what").set_value("One question").run()
+    look_at_sets(app)
+    assert heads(app)[2:] == ["C · Paper · then"] and ticks(app)["Paper"].value
+
+
+def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    ingest(own)
+    run_set(app.run())
+    tick(tick(app, "Paper"), "Plain RAG")
+    said = shown(app)
+    assert re.search(r"Forget \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
+    laboratory = Workbench(Config(home=own)).laboratory
+    (gone,) = (one for one in laboratory.setups() if ticks(app)["Paper"].key.endswith(one.fingerprint))
+    button(app, f"versus_forget_{gone.fingerprint}").click().run()
+    assert not app.exception and set(ticks(app)) == {"Plain RAG"}
+    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Plain RAG · then"]
+    assert len(laboratory.setups()) == 3 and all(len(one.keys) == 5 for one in laboratory.setups())
+    assert laboratory.set_names() == ("mine",) and not has_button(app, "Run 5 questions")
+    (trace,) = (laboratory.outcomes(one).record(PRICE_KEY) for one in laboratory.setups()[:1])
+    for one in QUESTIONS:
+        laboratory.outcomes(gone.setup).add(Outcome(one.key, "new", Action.CORRECT, seconds=321.0), trace)
+    tick(app.run(), "Paper")
+    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was forgotten"
+
+
+def test_questions_of_other_sets_are_not_forgotten(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    ingest(own)
+    app.session_state["tune_set"] = LabelledSet("few", QUESTIONS[:2])
+    app.run()
+    assert "2 of 2 questions. Unlike" in shown(app)
+    for one in [one for one in app.button if one.label == "Forget it"]:
+        button(app, one.key).click().run()
+    assert "Earlier results" not in shown(app)
+    assert [len(one.keys) for one in Workbench(Config(home=own)).laboratory.setups()] == [3, 3]
+
+
+def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    ingest(own)
+    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
+        database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
+        database.execute("UPDATE conditions SET told = '{}' WHERE told LIKE '%Plain RAG%'")
+    app.run()
+    assert set(ticks(app)) == {"Paper"} and "4 of 5 questions. Unlike" in shown(app)
+    tick(app, "Paper")
+    assert "On the 4 questions" in shown(app)
+
+
+def test_files_have_earlier_results_too_and_say_what_differs(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: dict[str, Any] = {}
+    whole = st.download_button
+
+    def remember(label: str, data: Any, file_name: str, *more: Any, **options: Any) -> bool:
+        files[file_name] = data
+        return whole(label, data, file_name, *more, **options)
+
+    monkeypatch.setattr(st, "download_button", remember)
+    app = run_set(with_set(start, own))
+    assert "earlier" not in json.loads(files["mine.json"])
+    ingest(own)
+    run_set(app.run())
+    tick(app, "Paper")
+    data = json.loads(files["mine.json"])
+    (then,) = data["earlier"]
+    assert data["configurations"] == ["Plain RAG", "Paper", then["configuration"]]
+    assert then["differs"] == ["other documents"] and then["unlike"] == "Paper" and len(then["id"]) == 8
+    rows = list(csv.DictReader(io.StringIO(files["mine.csv"])))
+    assert {row["configuration"] for row in rows} == set(data["configurations"]) and len(rows) % 3 == 0
+    report = unescape(files["mine.html"])
+    assert f"{then['configuration']} is an earlier result, as it was kept. Unlike Paper: other documents." in report
+    assert report.count("policy Paper") == 2, "each is described"
+
+
+def test_the_name_of_an_earlier_result_is_shown_as_text(start: Start, own: Path) -> None:
+    app = run_set(with_set(start, own))
+    ingest(own)
+    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
+        for fingerprint, told in database.execute("SELECT fingerprint, told FROM conditions").fetchall():
+            told = json.dumps(json.loads(told) | {"name": HOSTILE[:50]})
+            database.execute("UPDATE conditions SET told = ? WHERE fingerprint = ?", (told, fingerprint))
+    app.run()
+    for one in list(app.checkbox):
+        app.checkbox(key=one.key).check().run()
+    assert not app.exception
+    made = html_of(app)
+    assert "<img" not in made and "&lt;img" in made
+    raw = "\n".join([*(str(one.value) for one in (*app.markdown, *app.caption)), *(one.label for one in app.checkbox)])
+    assert "<img" not in raw.replace("\\<img", "") and "](https" not in raw and "img src" in raw
+
+
+def test_names_in_the_table_are_shown_as_text() -> None:
+    outcome = Outcome("", "r", Action.CORRECT, is_answered=True)
+    results = {name: {one.key: replace(outcome, key=one.key) for one in QUESTIONS} for name in (HOSTILE, "B")}
+    made = table_html(Table(QUESTIONS, results))
+    assert "<img" not in made and "<script" not in made and "&lt;img" in made
+    assert made.count("<table>") == made.count("</table>") == 1
+
+
+def test_a_gain_that_is_certain_says_which_way_it_goes() -> None:
+    asked = tuple(LabelledQuestion(f"Question {n}?", Expected.CORRECT) for n in range(40))
+    actions = {"good": Action.CORRECT, "bad": Action.INCORRECT}
+    results = {
+        name: {one.key: Outcome(one.key, "r", action, seconds=1.0) for one in asked} for name, action in actions.items()
+    }
+    worse = table_html(Table(asked, results))
+    better = table_html(Table(asked, dict(reversed(results.items()))))
+    assert '<small class="worse">-100.0%</small>' in worse and '<small class="better">+100.0%</small>' in better
+    assert 'class="better"' not in worse
+    alike = {name: results["good"] for name in ("A", "B")}
+    assert "<small class=" not in table_html(Table(asked, alike))
+
+
+@pytest.mark.parametrize("name", ["<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"])
+def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path, name: str) -> None:
+    app = look_at_sets(compare(start, own))
+    app.session_state["tune_set"] = LabelledSet(name, QUESTIONS[:1])
+    app.run()
+    assert not app.exception
+    assert name not in "\n".join(str(element.value) for element in app.markdown)
+
+
+def test_configurations_are_plain_data_of_the_session(start: Start) -> None:
+    app = compare(start)
+    kept = app.session_state["versus_kept"]
+    assert [type(one) for one in kept] == [Configuration] and kept[0].choice.policy.fast_path.always

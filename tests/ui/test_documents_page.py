@@ -1,0 +1,320 @@
+"""The Documents page: what was added, what waits, what is refused, collections, and the passages of one document."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.base.documents import Recipe
+from crag_core.retrieval.backends.lance.write_process import Writer
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.retrieval.hits import name_content
+from crag_core.retrieval.index.store import PassageStore
+from tests.retrieval.failing_writes import Poisoned
+from tests.retrieval.fakes import WordEmbedder, write_prose
+from tests.ui.conftest import ask, shown
+from ui.session import app_state
+
+Start = Callable[..., AppTest]
+FERRY = b"# Ferry\n\n## Times\n\nThe ferry sails at nine.\n\n## Fares\n\nA ticket costs 4 pounds.\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An index of its own, without the sample documents."""
+    (tmp_path / "sample-indexed").touch()
+    return tmp_path
+
+
+def documents(start: Start, home: Path) -> AppTest:
+    app = start("pages/documents.py", CRAG_HOME=str(home))
+    assert not app.exception
+    return app
+
+
+def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    kinds = {".md": "text/markdown", ".pdf": "application/pdf", ".zip": "application/zip"}
+    app.file_uploader[0].set_value([(name, data, kinds.get(Path(name).suffix, "text/plain")) for name, data in files])
+    app.run()
+    next(button for button in app.button if button.label.startswith("Index")).click()
+    app.run()
+    app.session_state["indexing"].wait()
+    app.run()
+    assert not app.exception
+    return app
+
+
+def listed(app: AppTest) -> list[dict[str, object]]:
+    return list(app.dataframe[0].value.to_dict("records"))
+
+
+def select(app: AppTest, *rows: int) -> AppTest:
+    app.session_state["documents_table"] = {"selection": {"rows": [*rows], "columns": [], "cells": []}}
+    return app
+
+
+def choose(app: AppTest, label: str, value: str) -> AppTest:
+    next(box for box in app.selectbox if box.label == label).set_value(value)
+    return app.run()
+
+
+def test_the_list_has_state_pages_passages_size_version_collection_and_time(start: Start, home: Path) -> None:
+    app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.pdf", b"<html>no pdf</html>"))
+    bad, good = listed(app)
+    assert (bad["name"], bad["state"], good["name"], good["state"]) == ("bad.pdf", "✗ refused", "ferry.md", "✓ indexed")
+    assert (good["chunks"], good["size"], good["version"], good["collection"]) == (1, len(FERRY), 1, "main")
+    upload(app, ("ferry.md", FERRY + b"It carries bicycles."))
+    assert "replaced the older version" in shown(app)
+    assert [(row["name"], row["version"]) for row in listed(app)] == [("bad.pdf", 1), ("ferry.md", 2)]
+    assert app.dataframe[0].value["since"].notna().all()
+
+
+def test_many_outcomes_are_counted_and_only_the_refused_are_spelled_out(start: Start, home: Path) -> None:
+    files = [(f"note-{number}.md", b"Note %d of the ferry." % number) for number in range(9)]
+    app = upload(documents(start, home), *files, ("bad.pdf", b"<html>no pdf</html>"))
+    text = shown(app)
+    assert "**9** indexed" in text and "**1** refused" in text
+    assert text.index("bad.pdf") < text.index("note-0.md")
+
+
+def test_a_refused_document_can_be_removed_from_the_list(start: Start, home: Path) -> None:
+    app = upload(documents(start, home), ("bad.pdf", b"<html>no pdf</html>"))
+    store = Workbench(Config(home=home)).store
+    assert [row.name for row in store.listing()] == ["bad.pdf"] and store.documents() == ()
+    store.delete_all(row.id for row in store.listing())
+    app.run()
+    assert "No documents yet" in shown(app)
+
+
+def test_documents_go_into_the_collection_that_is_chosen_and_are_asked_alone(start: Start, home: Path) -> None:
+    store = Workbench(Config(home=home)).store
+    store.ingest([("ferry.md", FERRY)], collection="ships")
+    app = documents(start, home)
+    upload(app, ("crane.md", b"The crane lifts 6 tonnes. The ferry has no crane."))
+    choose(app, "into the collection", "ships")
+    upload(app, ("buoy.md", b"A buoy is red."))
+    assert {row["collection"] for row in listed(app) if row["name"] == "buoy.md"} == {"ships"}
+    store.delete_all(document.id for document in store.documents() if document.name == "buoy.md")
+    app.run()
+    assert {row["name"]: row["collection"] for row in listed(app)} == {"ferry.md": "ships", "crane.md": "main"}
+    choose(app, "Collection", "ships")
+    assert [row["name"] for row in listed(app)] == ["ferry.md"]
+
+    app = start(CRAG_HOME=str(home))
+    choose(app, "Search in", "ships")
+    ask(app, "When does the ferry sail?")
+    record = app.session_state["trace"]
+    assert record.settings.collection == "ships"
+    assert {passage.source for passage in record.passages} == {"ferry.md"}
+    assert "under Ferry › Times" in shown(app)
+    choose(app, "Search in", "")
+    ask(app, "When does the ferry sail?")
+    assert {passage.source for passage in app.session_state["trace"].passages} == {"ferry.md", "crane.md"}
+
+
+def test_one_collection_alone_offers_no_choice(start: Start, home: Path) -> None:
+    upload(documents(start, home), ("ferry.md", FERRY))
+    app = start(CRAG_HOME=str(home))
+    assert "Search in" not in [box.label for box in app.selectbox]
+
+
+def test_what_a_killed_process_had_begun_is_finished_at_the_next_start(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(self: object, texts: object) -> None:
+        raise Killed
+
+    workbench = Workbench(Config(home=home))
+    with monkeypatch.context() as patched:
+        patched.setattr(HuggingFaceEmbedder, "embed_texts", die)
+        with pytest.raises(Killed):
+            workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
+    app = start("pages/documents.py", CRAG_HOME=str(home))
+    from ui.session import app_state
+
+    app_state.warm_up().wait()
+    app.run().run()
+    assert [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
+    assert "was interrupted" in shown(app) and "ferry.md" in shown(app) and "crane.md" in shown(app)
+
+
+def test_indexing_can_be_stopped_and_says_what_was_left_out(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, opened = threading.Event(), threading.Event()
+    whole = HuggingFaceEmbedder.embed_texts
+
+    def hold(self: HuggingFaceEmbedder, texts: list[str]) -> object:
+        reached.set()
+        assert opened.wait(60)
+        return whole(self, texts)
+
+    app = documents(start, home)
+    from ui.session import app_state
+
+    app_state.warm_up().wait()
+    monkeypatch.setattr(HuggingFaceEmbedder, "embed_texts", hold)
+    app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown"), ("crane.md", b"A crane.", "text/markdown")])
+    app.run()
+    next(button for button in app.button if button.label.startswith("Index")).click()
+    app.run()
+    assert reached.wait(60)
+    app.run()
+    assert [row["state"] for row in listed(app)] == ["… waiting", "… indexing"]
+    next(button for button in app.button if button.key == "documents_stop").click()
+    app.run()
+    assert next(button for button in app.button if button.key == "documents_stop").label == "Stopping…"
+    opened.set()
+    app.session_state["indexing"].wait()
+    app.run()
+    assert not app.exception and shown(app).count("left out, stopped") == 2
+    assert "No documents yet" in shown(app)
+
+
+def test_hostile_names_stay_text(start: Start, home: Path) -> None:
+    name = "<b>x</b> [a](http://e.vil) **bold**\u202e.md"
+    app = upload(documents(start, home), (name, FERRY))
+    assert listed(app)[0]["name"] == "<b>x</b> [a](http://e.vil) **bold**.md"
+    assert all("<b>" not in str(one.value) for one in app.markdown)
+
+
+def passage_list() -> None:
+    import streamlit as st
+
+    from ui.documents.passage_list import draw_passage_list
+
+    store = st.session_state["store"]
+    draw_passage_list(store, next(row for row in store.listing() if row.is_whole))
+
+
+def drawn_list(store: PassageStore) -> AppTest:
+    app = AppTest.from_function(passage_list)
+    app.session_state["store"] = store
+    return app.run()
+
+
+def test_passages_are_shown_with_page_and_headings(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([("ferry.md", FERRY)])
+    app = drawn_list(store)
+    assert "Chunk 1 · Ferry › Times" in shown(app) and "A ticket costs 4 pounds." in shown(app)
+
+
+def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([("long.txt", write_prose("the harbour", 900))])
+    app = drawn_list(store)
+    assert shown(app).count("Chunk ") == 20
+    app.text_input[0].set_value("SENTENCE 877 tells").run()
+    assert not app.exception
+    assert "1 chunk of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
+
+
+def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = b"# Bad\n\nThe engine dies over this."
+    deadly = Poisoned([name_content(bad)], ["tidy", "remake_keywords", "rehearse"])
+    monkeypatch.setattr(Writer, "write", lambda self, write, body: deadly.write(write, body))
+    app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.md", bad), ("small.txt", b"The smallest file."))
+    (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
+    assert "was damaged and has been rebuilt" in told and "bad.md" in told
+    assert {row["name"]: row["state"] for row in listed(app)} == {
+        "bad.md": "✗ refused", "ferry.md": "✓ indexed", "small.txt": "✓ indexed",
+    }  # fmt: skip
+    upload(app, ("other.txt", b"Another one."))
+    assert not [one.value for one in app.warning if "keyword index" in one.value]
+
+
+def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) -> None:
+    (home / "index" / "passages.lance" / "_versions").mkdir(parents=True)
+    (home / "index" / "passages.lance" / "_versions" / "1.manifest").write_bytes(b"garbage" * 9)
+    app = start(CRAG_HOME=str(home))
+    assert not app.exception
+    app = start("pages/documents.py", CRAG_HOME=str(home))
+    assert not app.exception
+    assert app.error and "move it away" in str(app.code[0].value)
+
+
+# --- passages made anew ---------------------------------------------------------------------------------------------
+
+
+def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path) -> None:
+    app = upload(documents(start, home), ("long.txt", write_prose("the harbour", 200)))
+    before = listed(app)[0]["chunks"]
+    assert "at most 220 tokens, 30 of them repeated" in app.expander[-1].label
+    tokens, overlap = app.number_input
+    tokens.set_value(60)
+    overlap.set_value(31)
+    app = press(app, "Make all chunks anew")
+    assert "found 31" in app.error[0].value
+    app.number_input[0].set_value(60)
+    app.number_input[1].set_value(10)
+    app = press(app, "Make all chunks anew")
+    job = app_state.shared_rebuild().job
+    assert job is not None
+    job.wait()
+    app.run()
+    assert not app.exception
+    assert "1 document made anew: at most 60 tokens" in shown(app) and listed(app)[0]["chunks"] > 2 * before
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    next(button for button in app.button if button.label == label).click()
+    return app.run()
+
+
+def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Workbench(Config(home=home)).store
+    store.ingest([("long.txt", write_prose("the harbour", 200))])
+    store._index_writer.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
+    for module in ("index_versions", "reindex"):
+        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
+    app = documents(start, home)
+    app_state.warm_up().wait()
+    job = app_state.shared_rebuild().job
+    assert job is not None
+    job.wait()
+    app.run()
+    assert "1 document made anew: at most 60 tokens" in shown(app) and store.generation.tokens == 60
+
+
+# --- the map --------------------------------------------------------------------------------------------------------
+
+
+def chart(app: AppTest) -> list[dict[str, object]]:
+    (found,) = app.get("plotly_chart")
+    return list(json.loads(found.proto.spec)["data"])
+
+
+def test_the_map_shows_all_passages_and_the_last_question_with_its_own(start: Start, home: Path) -> None:
+    store = Workbench(Config(home=home)).store
+    store.ingest([(f"n{number}.md", b"# N\n\nNote %d of the ferry <b>x</b>." % number) for number in range(5)])
+    app = documents(start, home)
+    app.toggle(key="documents_map").set_value(True).run()
+    assert not app.exception and "Ask a question, and it is shown here" in shown(app)
+    assert len(chart(app)) == 5 and all("<b>x</b>" not in str(one["text"]) for one in chart(app))
+    app.switch_page("pages/ask.py").run().run()
+    ask(app, "Which note is of the ferry?")
+    app.switch_page("pages/documents.py").run().run()
+    app.toggle(key="documents_map").set_value(True).run()
+    drawn = {str(one["name"]): one for one in chart(app)}
+    assert {"the question", "retrieved, by grade"} <= set(drawn)
+    assert drawn["retrieved, by grade"]["text"] == ["1", "2", "3", "4", "5"]
+    assert "The star is “Which note is of the ferry?”" in shown(app)
+    store.delete_all(document.id for document in store.documents())
+    app.run()
+    assert not app.exception

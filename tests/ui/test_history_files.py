@@ -1,0 +1,113 @@
+"""Files of kept runs: no cell is a formula, no line is torn, and a hostile file is refused by line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.text.csv_cells import neutral
+from crag_core.base.types import Action
+from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.feedback import Mark
+from crag_core.trace.trace import Trace
+from tests.storage.history_parts import HOSTILE, fake_runs, run, whole_run
+from ui.history import import_export
+from ui.history.import_export import Imported, take_in, to_csv, to_lines
+
+
+def table(*runs: KeptRun) -> list[dict[str, str]]:
+    text = to_csv(runs, UTC).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def kept(**fields: Any) -> KeptRun:
+    return KeptRun(
+        **{"id": "r", "created": "", "question": "Why?", "action": None, "policy": "p", "evaluator": "e"} | fields
+    )
+
+
+def taken(content: bytes) -> tuple[Imported, list[Trace]]:
+    found: list[Trace] = []
+    return take_in(content, found.append, lambda share: None), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=1", "＝1+1", "＋1", "－1", "＠x", "\u200b\u3000=1"],
+)
+def test_no_cell_is_a_formula(text: str) -> None:
+    row = table(kept(question=text, policy=text, evaluator=text, writer=text, asked_by=text))[0]
+    cells = {row[name] for name in ("question", "policy", "evaluator", "model", "asked by")}
+    assert cells == {neutral(text)} and "'" in cells.pop().partition("1")[0]
+
+
+def test_other_cells_are_as_they_are() -> None:
+    one = kept(
+        question='a, "b"\nc; 東京',
+        action=Action.CORRECT,
+        score=-0.5,
+        kept_at=0.0,
+        seconds=1.5,
+        calls=2,
+        route=Mark.WRONG,
+    )
+    row = table(one)[0]
+    assert row["question"] == 'a, "b"\nc; 東京' and (row["action"], row["score"]) == ("CORRECT", "-0.5")
+    assert (row["kept"], row["seconds"], row["route"]) == ("1970-01-01 00:00:00+00:00", "1.5", "wrong")
+    assert len(table(*[one] * 3)) == 3
+
+
+def test_every_line_of_an_export_is_a_record() -> None:
+    runs = [whole_run("a"), run("b", question=f"{HOSTILE}\n\u2028\x85"), *fake_runs()]
+    content = to_lines(runs)
+    lines = content.split(b"\n")
+    assert content.isascii() and [Trace.from_json(line.decode()) for line in lines[:-1]] == runs and lines[-1] == b""
+
+
+def test_an_export_stops_at_what_one_file_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_export, "MOST_RECORDS", 2)
+    assert to_lines(run(f"run-{number}") for number in range(5)).count(b"\n") == 2
+    monkeypatch.setattr(import_export, "MOST_EXPORTED_MB", 0)
+    assert to_lines([whole_run("large"), run("next")]).count(b"\n") == 1, "the first goes in whatever its size"
+
+
+def test_a_line_that_is_no_record_is_told_and_the_others_go_in() -> None:
+    lines = to_lines([run("one"), run("two")]).split(b"\n")
+    future = json.dumps(json.loads(lines[0]) | {"schema": 99}).encode()
+    bad = [b"not JSON", b"[1, 2]", b'"text"', b"\xff\xfe", b"[" * 100_000, future, b'{"schema": 3}', b"NaN"]
+    done, found = taken(b"\r\n".join([lines[0], *bad, b"", lines[1]]))
+    assert [trace.id for trace in found] == ["one", "two"] and (done.taken, done.refused_count) == (2, len(bad))
+    assert [line.partition(":")[0] for line in done.refused] == [f"Line {number}" for number in range(2, 2 + len(bad))]
+    assert "schema 99" in done.refused[5]
+
+
+def test_a_record_that_share_has_saved_is_one_record() -> None:
+    done, found = taken(run("shared").to_json().encode())
+    assert (done.taken, done.refused_count) == (1, 0) and found == [run("shared")]
+
+
+def test_of_many_refusals_the_first_are_told() -> None:
+    done, found = taken(b"no\n" * 100)
+    assert found == [] and (done.refused_count, len(done.refused)) == (100, 20)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "content", "words"),
+    [
+        ("LARGEST_IMPORT_MB", 0, b"x" * 100, "expected at most 0"),
+        ("MOST_LINES", 3, b"{}\n" * 4, "4 lines, expected at most 3"),
+        ("MOST_LINES", 3, b" \n\n", "This file is empty"),
+    ],
+)
+def test_a_file_that_is_too_large_or_empty_is_refused_whole(
+    name: str, value: int, content: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_export, name, value)
+    with pytest.raises(BadRecord, match=words):
+        taken(content)

@@ -1,0 +1,111 @@
+"""The words of the filter as a selection, and what of an address is refused; two runs' settings in words."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from crag_core.base.types import Action
+from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.trace.run_stats import Ending
+from crag_core.trace.trace import RunSettings
+from tests import builders
+from ui.history.filter import NAMES, Filter, refused
+from ui.history.run_diff import TOLD, Differing, differing
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night
+TITLES = {"paper": "Paper", "own": "Paper", "mine": "mine"}
+
+
+def selected(**fields_: object) -> Selection:
+    return Filter(**fields_).selection(NOW, TITLES, None)  # type: ignore[arg-type]
+
+
+def test_an_empty_filter_is_everything_that_somebody_may_see() -> None:
+    assert selected() == Selection()
+    assert Filter().selection(NOW, TITLES, "ann@example.org") == Selection(asked_by="ann@example.org")
+
+
+def test_words_become_what_they_mean() -> None:
+    found = selected(
+        text=" yacht ", actions=("Correct", "Undecided"), policies=("Paper",), feedback=("None",), endings=("Failed",)
+    )
+    assert (found.text, found.actions, found.policies) == ("yacht", (Action.CORRECT, None), ("paper", "own"))
+    assert (found.feedback, found.endings) == ((Feedback.NONE,), (Ending.FAILED,))
+
+
+def test_days_begin_at_the_visitors_midnight() -> None:
+    midnight = datetime(2026, 3, 29, tzinfo=BERLIN).timestamp()
+    assert selected(when="Today") == Selection(since=midnight)
+    assert selected(when="7 days").since == (NOW.timestamp() - 7 * 86400) + 3600, "by the clock on the wall"
+    found = selected(when="From – to", since=date(2026, 3, 29), until=date(2026, 3, 29))
+    assert found.since == midnight and found.until == midnight + 23 * 3600, "a day of 23 hours"
+    assert selected(when="From – to", until=date(2026, 3, 1)).since is None
+    assert selected(since=date(2026, 3, 29)) == Selection(), "only where days are chosen"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("history_action", ["<img src=x>"], "'<img src=x>' is none of Correct"),
+        ("history_policy", ["Other"], "'Other' is none of Paper"),
+        ("history_when", ["Today", "7 days"], "found it 2 times"),
+        ("history_when", ["tomorrow"], "none of Any time"),
+        ("history_from", ["yesterday"], "expected a day"),
+        ("history_to", ["9999-12-31"], "to 2200-01-01"),
+        ("history_feedback", ["None", "x" * 9000], "is none of Route right"),
+        ("history_ended", ["\u202edone"], "is none of Done"),
+        ("history_text", ["x" * 201], "expected at most 200 signs, found 201"),
+    ],
+)
+def test_what_an_address_cannot_ask_for_is_told(name: str, values: list[str], words: str) -> None:
+    names, told = refused({name: values, "policy": ["x"]}, ["Paper"])
+    assert names == (name,) and words in told and len(told) < 300
+    assert told.startswith("This link was opened without its ")
+
+
+def test_what_an_address_can_ask_for_is_not_told() -> None:
+    given = {
+        "history_text": ["100 % <b>"],
+        "history_action": ["Correct", "Undecided"],
+        "history_from": ["2026-01-31"],
+        "history_to": [""],
+    }
+    assert refused(given, ["Paper"]) == ((), "") and set(given) <= set(NAMES)
+
+
+# --- two runs -------------------------------------------------------------------------------------------------------
+
+MADE = builders.settings(builders.policy("paper"))
+
+
+def test_there_are_words_for_every_setting_of_a_run() -> None:
+    assert set(TOLD) | {"policy"} == {field.name for field in fields(RunSettings)}
+
+
+def test_only_what_differs_is_told() -> None:
+    assert differing(MADE, MADE) == ()
+    moved = replace(MADE, policy=MADE.policy.with_thresholds(0.1, 0.9), writer_version="a80c4f17acd5", top_k=3)
+    assert differing(MADE, moved) == (
+        Differing("Lower threshold", f"{MADE.policy.lower:.3f}", "0.100"),
+        Differing("Upper threshold", f"{MADE.policy.upper:.3f}", "0.900"),
+        Differing("Version of the model", "not known", "a80c4f17acd5"),
+        Differing("Chunks read", str(MADE.top_k), "3"),
+    )
+
+
+def test_settings_that_read_alike_are_not_told_as_equal() -> None:
+    one, other = replace(MADE, pinned=("a",)), replace(MADE, pinned=("b",))
+    assert differing(one, other) == (Differing("Files read whole", "1 file", "1 file, another one"),)
+    rules = replace(MADE, policy=replace(MADE.policy, refine_web=not MADE.policy.refine_web))
+    told = differing(MADE, rules)
+    assert [row.setting for row in told] == ["Rules of the policy"] and told[0].first != told[0].second
+
+
+def test_another_policy_is_told_by_its_title() -> None:
+    other = replace(MADE, policy=builders.policy("signals"))
+    assert differing(MADE, other)[0] == Differing("Policy", "Paper", "Signals")

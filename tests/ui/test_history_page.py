@@ -1,0 +1,285 @@
+"""The History page: its filter and address, the list, one run, two runs, deleting, exporting, importing, rights."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import Action, Edits, Step, StepState
+from crag_core.storage.history import HistoryStore
+from crag_core.trace.feedback import Mark
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from tests.storage.history_parts import HOSTILE, route_label, run, whole_run
+from tests.ui.conftest import ask, press, shown
+from ui.session import access
+
+Start = Callable[..., AppTest]
+QUESTION = "How much does a yacht of ten metres pay?"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = time.time() - 40 * 86400
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> HistoryStore:
+    return HistoryStore(tmp_path / "kept.db", clock)
+
+
+@pytest.fixture
+def open_page(start: Start, store: HistoryStore, tmp_path: Path) -> Callable[..., AppTest]:
+    def opened(days: str = "0", **address: str) -> AppTest:
+        app = start(CRAG_HISTORY=f"sqlite:///{tmp_path}/kept.db", CRAG_HISTORY_DAYS=days)
+        app.switch_page("pages/history.py")
+        app.query_params.update(address)
+        app.run()
+        assert not app.exception
+        return app
+
+    return opened
+
+
+def rows(app: AppTest) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = app.dataframe[0].value.to_dict("records") if app.dataframe else []
+    return found
+
+
+def questions(app: AppTest) -> list[str]:
+    return [row["question"] for row in rows(app)]
+
+
+def several(store: HistoryStore, count: int) -> list[Trace]:
+    made = [run(f"run-{number}", question=f"Question {number}?") for number in range(count)]
+    for one in made:
+        store.save(one)
+    return made
+
+
+def test_a_run_that_was_asked_stands_in_the_list_with_its_facts(open_page: Callable[..., AppTest]) -> None:
+    app = open_page()
+    assert "No runs are kept yet" in shown(app)
+    app.switch_page("pages/ask.py").run()
+    ask(app, QUESTION)
+    app.switch_page("pages/history.py").run()
+    row = rows(app)[0]
+    assert (row["action"], row["question"], row["policy"], row["model"]) == (
+        "✓ CORRECT",
+        QUESTION,
+        "Paper",
+        "quotations",
+    )
+    assert (row["ended"], row["calls"]) == ("done", 0) and row["seconds"] > 0
+    assert "1 run" in shown(app) and "kept for ever" in shown(app)
+
+
+def test_the_setting_tells_how_long_runs_are_kept(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
+    several(store, 1)
+    assert "Runs are kept for 90 days, their labels with them." in shown(open_page(days="90"))
+
+
+def test_a_page_has_25_runs_newest_first(open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock) -> None:
+    for number in range(30):
+        clock.now += 60
+        store.save(run(f"run-{number}", question=f"Question {number}?"))
+    app = open_page()
+    assert questions(app) == [f"Question {number}?" for number in range(29, 4, -1)]
+    app.session_state["history_page"] = 2
+    app.run()
+    assert questions(app) == [f"Question {number}?" for number in range(4, -1, -1)] and "30 runs" in shown(app)
+
+
+def test_the_filter_narrows_and_counts(open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock) -> None:
+    store.save(replace(whole_run("correct"), question="Wie ist die STRASSE?"))
+    store.save(run("failed", question="Why?", steps=(Step("grade", "away", state=StepState.FAILED),)))
+    clock.now = time.time()
+    store.save(run("new", question="What now?"))
+    store.add_label(route_label(whole_run("correct"), Mark.WRONG, Action.INCORRECT))
+    app = open_page()
+    for key, value, found in (
+        ("history_text", "straße", ["Wie ist die STRASSE?"]),
+        ("history_action", ["Correct"], ["Wie ist die STRASSE?"]),
+        ("history_action", ["Undecided"], ["What now?", "Why?"]),
+        ("history_ended", ["Failed"], ["Why?"]),
+        ("history_feedback", ["Route wrong"], ["Wie ist die STRASSE?"]),
+        ("history_feedback", ["None"], ["What now?", "Why?"]),
+        ("history_when", "7 days", ["What now?"]),
+        ("history_when", "Today", ["What now?"]),
+        ("history_policy", ["Paper"], ["What now?", "Why?", "Wie ist die STRASSE?"]),
+    ):
+        app.session_state[key] = value
+        app.run()
+        assert questions(app) == found, (key, value)
+        assert f"{len(found)} of 3 runs" in shown(app) or len(found) == 3
+        press(app, "Clear the filter")
+    assert len(questions(app)) == 3
+
+
+def test_a_filter_without_a_match_says_so(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
+    several(store, 2)
+    app = open_page()
+    app.session_state["history_text"] = "nowhere"
+    app.run()
+    assert "No run fits this filter" in shown(app) and "0 of 2 runs" in shown(app)
+    press(app, "Clear the filter")
+    assert len(rows(app)) == 2
+
+
+def test_an_address_sets_the_filter_and_what_is_of_no_use_in_it_is_told(
+    open_page: Callable[..., AppTest], store: HistoryStore
+) -> None:
+    several(store, 12)
+    app = open_page(history_text="question 11", history_when="Any time")
+    assert questions(app) == ["Question 11?"]
+    app = open_page(
+        history_action="<script>", history_from="2026-13-99", history_policy="mine", history_text="question 11"
+    )
+    told = shown(app)
+    assert "without its action ('<script>' is none of Correct" in told and "its first day (expected a day as" in told
+    assert "its policy ('mine' is none of Paper)" in told and questions(app) == ["Question 11?"]
+    assert "history_action" not in app.query_params and not app.exception
+    app.run()
+    assert "without its action" not in shown(app), "told once"
+
+
+def test_days_the_wrong_way_round_are_told(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
+    several(store, 1)
+    app = open_page(history_when="From – to", history_from="2026-02-01", history_to="2026-01-01")
+    assert "The first day, 2026-02-01, is after the last one, 2026-01-01." in shown(app) and rows(app) == []
+
+
+def test_hostile_text_stands_in_the_list_as_text(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
+    store.save(replace(whole_run(), question=HOSTILE))
+    found = questions(open_page())[0]
+    assert "<script>alert('x')</script>" in found and "\u202e" not in found
+
+
+@pytest.mark.parametrize("setting", ["off", "postgresql://nobody:s3cret@127.0.0.1:9/none"])
+def test_a_history_that_is_off_or_away_says_what_to_do(start: Start, setting: str) -> None:
+    app = start("pages/history.py", CRAG_HISTORY=setting)
+    told = shown(app)
+    assert not app.exception and "s3cret" not in told
+    assert "Set CRAG_HISTORY=disk" in told if setting == "off" else "cannot be read" in told and "lets you in" in told
+
+
+def test_a_damaged_history_says_what_to_do(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    (tmp_path / "kept.db").write_bytes(b"this was never a database " * 400)
+    assert "damaged" in shown(open_page())
+
+
+# --- rights ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_right_only_the_own_runs_are_seen_and_deleted(
+    open_page: Callable[..., AppTest], store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save(run("mine", question="Mine?"), asked_by="ann@example.org")
+    store.save(run("theirs", question="Theirs?"), asked_by="bob@example.org")
+    app = open_page()
+    assert sorted(questions(app)) == ["Mine?", "Theirs?"]
+    monkeypatch.setattr(access, "user", lambda: "ann@example.org")
+    monkeypatch.setattr(access, "may", lambda right: right is not access.Right.SEE_HISTORY)
+    monkeypatch.setattr(access, "refusal", lambda right: "Only bob may see the runs of others.")
+    press(app, "Look again")
+    assert questions(app) == ["Mine?"] and "1 run" in shown(app) and "Only bob may see" in shown(app)
+    app.button(key="history_delete").click().run()
+    app.button(key="history_delete_now").click().run()
+    assert [kept.id for kept in store.recent()] == ["theirs"]
+
+
+# --- what is done with them -----------------------------------------------------------------------------------------
+
+
+def test_what_matches_is_deleted_after_a_word_on_how_many(
+    open_page: Callable[..., AppTest], store: HistoryStore
+) -> None:
+    several(store, 12)
+    store.add_label(route_label(run("run-11"), Mark.RIGHT))
+    app = open_page()
+    app.session_state["history_text"] = "question 1"
+    app.run()
+    app.button(key="history_delete").click().run()
+    assert "This deletes 3 runs for good" in shown(app).replace("*", "") and "labels" in shown(app)
+    assert store.count() == 12, "not before it is confirmed"
+    app.button(key="history_delete_now").click().run()
+    assert store.count() == 9 and store.all_labels() == ()
+
+
+def test_a_run_that_comes_in_meanwhile_is_not_deleted_with_those_that_were_counted(
+    open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock
+) -> None:
+    several(store, 2)
+    app = open_page()
+    app.button(key="history_delete").click().run()
+    clock.now += 60
+    store.save(run("late", question="Late?"))
+    app.button(key="history_delete_now").click().run()
+    assert [kept.id for kept in store.recent()] == ["late"]
+
+
+def test_runs_that_come_in_move_no_row_until_asked_for(
+    open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock
+) -> None:
+    several(store, 2)
+    app = open_page()
+    clock.now += 60
+    store.save(run("late", question="Late?"))
+    app.run()
+    assert len(rows(app)) == 2 and [button.label for button in app.button if "new run" in button.label]
+    press(app, "Show 1 new run")
+    assert questions(app)[0] == "Late?"
+
+
+def test_opened_from_the_history_a_run_is_as_it_was_taken(
+    open_page: Callable[..., AppTest], store: HistoryStore
+) -> None:
+    app = open_page()
+    app.switch_page("pages/ask.py").run()
+    app.session_state["thresholds"] = (0.25, 0.95)
+    app.session_state["strips"] = 0.31
+    app.run()
+    ask(app, QUESTION)
+    taken = store.load(store.recent()[0].id)
+    assert taken is not None and taken.passages
+    edited = replace(taken, id="edited", edits=Edits(dropped=(taken.passages[0].id,)))
+    edited = replace(edited, decision=reroute(edited, edited.settings.policy).decision)
+    store.delete(taken.id)
+    store.save(edited)
+    app.session_state["thresholds"] = (0.1, 0.2)
+    app.session_state["policy"] = "signals"
+    app.switch_page("pages/history.py").run()
+    app.session_state["opening"] = store.load("edited")  # what the button does
+    app.switch_page("pages/ask.py").run()
+    assert app.session_state["policy"] == "paper" and app.session_state["thresholds"] == (0.25, 0.95)
+    assert app.session_state["strips"] == 0.31 and app.session_state["evaluator"] == "cross-encoder"
+    assert app.session_state["edits"] == edited.edits and app.text_input(key="ask_question").value == QUESTION
+    assert "As the run was taken." in shown(app)
+
+
+def test_an_exported_file_comes_back_record_by_record(store: HistoryStore) -> None:
+    from ui.history.import_export import take_in, to_lines
+
+    made = [whole_run("one"), run("two", question=HOSTILE)]
+    for one in made:
+        store.save(one)
+    content = to_lines(store.export())
+    assert content.isascii() and [json.loads(line)["id"] for line in content.splitlines()] == ["two", "one"]
+    back: list[Trace] = []
+    done = take_in(content, back.append, lambda share: None)
+    assert (done.taken, done.refused) == (2, ()) and [trace.id for trace in back] == ["two", "one"]

@@ -1,0 +1,141 @@
+"""Runs that wait in line, and calls that wait for the model: what the page says of it, and what stopping does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.errors import Stopped
+from crag_core.pipeline.run_queue import RunQueue, Ticket
+from tests.judge import judging
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.local_server import wait_until
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.ui.conftest import settle, shown
+from ui.session import app_state
+
+pytestmark = pytest.mark.embedding
+
+QUESTION = "What does a yacht of nine metres pay for a night?"
+Start = Callable[..., AppTest]
+
+
+def run_queue() -> RunQueue:
+    return app_state.shared_workbench().run_queue
+
+
+@pytest.fixture
+def others() -> Iterator[Callable[[int], list[Ticket]]]:
+    """So many runs of as many others, each before what is asked from then on."""
+    with ExitStack() as stack:
+
+        def join(count: int) -> list[Ticket]:
+            tickets = [run_queue().join(f"other {number}") for number in range(count)]
+            for ticket in tickets:
+                stack.callback(ticket.leave)
+            return tickets
+
+        yield join
+
+
+def begin(app: AppTest, question: str = QUESTION) -> AppTest:
+    """Ask, and do not wait for the end."""
+    app.text_input(key="ask_question").set_value(question)
+    next(button for button in app.button if button.label == "Ask").click()
+    return app.run()
+
+
+def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
+    start: Start, others: Callable[[int], list[Ticket]]
+) -> None:
+    app = start(CRAG_RUNS_AT_ONCE="1")
+    tickets = others(3)
+    begin(app)
+    assert "In line: 2 runs before yours" in shown(app)
+    tickets[0].leave()
+    assert "In line: 1 run before yours" in shown(app.run())
+    tickets[1].leave()
+    assert "In line: yours is next" in shown(app.run())
+    tickets[2].leave()
+    settle(app)
+    assert "In line" not in shown(app) and app.session_state["trace"].answer is not None
+    assert (run_queue().under_way, run_queue().waiting) == (0, 0)
+
+
+def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
+    start: Start, others: Callable[[int], list[Ticket]]
+) -> None:
+    app = start(CRAG_RUNS_AT_ONCE="1")
+    others(2)
+    begin(app)
+    job = app.session_state["job"]
+    next(button for button in app.button if button.label == "Stop").click().run()
+    job.wait()
+    assert run_queue().waiting == 1, "of the other one"
+    assert "Stopped at “retrieve”" in shown(app.run())
+    kept = app_state.shared_workbench().history.load(job.progress.trace.id)
+    assert kept is not None and kept.failure is not None
+
+
+def test_question_that_is_refused_stays_in_its_field(start: Start, others: Callable[[int], list[Ticket]]) -> None:
+    app = start(CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
+    tickets = others(2)
+    begin(app)
+    assert "Too many questions at the same time: expected at most 1 in line behind 1 under way, found 1" in shown(app)
+    assert app.text_input(key="ask_question").value == QUESTION
+    for ticket in tickets:
+        ticket.leave()
+    settle(begin(app))
+    assert app.session_state["trace"].question == QUESTION
+
+
+def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        server.faults.delay_s = 60.0
+        app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
+        other = threading.Event()
+        model = app_state.shared_workbench().language_model(f"ollama/{MODEL}")
+        assert model is not None
+
+        def ask() -> None:
+            with suppress(Stopped):
+                model.complete((("user", "Hello"),), other)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        assert wait_until(lambda: server.active == 1, 5.0)
+        begin(app)
+        job = app.session_state["job"]
+        assert wait_until(lambda: app_state.shared_workbench().is_model_busy(job.cancel), 20.0)
+        assert "Waiting for the model: it serves others" in shown(app.run())
+        assert not app_state.shared_workbench().is_model_busy(other)
+        server.faults.clear()
+        other.set()
+        thread.join()
+        settle(app)
+        assert app.session_state["trace"].answer is not None
+
+
+def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others: Callable[[int], list[Ticket]]) -> None:
+    app = start("pages/tune.py", CRAG_HOME=str(own), CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
+    tickets = others(2)
+    next(button for button in app.button if button.label.startswith("Use ")).click().run()
+    grade = next(button for button in app.button if button.label.startswith("Grade"))
+    grade.click().run()
+    job = app.session_state["tune_grading"]
+    assert wait_until(lambda: run_queue().waiting == 3, 20.0), "its two workers wait behind the other two, unrefused"
+    assert job.progress is None or job.progress.done == 0
+    for ticket in tickets:
+        ticket.leave()
+    assert wait_until(lambda: job.progress is not None and job.progress.done >= 1, 60.0)
+    one = run_queue().join("somebody else")
+    assert wait_until(one.called.is_set, 60.0), "between two of its questions"
+    job.stop()
+    one.leave()
+    job.wait()
+    assert (run_queue().under_way, run_queue().waiting) == (0, 0)

@@ -1,0 +1,190 @@
+"""Disagreement: another evaluator beside the one that decided, what it costs, where both differ, and deciding by it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import ANSWERING, TOPICAL, EvaluatorCard, Grade, Opinion
+from crag_core.decision.policy import Policy
+from crag_core.evaluators import cards
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from tests.builders import policy, searched, web_page
+from tests.ui.drawn import a_run, drawn, said
+from ui.run.opinions.second_opinions import calls_for, draw_opinions
+
+EMBEDDING, JUDGE, BATCH = (cards()[name] for name in ("embedding", "llm", "llm-batch"))
+
+
+def page(
+    run: Trace, policy: Policy, evaluators: Sequence[EvaluatorCard], acts: Any = None, has_model: bool = True
+) -> None:
+    told: list[tuple[str, str]] = acts if acts is not None else []
+    draw_opinions(
+        view_run(run, policy),
+        evaluators,
+        lambda name: told.append(("ask", name)),
+        lambda name: told.append(("adopt", name)),
+        has_model=has_model,
+    )
+
+
+def judged(card: EvaluatorCard, *scores: float | None, reason: str = "it names the dues") -> Opinion:
+    grades = tuple(
+        Grade(f"p{n}", score, reason=reason if score is not None else "", cause="" if score else "no score in it")
+        for n, score in enumerate(scores, start=1)
+    )
+    return Opinion(card, "ollama/small", grades)
+
+
+def graded(*scores: float, opinions: tuple[Opinion, ...] = ()) -> tuple[Trace, Policy]:
+    """A run under `paper`, graded by hand, at 0.4 and 0.6."""
+    run, chosen = a_run(len(scores), "paper", opinions=opinions)
+    grades = tuple(Grade(f"p{n}", score) for n, score in enumerate(scores, start=1))
+    return replace(run, grades=grades), chosen.with_thresholds(0.4, 0.6)
+
+
+def opened(
+    run: Trace, policy: Policy, evaluators: Sequence[EvaluatorCard] = (EMBEDDING, JUDGE), **more: Any
+) -> AppTest:
+    app = drawn(page, run=run, policy=policy, evaluators=evaluators, **more)
+    app.session_state[f"opinions_{len(run.opinions)}"] = True
+    app.run()
+    assert not app.exception
+    return app
+
+
+def rows(app: AppTest) -> list[dict[str, str]]:
+    (table,) = app.table
+    found = table.value.to_dict("records")
+    return [{str(name).replace("\\", ""): str(cell).replace("\\", "") for name, cell in row.items()} for row in found]
+
+
+# Asking
+
+
+def test_nothing_is_drawn_before_it_is_opened() -> None:
+    run, chosen = graded(0.5, 0.7)
+    app = drawn(page, run=run, policy=chosen, evaluators=(EMBEDDING,))
+    assert len(app.expander) == 1 and len(app.button) == len(app.selectbox) == 0
+
+
+def test_evaluators_are_offered_with_their_cost_and_asked_by_name() -> None:
+    acts: list[tuple[str, str]] = []
+    run, chosen = graded(*[0.5] * 6)
+    app = opened(run, chosen, (EMBEDDING, JUDGE, BATCH), acts=acts)
+    assert app.selectbox[0].options == [
+        "Embedding similarity · no model call",
+        f"{JUDGE.title} · 6 model calls",
+        f"{BATCH.title} · 2 model calls",
+    ]
+    app.selectbox[0].set_value("llm").run()
+    assert app.button[0].label == "Grade with this one too (6 model calls)"
+    app.button[0].click().run()
+    assert acts == [("ask", "llm")]
+
+
+@pytest.mark.parametrize(("card", "calls"), [(EMBEDDING, 0), (JUDGE, 9), (BATCH, 3)])
+def test_cost_counts_passages_and_web_results_by_the_batch(card: EvaluatorCard, calls: int) -> None:
+    run, _ = a_run(6, "paper", web=searched(*(web_page(f"w{n}", "Dues.") for n in range(3))))
+    assert calls_for(run, card) == calls
+
+
+def test_who_has_graded_already_is_not_offered_again() -> None:
+    run, chosen = graded(0.5, opinions=(judged(EMBEDDING, 0.7),))
+    by_hand = run.settings.evaluator
+    app = opened(run, chosen, (by_hand, EMBEDDING, JUDGE))
+    assert [option.split(" · ")[0] for option in app.selectbox[0].options] == [JUDGE.title]
+    alone = opened(run, chosen, (by_hand, EMBEDDING))
+    assert len(alone.selectbox) == 0 and "Every evaluator has graded these chunks." in said(alone)
+
+
+def test_judge_without_a_model_cannot_be_asked_and_says_what_helps() -> None:
+    run, chosen = graded(0.5)
+    app = opened(run, chosen, (JUDGE,), has_model=False)
+    assert app.button[0].disabled and "choose one in the sidebar" in said(app)
+    assert not opened(run, chosen, (JUDGE,)).button[0].disabled
+    assert not opened(run, chosen, (EMBEDDING,), has_model=False).button[0].disabled
+
+
+# Disagreeing
+
+
+def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
+    run, chosen = graded(0.9, 0.5, 0.5, opinions=(judged(JUDGE, 0.95, 0.1, None),))
+    app = drawn(page, run=run, policy=chosen, evaluators=(JUDGE,))
+    text = said(app)
+    assert "**By hand** → :green[" in text and f"**{JUDGE.title} (small)** alone →" in text
+    assert "They put 1 of 2 chunks in different bands (marked ≠); the route would be the same." in text
+    first, second, third = rows(app)
+    assert first["Chunk"] == "≠ 2. file-2.md" and first["Gap"] == "0.40", "the largest gap first"
+    assert "**0.50** :orange[" in first["By hand"]
+    assert (
+        "**0.10** :red[" in first[f"{JUDGE.title} (small)"] and "it names the dues" in first[f"{JUDGE.title} (small)"]
+    )
+    assert (second["Chunk"], second["Gap"]) == ("1. file-1.md", "0.05")
+    assert third["Gap"] == "–" and ":orange[not graded] no score in it" in third[f"{JUDGE.title} (small)"]
+
+
+def test_another_route_is_told() -> None:
+    run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.01, 0.01),))
+    text = said(drawn(page, run=run, policy=chosen, evaluators=()))
+    assert "the route would be another" in text
+    assert "INCORRECT]: best score 0.01" in text
+
+
+def test_run_is_read_by_the_sliders_and_the_other_by_what_suits_it() -> None:
+    run, chosen = graded(0.5, 0.5, opinions=(judged(EMBEDDING, 0.5, 0.5),))
+    text = said(drawn(page, run=run, policy=chosen.with_thresholds(0.1, 0.2), evaluators=()))
+    assert "is above upper 0.20" in text
+    assert f"upper {EMBEDDING.upper:.2f}" in text
+
+
+def test_decide_by_the_other_one() -> None:
+    acts: list[tuple[str, str]] = []
+    run, chosen = graded(0.5, opinions=(judged(EMBEDDING, 0.7), judged(JUDGE, 0.2)))
+    app = drawn(page, run=run, policy=chosen, evaluators=(), acts=acts)
+    found = [button for button in app.button if button.label == "Decide by this one"]
+    assert len(found) == 2
+    found[1].click().run()
+    assert acts == [("adopt", "llm")]
+
+
+def test_picture_joins_the_two_scores_and_shows_where_bands_differ() -> None:
+    run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.95, 0.01),))
+    (found,) = drawn(page, run=run, policy=chosen, evaluators=()).get("plotly_chart")
+    spec = json.loads(found.proto.spec)
+    assert [shape["line"]["dash"] for shape in spec["layout"]["shapes"]] == ["dash", "solid"]
+    assert [marks["marker"]["symbol"] for marks in spec["data"]] == ["circle", "diamond"], "told apart without colour"
+    assert spec["data"][0]["x"] == [0.5, 0.9] and spec["data"][1]["x"] == [0.01, 0.95]
+
+
+def test_evaluator_of_two_signals_keeps_both_numbers_in_its_reason() -> None:
+    run, _ = graded(0.5, opinions=(judged(EMBEDDING, 0.7),))
+    parts = ((ANSWERING, 0.2), (TOPICAL, 0.8))
+    run = replace(run, grades=(Grade("p1", 0.5, reason="answering 0.20, topical 0.80", parts=parts),))
+    app = drawn(page, run=run, policy=policy("two-signal"), evaluators=())
+    assert "answering 0.20, topical 0.80" in rows(app)[0]["By hand"]
+
+
+def test_hostile_reasons_and_names_stay_text() -> None:
+    card = replace(JUDGE, title="<b>[x](http://evil.example)</b>")
+    run, chosen = graded(0.5, opinions=(judged(card, 0.7, reason="![x](http://evil.example/i.png) **b** <img>"),))
+    app = drawn(page, run=run, policy=chosen, evaluators=())
+    (table,) = app.table
+    texts = [str(element.value) for element in app.markdown] + [str(cell) for cell in table.value.to_numpy().ravel()]
+    texts += [str(name) for name in table.value.columns]
+    assert not any("](http" in text or "<b>" in text or "<img>" in text for text in texts)
+
+
+def test_run_that_nobody_graded_can_be_given_an_opinion() -> None:
+    run, chosen = a_run(2, "paper", grades=None, opinions=(judged(EMBEDDING, 0.7, 0.6),))
+    app = drawn(page, run=run, policy=chosen, evaluators=())
+    assert "By hand has not graded 2 chunks." in said(app)
+    assert {row["By hand"] for row in rows(app)} == {"–"}

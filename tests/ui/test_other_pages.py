@@ -1,0 +1,226 @@
+"""Documents and Settings through app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app.config import Config
+from crag_core.app.workbench import DATA, Workbench
+from crag_core.base.documents import Ingested, IngestOutcome
+from crag_core.retrieval.index.store import PassageStore
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.stand_ins.s3_server import S3Server
+from tests.stand_ins.searxng_server import SearXNGServer
+from tests.ui.conftest import DOCUMENTS, ask, choose, press, shown
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+
+def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    app.file_uploader[0].set_value([(name, content, "application/octet-stream") for name, content in files])
+    app.run()
+    next(button for button in app.button if button.label.startswith("Index")).click()
+    app.run()
+    app.session_state["indexing"].wait()
+    return app.run()
+
+
+def test_documents_are_listed_with_their_passages(start: Start) -> None:
+    app = start("pages/documents.py")
+    assert not app.exception
+    assert f"{len(DOCUMENTS)} documents" in shown(app)
+
+
+def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "sample-indexed").touch()
+    app = start("pages/documents.py", CRAG_HOME=str(tmp_path))
+    upload(
+        app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."), ("bad.pdf", b"<html>no pdf</html>"), ("x.exe", b"MZ")
+    )
+    text = shown(app)
+    assert not app.exception
+    assert "good.md" in text and "indexed, 1 chunk" in text
+    assert "bad.pdf" in text and "x.exe" in text
+    assert "1 document" in text
+    upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."))
+    assert "already indexed" in shown(app)
+
+
+def test_the_first_start_indexes_the_sample_documents(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = start(CRAG_HOME=str(tmp_path))
+    from ui.session import app_state
+
+    warming = app_state.warm_up()
+    warming.wait()
+    app.run()
+    assert not app.exception
+    assert warming.error is None and warming.bug is None
+    assert {outcome.outcome.value for outcome in warming.result.indexed} == {"indexed"}
+    assert len(warming.result.indexed) >= 20
+    assert (tmp_path / "sample-indexed").exists()
+
+
+@pytest.mark.parametrize("is_refused", [True, False], ids=["refused", "stopped before any"])
+def test_a_first_start_that_ends_with_files_left_out_is_not_over(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    left = [Ingested(path.name, IngestOutcome.REFUSED) for path in (DATA / "sample").iterdir() if is_refused]
+    monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: tuple(left))
+    start(CRAG_HOME=str(tmp_path))
+    from ui.session import app_state
+
+    app_state.warm_up().wait()
+    assert app_state.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
+
+
+def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ui.session import app_state
+
+    with S3Server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        places = {"CRAG_STORE": s3.make_bucket(), "CRAG_HOME": str(tmp_path / "new")}
+        store = Workbench(Config(store=places["CRAG_STORE"])).store
+        assert store.is_untouched()
+        (only,) = store.ingest([("ferry.md", b"The ferry sails at nine.")])
+        store.delete(only.document_id)
+        assert not store.is_untouched()
+        app = start(**places)
+        warming = app_state.warm_up()
+        warming.wait()
+        app.run()
+        assert not app.exception and warming.error is None and warming.bug is None
+        assert warming.result.indexed == () == store.listing()
+
+
+def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ui.session import app_state
+
+    monkeypatch.setattr(app_state, "DATA", tmp_path / "data")
+    (tmp_path / "data" / "sample").mkdir(parents=True)
+    (tmp_path / "data" / "sample" / "ferry.md").write_text("The ferry sails at nine.")
+    (tmp_path / "data" / "questions").mkdir()
+    (tmp_path / "data" / "questions" / "sample.jsonl").touch()
+    with S3Server() as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        app = start(CRAG_STORE=s3.make_bucket(), CRAG_HOME=str(tmp_path / "new"))
+        warming = app_state.warm_up()
+        warming.wait()
+        app.run()
+        assert not app.exception and warming.error is None and warming.bug is None
+        assert [one.name for one in warming.result.indexed] == ["ferry.md"]
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+OLLAMA, PROVIDERS, SEARXNG = "Ollama answers at", "Web search providers, in order", "SearXNG answers at"
+
+
+def fill(app: AppTest, **values: str) -> AppTest:
+    """Fill fields by the variable that stands for them, and press the button."""
+    labels = {"ollama": OLLAMA, "providers": PROVIDERS, "searxng": SEARXNG}
+    for name, value in values.items():
+        next(field for field in app.text_input if field.label == labels[name]).set_value(value)
+    return press(app, "Use these")
+
+
+def refusals(app: AppTest) -> str:
+    return " ".join(str(error.value) for error in app.error).replace("\\", "")
+
+
+def test_settings_show_every_variable_and_take_another_host(start: Start) -> None:
+    app = start("pages/settings.py")
+    assert not app.exception
+    listed = {str(name).strip("`") for name in app.table[0].value["Variable"]}
+    assert listed == {setting.metadata["variable"] for setting in fields(Config)}
+    with OllamaServer(ScriptedModel(["hello"])) as server:
+        fill(app, ollama=server.url)
+        assert "Ollama answers with 1 model" in shown(app)
+        assert "ollama/smollm2:135m" in app.selectbox(key="model").options[0].replace(": ", "/", 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"providers": "duckduckgo, bing"}, "search provider 'bing'. Known: duckduckgo, searxng, snapshot, tavily."),
+        ({"providers": "duckduck"}, "Did you mean 'duckduckgo'?"),
+        ({"providers": "duckduckgo,duckduckgo"}, "expected each provider once"),
+        ({"providers": " , "}, "expected each provider once"),
+        ({"providers": "searxng"}, "names searxng, and CRAG_SEARXNG_URL is not set"),
+        ({"providers": "tavily"}, "names tavily, and TAVILY_API_KEY is not set"),
+        ({"providers": "searxng", "searxng": "nonsense"}, "expected an address such as"),
+        ({"providers": "searxng", "searxng": "http://127.0.0.1:99999"}, "expected an address such as"),
+        ({"providers": "searxng", "searxng": "http://user:s3cret@box:x"}, "expected an address such as"),
+    ],
+)
+def test_setting_of_no_use_is_refused_and_changes_nothing(start: Start, values: dict[str, str], words: str) -> None:
+    app = start("pages/settings.py", CRAG_WEB="ask")
+    before = app.session_state["config"]
+    fill(app, ollama="127.0.0.1:8", **values)
+    assert not app.exception
+    assert words in refusals(app)
+    assert "s3cret" not in refusals(app)
+    assert app.session_state["config"] == before, "not even the fields that were right"
+    assert "DuckDuckGo, not asked yet" in shown(app)
+    assert fill(app, providers="duckduckgo", searxng="").session_state["config"] != before, "the form still works"
+
+
+def test_other_providers_hold_from_the_next_search_on(start: Start) -> None:
+    with SearXNGServer() as server:
+        app = fill(start("pages/settings.py", CRAG_WEB="auto"), providers="SearXNG , duckduckgo", searxng=server.url)
+        assert refusals(app) == ""
+        assert "SearXNG, then DuckDuckGo, not asked yet" in shown(app)
+        fill(app, providers="searxng")
+        app.switch_page("pages/ask.py").run().run()
+        ask(app, "Who won the chess championship of 1972?")
+        assert server.pages == [1]
+        assert app.session_state["trace"].web.provider == "SearXNG"
+
+
+def test_who_checks_an_answer_is_chosen_from_the_models_that_are_there(start: Start) -> None:
+    with OllamaServer(ScriptedModel(["hello"])) as server:
+        app = start("pages/settings.py", OLLAMA_HOST=server.url)
+        box = next(one for one in app.selectbox if one.label.startswith("Sentences of an answer"))
+        assert box.options == ["Comparing words, no model", "ollama: smollm2:135m"] and box.value == "words"
+        box.set_value("ollama/smollm2:135m")
+        press(app, "Use these")
+        assert refusals(app) == "" and app.session_state["config"].support == "ollama/smollm2:135m"
+
+
+def test_who_checks_an_answer_may_be_away_and_is_offered_all_the_same(start: Start) -> None:
+    app = start("pages/settings.py", CRAG_SUPPORT="openai/x", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    box = next(one for one in app.selectbox if one.label.startswith("Sentences of an answer"))
+    assert box.options == ["Comparing words, no model", "openai: x"] and box.value == "openai/x"
+    next(field for field in app.text_input if field.label == "OpenAI-compatible server").set_value("")
+    press(app, "Use these")
+    assert "CRAG_SUPPORT names openai/x, and OPENAI_BASE_URL is not set" in refusals(app)
+
+
+def test_settings_of_one_session_are_not_those_of_another(start: Start) -> None:
+    one = fill(start("pages/settings.py", CRAG_WEB="ask"), providers="searxng", searxng="http://127.0.0.1:9")
+    other = start("pages/settings.py", CRAG_WEB="ask")
+    assert "SearXNG, not asked yet" in shown(one) and "DuckDuckGo, not asked yet" in shown(other)
+
+
+def test_number_of_passages_holds_for_question_and_budget(start: Start) -> None:
+    with OllamaServer(ScriptedModel(["hello"])) as server:
+        app = start("pages/settings.py", OLLAMA_HOST=server.url)
+        next(field for field in app.number_input if field.label.startswith("Chunks")).set_value(2)
+        press(app, "Use these")
+        app.switch_page("pages/ask.py").run().run()
+        choose(app, policy="worst-chunk")
+        assert ":green[Correct] 3" in shown(app)

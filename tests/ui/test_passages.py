@@ -1,0 +1,264 @@
+"""The cards of passages: which are open, what they say of a passage, each sentence, the difference, and the buttons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import ANSWERING, TOPICAL, Edits, Grade, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from tests.builders import passage, policy, round_of, searched, strips_of, trace, web_page
+from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
+from ui.run.passages.passages import CardActions, draw_passages
+from ui.run.passages.web_results import draw_web
+
+
+def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:
+    actions = None
+    if acts is not None:
+        told = {name: (lambda id_, name=name: acts.append((name, id_))) for name in ("drop", "pin", "place")}
+        actions = CardActions(
+            told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
+        )
+    was = reroute(taken or run, then) if then else None
+    draw_passages(view_run(run, policy), was, actions)
+    draw_web(view_run(run, policy), was, actions)
+
+
+def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:
+    return drawn(page, run=run[0], policy=run[1], **arguments)
+
+
+def rows(app: AppTest, card: int = 0) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parts(app, "sentences")[card]["rows"]
+    return found
+
+
+def words(row: dict[str, Any]) -> str:
+    return " ".join(text for text, _ in row["lines"])
+
+
+# Open and folded
+
+
+def test_first_three_cards_are_open_and_the_others_one_line_each() -> None:
+    app = cards(a_run(20))
+    heads = parts(app, "passage_head")
+    assert [head["rank"] for head in heads] == list(range(1, 21))
+    assert [head["open"] for head in heads] == [True] * 3 + [False] * 17
+    assert len(parts(app, "sentences")) == 3
+
+
+def test_twenty_passages_take_few_elements() -> None:
+    assert elements(cards(a_run(20), acts=[])) < 70, "each costs time in Python and more in the browser"
+
+
+def test_thresholds_change_neither_what_is_open_nor_who_is_who() -> None:
+    run, chosen = a_run(8)
+
+    def seen(lower: float, upper: float, cutoff: float) -> list[str]:
+        app = cards((run, chosen.with_thresholds(lower, upper, cutoff)), then=chosen, acts=[])
+        return [element.proto.id for element in app.get("bidi_component")] + [button.key for button in app.button]
+
+    assert seen(0.0, 0.1, 0.0) == seen(0.4, 0.6, 0.3) == seen(0.9, 1.0, 1.0)
+
+
+def test_a_line_says_scores_use_and_what_decides() -> None:
+    found = (passage("p1", page=3), passage("p2"), passage("p3"))
+    grades = (
+        Grade("p1", 0.8, parts=((ANSWERING, 0.7), (TOPICAL, 0.9))),
+        Grade("p2", 0.4, parts=((ANSWERING, 0.3), (TOPICAL, 0.5))),
+        Grade("p3", None, cause="the reply holds no score"),
+    )
+    run = trace(policy("two-signal"), passages=found, grades=grades)
+    one, two, three = parts(cards((run, policy("two-signal"))), "passage_head")
+    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7], ["topical", 0.9]])
+    assert one["chips"] == [["decides", "decides"]] and two["chips"] == []
+    compared = parts(cards((run, policy("paper"))), "passage_head")
+    assert compared[0]["scores"] == [["score", 0.8]], "the number that this policy compares"
+    assert three["scores"] == [] and three["ungraded"] == ["not graded"], "never a made-up number"
+
+
+# The card
+
+
+def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
+    run, chosen = a_run(1, "paper")
+    app = cards((run, chosen.with_thresholds(0.3, 0.4, 0.35)))
+    (box,) = parts(app, "sentences")
+    assert (box["cutoff"], box["legend"]) == (0.35, "cut-off 0.35")
+    assert [words(row) for row in box["rows"]] == list(SENTENCES)
+    assert [row["kept"] for row in box["rows"]] == [True, True, False, False]
+    assert [row["told"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
+    assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
+    assert box["rows"][2]["spoken"] == "struck out, score 0.20, score 0.20 is not above the cut-off 0.35"
+    assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
+    assert "source [1]" in said(app)
+
+
+def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
+    run, chosen = a_run(1, "paper")
+    picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.35)
+    (box,) = parts(cards((run, picky)), "sentences")
+    assert box["note"] == "† the best 1 sentences are kept already"
+    assert [row["told"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
+
+
+def test_reason_that_all_share_is_said_once() -> None:
+    run, chosen = a_run(1, "paper")
+    app = cards((run, chosen.with_thresholds(0.8, 0.9, 0.35)))
+    (box,) = parts(app, "sentences")
+    assert box["note"].startswith("All struck out: its chunk was discarded")
+    assert not any(row["kept"] for row in box["rows"])
+    assert parts(app, "passage_head")[0]["use"] == "not used"
+
+
+def test_cutoff_is_not_drawn_where_it_decides_nothing() -> None:
+    run, chosen = a_run(1)
+    app = cards((run, chosen.with_thresholds(0.1, 0.2, 0.35)))
+    (box,) = parts(app, "sentences")
+    assert box["cutoff"] is None and all(row["kept"] for row in box["rows"])
+    assert parts(app, "passage_head")[0]["use"] == "used whole"
+
+
+def test_difference_to_the_run_as_taken_is_marked() -> None:
+    run, chosen = a_run(2, "paper")
+    then = chosen.with_thresholds(0.3, 0.4, 0.35)
+    stricter = cards((run, then.with_thresholds(0.3, 0.4, 0.6)), then=then)
+    assert [row["change"] for row in rows(stricter)] == ["", "gone", "", ""]
+    assert parts(stricter, "sentences")[0]["note"] == "− gone"
+    looser = cards((run, then.with_thresholds(0.3, 0.4, 0.15)), then=then)
+    assert [row["change"] for row in rows(looser)] == ["", "", "new", ""]
+    assert "new since the run was taken" in rows(looser)[2]["spoken"]
+    away = cards((run, then.with_thresholds(0.8, 0.9)), then=then)
+    assert parts(away, "passage_head")[0]["chips"] == [["decides", "decides"], ["gone", "gone"]]
+    same = cards((run, then), then=then)
+    assert {row["change"] for row in rows(same)} == {""} and parts(same, "sentences")[0]["note"] == ""
+
+
+def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
+    run, chosen = a_run(2)
+    run = replace(run, grades=(run.grades[0], Grade("p2", None, cause="the reply holds no score", raw="Maybe *so*.")))
+    app = cards((run, chosen))
+    assert "**0.50** score · it names the dues" in said(app)
+    assert "Not graded: the reply holds no score" in said(app)
+    assert [str(code.value) for code in app.code] == ["Maybe *so*."], "the raw reply, as it came"
+
+
+def test_passage_without_scored_sentences_shows_its_text() -> None:
+    run, chosen = a_run(1, strips=None)
+    shown = rows(cards((run, chosen)))
+    assert "\n\n".join(words(row) for row in shown) == TEXT
+    assert {row["kept"] for row in shown} == {None}, "neither kept nor struck out"
+    assert parts(cards((run, policy("paper").with_thresholds(0.3, 0.4))), "sentences")[0]["cutoff"] is None
+
+
+# Other people's text
+
+
+def test_hostile_text_stays_text() -> None:
+    text = "# A [x](javascript:alert(1))\n<img src=x onerror=alert(1)> :red[y] $z$ ~~no~~."
+    found = passage("p1", text, source="<b>a</b> [x](http://evil.example).md")
+    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (text, 0.9)))
+    app = cards((run, policy("paper")))
+    (row,) = rows(app)
+    assert row["lines"] == [["A [x](javascript:alert(1))", True], [text.splitlines()[1], False]], "for textContent"
+    assert parts(app, "passage_head")[0]["title"] == found.source
+    assert not any("<img" in str(element.value) or "](http" in str(element.value) for element in app.markdown)
+
+
+def test_nobodys_text_can_turn_the_direction_of_another() -> None:
+    found = passage("p1", "safe \u202egnp.exe\u202c \u2066end\u2069.", source="re\u202etxt.exe")
+    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (found.text, 0.9)))
+    app = cards((run, policy("paper")))
+    assert words(rows(app)[0]) == "safe gnp.exe end."
+    assert parts(app, "passage_head")[0]["title"] == "retxt.exe"
+
+
+@pytest.mark.parametrize(
+    "text", ["港は八時に開く。料金は十四ポンドです。", "رسوم الميناء ١٤ جنيها. يفتح المكتب في الثامنة.", "x" * 5000]
+)
+def test_any_script_and_any_length_is_shown_whole(text: str) -> None:
+    found = passage("p1", text)
+    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (text, None)))
+    (row,) = rows(cards((run, policy("paper"))))
+    assert words(row) == text
+    assert row["told"] == "–" and "not graded" in row["spoken"]
+
+
+# What if
+
+
+def test_buttons_tell_the_passage() -> None:
+    acts: list[tuple[str, str]] = []
+    app = cards(a_run(2), acts=acts)
+    assert [button.label for button in app.button] == ["Drop", "Pin", "Show in the document"] * 2
+    assert acts == [("feedback", "p1"), ("feedback", "p2")]
+    for at, act in enumerate(("drop", "pin", "place"), start=3):
+        acts.clear()
+        app.button[at].click().run()
+        assert acts[0] == (act, "p2")
+
+
+def test_without_actions_there_are_no_buttons() -> None:
+    assert len(cards(a_run(2)).button) == 0
+
+
+def test_dropped_passage_stays_as_a_line_with_the_way_back() -> None:
+    acts: list[tuple[str, str]] = []
+    run, chosen = a_run(3)
+    app = cards((replace(run, edits=Edits(dropped=("p2",))), chosen), acts=acts)
+    assert [head["rank"] for head in parts(app, "passage_head")] == [1, 3], "nobody gets another number"
+    assert "2 · ~~file-2.md~~ · **dropped by you**" in said(app)
+    acts.clear()
+    next(button for button in app.button if button.label == "Put back").click().run()
+    assert acts[0] == ("drop", "p2")
+
+
+def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
+    run, chosen = a_run(2)
+    app = cards((replace(run, edits=Edits(pinned=("p1",))), chosen), acts=[])
+    head = parts(app, "passage_head")[0]
+    assert ["pinned", "pinned by you"] in head["chips"]
+    assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
+    assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
+    assert {row["told"].rstrip("†") for row in rows(app)} == {"1.00"}
+    assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [
+        "Unpin",
+        "Pin",
+    ]
+
+
+def test_pinned_passage_that_decides_is_told_the_best() -> None:
+    found = (passage("p1"), passage("p2"))
+    grades = tuple(Grade(one.id, 0.3, parts=((ANSWERING, 0.2), (TOPICAL, 0.4))) for one in found)
+    run = trace(policy("two-signal"), passages=found, grades=grades, edits=Edits(pinned=("p2",)))
+    text = said(cards((run, policy("two-signal"))))
+    assert "decides: best answering" in text
+
+
+def test_web_results_are_cards_with_a_link_and_no_document_to_show() -> None:
+    found = web_page("dues", "A yacht pays 14 pounds.")
+    web = searched(found, strips=strips_of(found, (found.text, 0.9)))
+    run, chosen = a_run(1, "paper", web=web, grades=(Grade("p1", 0.1),))
+    app = cards((run, chosen.with_thresholds(0.4, 0.6, 0.35)), acts=[])
+    heads = parts(app, "passage_head")
+    assert [head["anchor"] for head in heads] == ["passage-1", "web-1"]
+    assert heads[1]["use"] == "used whole"
+    assert "](https://dues.example/)" in said(app)
+    assert sum(button.label == "Show in the document" for button in app.button) == 1
+
+
+def test_what_another_policy_retrieved_is_counted_and_not_shown() -> None:
+    run, chosen = a_run(2)
+    run = replace(run, rounds=(round_of("keyword", Passage("p9", "Later.", "later.md")),))
+    app = cards((run, chosen))
+    assert len(parts(app, "passage_head")) == 2
+    assert "The record holds 1 more chunks" in said(app)
+    assert {one.id for one in reroute(run, chosen).decision_path.looked_at} == {"p1", "p2"}

@@ -1,0 +1,412 @@
+"""The picture of scores against thresholds as data, without a page; then what a browser sends back, on a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.serialization import to_plain
+from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
+from crag_core.decision.policy import Policy
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from crag_core.view.score_line import Line, Picture, picture
+from crag_core.view.score_words import STEP, edge
+from tests.builders import (
+    CARD,
+    POLICIES,
+    even,
+    grade,
+    graded,
+    passages,
+    policy,
+    round_of,
+    searched,
+    trace,
+    twice,
+    web_page,
+)
+from ui.run.scores.score_line import read_move
+
+
+def drawn(of: Policy, run: Trace) -> Picture:
+    found = picture(view_run(run, of))
+    assert found is not None
+    return found
+
+
+def of_scores(of: Policy, *scores: float | None, **fields: Any) -> Picture:
+    found, grades = graded(*scores)
+    return drawn(of, trace(of, passages=found, grades=grades, signals=even(0.61), **fields))
+
+
+def told(line: Line) -> list[str]:
+    return [point.told for point in line.points]
+
+
+def kinds(made: Picture) -> list[str]:
+    return [kind for kind, _ in made.legend]
+
+
+# --- all seven policies ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> None:
+    of = policy(name)
+    made = of_scores(of, 0.9, 0.5, None, 0.1)
+    (line,) = made.lines
+    assert [(band.action, band.label) for band in line.bands] == [
+        (action, of.route(action).label) for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
+    ]
+    assert [(band.low, band.high) for band in line.bands] == [("zero", "lower"), ("lower", "upper"), ("upper", "one")]
+    assert [point.value for point in line.points] == [0.9, 0.5, None, 0.1]
+    assert [row.number for row in made.rows] == ["1", "2", "3", "4"]
+    assert [row.anchor for row in made.rows] == [f"passage-{rank}" for rank in range(1, 5)]
+    assert [(mark.name, mark.value) for mark in made.marks] == [("lower", of.lower), ("upper", of.upper)]
+    assert made.words[0].startswith(f"{made.action}: ")
+    json.dumps(to_plain(made), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "deciding"),
+    [
+        ("paper", "overall 0.90, the best", [0]),
+        ("worst-chunk", "overall 0.10, the worst", [2]),
+        ("rank-weighted", "overall 0.65, a mean by rank", [0, 1, 2]),
+        ("agentic", "overall 0.700000000, the mean of what is kept", [0, 1]),
+        ("two-signal", "overall 0.90, the best", [0]),
+        ("heuristic", "overall 0.61, measures of the whole set", []),
+        ("signals", "overall 0.566, measures of the whole set", []),
+    ],
+)
+def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: str, deciding: list[int]) -> None:
+    made = of_scores(policy(name), 0.9, 0.5, 0.1)
+    (line,) = made.lines
+    assert line.compared_told.replace("0.70,", "0.700000000,") == how
+    assert [at for at, point in enumerate(line.points) if point.decides] == deciding
+    assert ("decides" in kinds(made)) is bool(deciding)
+    if not deciding:
+        assert made.words[1] == "The overall score is made of measures of the whole set; it is no chunk's own score."
+
+
+@pytest.mark.parametrize(
+    ("name", "lower", "upper"), [("paper", "below", "from it up"), ("heuristic", "at", "above it")]
+)
+def test_a_mark_says_whether_its_own_value_is_beyond_it(name: str, lower: str, upper: str) -> None:
+    low, high = of_scores(policy(name), 0.9, 0.5, 0.1).marks
+    assert lower in low.meaning and upper in high.meaning
+
+
+def test_many_passages_that_decide_are_counted_and_few_are_named() -> None:
+    of = policy("rank-weighted")
+    assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Chunks 1, 2 and 3 decide together."
+    many = replace(of, grade_top=None)
+    assert of_scores(many, *[0.5] * 20).words[1] == "20 chunks decide together."
+
+
+# --- what is not graded, not there, or not asked --------------------------------------------------------------------
+
+
+def test_a_passage_that_was_not_graded_gets_no_number() -> None:
+    made = of_scores(policy("paper"), 0.9, None)
+    assert told(made.lines[0]) == ["0.90", "not graded"] and made.lines[0].points[1].value is None
+    assert made.rows[1].remarks == ("not graded", "the reply holds no score")
+    assert "hollow" in kinds(made) and "hollow" not in kinds(of_scores(policy("paper"), 0.9, 0.1))
+
+
+def test_what_an_ungraded_passage_counts_as_is_said_and_not_drawn() -> None:
+    of = policy("worst-chunk")
+    assert of.ungraded_score == 0.5
+    point = of_scores(of, 0.9, None).lines[0].points[1]
+    assert (point.value, point.told, point.decides) == (None, "not graded, counts as 0.50", True)
+
+
+def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None:
+    of = policy("agentic")
+    made = drawn(of, trace(of, passages=passages(2)))
+    (line,) = made.lines
+    assert (line.compared, line.compared_told) == (None, "") and not any(point.decides for point in line.points)
+    assert told(line) == ["not graded", "not graded"]
+    assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
+    assert [mark.told for mark in made.marks] == [
+        "stays CORRECT wherever lower is put",
+        "stays CORRECT wherever upper is put",
+    ]
+
+
+def test_a_run_without_any_grade_has_points_but_no_overall_score() -> None:
+    made = drawn(policy("paper"), trace(policy("paper"), passages=passages(3)))
+    assert made.action is Action.AMBIGUOUS and made.lines[0].compared is None
+
+
+def test_nothing_retrieved_is_no_picture() -> None:
+    of = policy("paper")
+    for run in (trace(of), trace(of, passages=()), trace(of, passages=(), web=searched(web_page("w", "x")))):
+        assert picture(view_run(run, of)) is None
+
+
+def test_only_passages_that_the_policy_looks_at_are_there_with_the_numbers_of_their_cards() -> None:
+    of = policy("agentic")
+    found, grades = graded(0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9)
+    rounds = (round_of("expanded", found[3]), round_of("keyword", found[0], *found[4:]))
+    made = drawn(of, trace(of, passages=found[:3], grades=grades, rounds=rounds))
+    assert [row.id for row in made.rows] == ["p1", "p2", "p3", "p5", "p6", "p7"]
+    assert [row.number for row in made.rows] == ["1", "2", "3", "5", "6", "7"], "p4 was never asked for"
+    assert [point.decides for point in made.lines[0].points] == [False, False, False, True, True, True]
+
+
+# --- the web --------------------------------------------------------------------------------------------------------
+
+
+def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
+    of = policy("paper")
+    found, grades = graded(0.3)
+    web = replace(searched(*(web_page(name, "x") for name in "abc")), grades=(grade("b", 0.95), grade("c", None)))
+    made = drawn(of, trace(of, passages=found, grades=grades, web=web))
+    assert [(row.number, row.is_web, row.anchor) for row in made.rows] == [
+        ("1", False, "passage-1"),
+        ("web 2", True, "web-2"),
+        ("web 3", True, "web-3"),
+    ]
+    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 2, b.example"]
+    assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
+    assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
+    strict = policy("worst-chunk")
+    made = drawn(strict, trace(strict, passages=found, grades=grades, web=web))
+    assert made.lines[0].points[2].told == "not graded", "it counts as nothing"
+    plain = drawn(of, trace(of, passages=found, grades=grades, web=replace(web, grades=None)))
+    assert len(plain.rows) == 1 and "web" not in kinds(plain)
+
+
+def test_web_results_alone_make_a_picture_too() -> None:
+    of = policy("paper")
+    web = replace(searched(web_page("w", "x")), grades=(grade("w", 0.7),))
+    made = drawn(of, trace(of, passages=(), web=web))
+    assert kinds(made) == ["web"] and made.lines[0].compared is None
+
+
+# --- two signals ----------------------------------------------------------------------------------------------------
+
+
+def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_with() -> None:
+    of = policy("two-signal")
+    found, grades = twice((0.31, 0.6), (0.1, 0.82), None)
+    made = drawn(of, trace(of, passages=found, grades=grades))
+    answering, topical = made.lines
+    assert (answering.part, answering.marks, answering.compared_told) == ("answering", ("upper",), "best 0.31")
+    assert (topical.part, topical.marks, topical.compared_told) == ("topical", ("lower",), "best 0.82")
+    assert [(band.action, band.low, band.high) for band in answering.bands] == [
+        (None, "zero", "upper"),
+        (Action.CORRECT, "upper", "one"),
+    ]
+    assert [(band.label, band.low, band.high) for band in topical.bands] == [
+        ("Incorrect", "zero", "lower"),
+        ("Ambiguous", "lower", "one"),
+    ]
+    assert told(answering) == ["0.31", "0.10", "not graded"] and told(topical) == ["0.60", "0.82", "not graded"]
+    assert [point.decides for point in answering.points + topical.points] == [True, False, False, False, True, False]
+    assert answering.is_asked and topical.is_asked
+    assert made.words[1] == "Chunk 1 answers best, chunk 2 is the best on the subject."
+    assert made.rows[0].remarks[:2] == ("answering 0.31, topical 0.60", "decides: best answering")
+    assert made.table[0] == ("Chunk", "Answering", "Topical", "Remarks")
+
+
+def test_once_a_passage_answers_the_second_line_is_not_asked() -> None:
+    of = policy("two-signal")
+    found, grades = twice((0.9, 0.1), (0.1, 0.1))
+    answering, topical = drawn(of, trace(of, passages=found, grades=grades)).lines
+    assert (answering.is_asked, topical.is_asked) == (True, False)
+    assert not any(point.decides for point in topical.points)
+
+
+def test_the_two_numbers_that_an_evaluator_says_itself_are_said_once() -> None:
+    of = policy("two-signal")
+    found, (one,) = twice((0.31, 0.6))
+    one = replace(one, reason="answering 0.31, topical 0.60, best of 3 windows")
+    (row,) = drawn(of, trace(of, passages=found, grades=(one,))).rows
+    assert row.remarks[-1] == "best of 3 windows"
+
+
+# --- what somebody changed ------------------------------------------------------------------------------------------
+
+
+def test_a_dropped_passage_stays_in_its_place_and_counts_for_nothing() -> None:
+    made = of_scores(policy("paper"), 0.9, 0.5, 0.1, edits=Edits(dropped=("p1",)))
+    assert [row.edit for row in made.rows] == ["dropped", "", ""] and told(made.lines[0]) == ["0.90", "0.50", "0.10"]
+    assert made.lines[0].compared == 0.5 and made.words[1] == "Chunk 2 decides."
+    assert "dropped by you: counts as never found" in made.rows[0].remarks
+    assert made.marks[1].above is Action.INCORRECT or made.marks[1].below is Action.CORRECT
+
+
+def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
+    made = of_scores(policy("paper"), 0.2, None, edits=Edits(pinned=("p1", "p2")))
+    assert [point.value for point in made.lines[0].points] == [1.0, 1.0] and made.action is Action.CORRECT
+    assert "pinned by you: counts as 1.00, graded 0.20" in made.rows[0].remarks
+    assert "pinned by you: counts as 1.00, not graded" in made.rows[1].remarks
+    assert made.rows[0].remarks[-1] == "by hand", "the grader's own reason, not the edit's"
+
+
+def test_with_everything_dropped_the_picture_still_shows_what_there_was() -> None:
+    made = of_scores(policy("paper"), 0.9, edits=Edits(dropped=("p1",)))
+    assert made.action is Action.INCORRECT and made.lines[0].compared is None and len(made.rows) == 1
+
+
+# --- second opinions ------------------------------------------------------------------------------------------------
+
+
+def test_every_other_evaluator_has_its_own_sign_and_its_score_beside_the_first() -> None:
+    of = policy("paper")
+    judge = replace(CARD, name="llm", title="LLM judge", calls_model=True)
+    found, grades = graded(0.9, 0.5, 0.1)
+    opinions = (
+        Opinion(judge, "llama3", (grade("p1", 0.2), grade("p2", None))),
+        Opinion(replace(CARD, title="Other"), "", (grade("p3", 0.4),)),
+    )
+    made = drawn(of, trace(of, passages=found, grades=grades, opinions=opinions))
+    assert [[other for other, _ in point.others] for point in made.lines[0].points] == [
+        [0.2, None],
+        [None, None],
+        [None, 0.4],
+    ]
+    legend = dict(made.legend)
+    assert legend["corpus"] == "chunk of your documents, graded by By hand"
+    assert legend["other-0"] == "graded by LLM judge (llama3)" and legend["other-1"] == "graded by Other"
+    assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
+    assert "LLM judge (llama3): not graded" in made.rows[1].remarks
+    assert not any("LLM judge" in remark for remark in made.rows[2].remarks), "it was never asked of this one"
+    assert made.lines[0].compared == 0.9
+
+
+def test_an_opinion_of_one_score_stands_on_both_lines() -> None:
+    of = policy("two-signal")
+    found, grades = twice((0.31, 0.6))
+    run = trace(of, passages=found, grades=grades, opinions=(Opinion(CARD, "", (grade("p1", 0.44),)),))
+    assert [line.points[0].others for line in drawn(of, run).lines] == [((0.44, "0.44"),)] * 2
+
+
+# --- numbers that do not lie ----------------------------------------------------------------------------------------
+
+
+def test_a_score_just_below_a_threshold_does_not_read_as_the_threshold() -> None:
+    made = of_scores(policy("paper").with_thresholds(0.4, 0.7), 0.6997, 0.7, 0.7001, 0.12)
+    assert told(made.lines[0]) == ["0.6997", "0.70", "0.7001", "0.12"]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.005, 0.8263, 0.8247, 0.825, 0.835, 0.83, 0.9999, 1.0, 1 / 3, 0.3000001])
+def test_the_end_of_an_interval_reads_on_the_right_side_of_every_place_of_a_mark(value: float) -> None:
+    shown = float(edge(value))
+    for step in range(201):
+        place = round(step * STEP, 9)
+        assert (shown < place, shown > place) == (value < place, value > place)
+
+
+def test_the_interval_of_a_threshold_is_said_with_what_lies_beyond() -> None:
+    lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.83, 0.2).marks
+    assert lower.told == "stays CORRECT wherever lower is put" and (lower.low, lower.high) == (0.0, 0.7)
+    assert upper.told == "stays CORRECT while upper is within 0.30 to 0.83; above that AMBIGUOUS"
+    assert (upper.low, upper.high, upper.below, upper.above) == (0.3, 0.83, None, Action.AMBIGUOUS)
+    lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.5, 0.2).marks
+    assert lower.told == "stays AMBIGUOUS while lower is within 0.00 to 0.50; above that INCORRECT"
+    assert upper.told == "stays AMBIGUOUS while upper is above 0.50; from there down CORRECT"
+
+
+def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
+    of = replace(policy("paper"), upper_is_exclusive=True, lower_is_inclusive=True).with_thresholds(0.3, 0.7)
+    assert of_scores(of, 0.83).marks[1].told == "stays CORRECT while upper is below 0.83; from there up AMBIGUOUS"
+    assert of_scores(of, 0.5).marks[0].told == "stays AMBIGUOUS while lower is below 0.50; from there up INCORRECT"
+
+
+# --- other people's text --------------------------------------------------------------------------------------------
+
+
+def test_a_hostile_name_or_reason_stays_text_on_one_line_and_cannot_turn_the_page_around() -> None:
+    of = policy("paper")
+    found = (Passage("p1", "x", "a\n<b>\u202egnp.exe\u200b\x07\u200d", page=3),)
+    made = drawn(of, trace(of, passages=found, grades=(Grade("p1", 0.5, reason="r\u2066 " * 400),)))
+    (row,) = made.rows
+    assert row.name == "a <b>gnp.exe\u200d, page 3"
+    assert len(row.remarks[-1]) == 200 and row.remarks[-1].endswith("…") and "\u2066" not in row.remarks[-1]
+    labelled = replace(of, correct=replace(of.correct, label="Right\u202e\n"))
+    assert drawn(labelled, trace(labelled, passages=found)).lines[0].bands[2].label == "Right"
+
+
+def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
+    made = of_scores(policy("paper"), 0.9, None)
+    assert made.table == (
+        ("Chunk", "Score", "Remarks"),
+        ("Chunk 1, p1.txt", "0.90", "score 0.90. decides. by hand"),
+        ("Chunk 2, p2.txt", "not graded", "not graded. the reply holds no score"),
+    )
+
+
+# --- on a page ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        "0.5",
+        [0.1, 0.2],
+        {},
+        {"lower": 0.1},
+        {"lower": 0.6, "upper": 0.5},
+        {"lower": -0.1, "upper": 0.5},
+        {"lower": 0.1, "upper": 1.1},
+        {"lower": math.nan, "upper": 0.5},
+        {"lower": 0.1, "upper": math.inf},
+        {"lower": True, "upper": 1},
+        {"lower": "0.1", "upper": 0.5},
+    ],
+)
+def test_thresholds_that_are_none_are_not_taken_from_a_browser(sent: Any) -> None:
+    assert read_move(sent) is None
+
+
+def test_thresholds_are_taken_as_they_are_sent() -> None:
+    assert read_move({"lower": 0, "upper": 0.7, "done": True}) == (0.0, 0.7, True)
+    assert read_move({"lower": 0.45, "upper": 0.45}) == (0.45, 0.45, False)
+
+
+def page() -> None:
+    import streamlit as st
+
+    from crag_core.view.run_view import view_run
+    from tests.builders import graded, policy, trace
+    from ui.run.scores.score_line import draw_scores
+
+    of = policy("paper")
+    found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))
+    run = trace(of, passages=found, grades=grades)
+    moved = None if st.session_state.get("still") else lambda *_: None
+    draw_scores(view_run(run, of), moved)
+
+
+def sent_to_browser(app: AppTest) -> dict[str, Any]:
+    (found,) = app.get("bidi_component")
+    data: dict[str, Any] = json.loads(found.proto.json)
+    return data
+
+
+def test_a_page_sends_the_picture_to_the_browser_and_says_what_may_be_done_there() -> None:
+    app = AppTest.from_function(page, default_timeout=60).run()
+    assert not app.exception
+    data = sent_to_browser(app)
+    assert (data["can_move"], data["can_pick"], data["step"], data["page"]) == (True, False, 0.005, 0.05)
+    assert [row["name"] for row in data["rows"]] == ["p1.txt", "p2.txt", "p3.txt"]
+    app.session_state["still"] = True
+    assert sent_to_browser(app.run())["can_move"] is False
+
+
+def test_a_page_without_anything_to_compare_says_so() -> None:
+    app = AppTest.from_function(page, default_timeout=60)
+    app.session_state["given"] = ()
+    app.run()
+    assert not app.exception and not app.get("bidi_component")
+    assert app.caption[0].value == "Nothing was retrieved, so there is no score to compare."

@@ -1,0 +1,253 @@
+"""A model server that is killed and comes back: what was chosen stays chosen, and a run goes on as it was begun."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import AnswerState
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import Trace
+from tests.judge import ANSWER, heard, judging
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.ui.conftest import ask, choose, press, settle, shown
+from ui.session import app_state
+from ui.shell import health
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "What does a yacht of nine metres pay for a night?"
+SMALL, LARGE = "ollama/smollm2:135m", "ollama/other:1b"
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer(ScriptedModel(judging()), models=["other:1b", "smollm2:135m"]) as running:
+        yield running
+
+
+def look_again(app: AppTest) -> AppTest:
+    """As after ten seconds, when the last look is too old."""
+    app_state.look_for_models.clear()
+    app_state.look_again.clear()
+    return app.run()
+
+
+def kill(server: OllamaServer, app: AppTest) -> AppTest:
+    server.stop()
+    return look_again(app)
+
+
+def taken(app: AppTest) -> Trace:
+    found = app.session_state["trace"]
+    assert isinstance(found, Trace)
+    return found
+
+
+def test_a_chosen_model_that_is_away_stays_chosen_and_is_shown_as_away(start: Start, server: OllamaServer) -> None:
+    app = choose(start(OLLAMA_HOST=server.url), model=SMALL)
+    kill(server, app)
+    box = app.selectbox(key="model")
+    assert box.value == SMALL and "ollama: smollm2:135m (not reachable)" in shown(app)
+    assert "Quotations, no model" in box.options and "stays chosen" in shown(app)
+    app.run()
+    assert app.selectbox(key="model").value == SMALL
+    server.start()
+    look_again(app)
+    assert app.selectbox(key="model").value == SMALL and not app.exception
+    assert app.selectbox(key="model").options[:2] == ["ollama: other:1b", "ollama: smollm2:135m"]
+
+
+def test_the_model_of_the_settings_is_chosen_though_it_is_away_at_the_start(start: Start, server: OllamaServer) -> None:
+    server.stop()
+    app = start(OLLAMA_HOST=server.url, CRAG_MODEL=SMALL)
+    assert app.selectbox(key="model").value == SMALL
+    server.start()
+    look_again(app)
+    assert app.selectbox(key="model").value == SMALL
+    choose(app, model=EXTRACTIVE)
+    assert kill(server, app).selectbox(key="model").value == EXTRACTIVE
+
+
+def test_a_model_that_its_server_no_longer_has_is_told_so(start: Start, server: OllamaServer) -> None:
+    app = choose(start(OLLAMA_HOST=server.url), model=LARGE)
+    server.models.remove("other:1b")
+    look_again(app)
+    assert app.selectbox(key="model").value == LARGE
+    assert "ollama: other:1b (not offered by its server)" in shown(app)
+
+
+@pytest.mark.parametrize("at", ["grade", "answer"])
+def test_killed_in_mid_run_it_goes_on_with_the_same_writer_and_evaluator(
+    start: Start, server: OllamaServer, at: str
+) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    sound = judging()
+
+    def dying(messages: tuple[object, ...]) -> object:
+        if heard(server)["answer"] or at == "grade":
+            server.faults.die_after = 1
+        return sound(messages)  # type: ignore[arg-type]
+
+    server.engine = ScriptedModel(dying)  # type: ignore[arg-type]
+    broken = taken(ask(app, PRICE))
+    assert broken.failure is not None and broken.failure.name == at
+    kill(server, app)
+    server.engine = ScriptedModel(sound)
+    server.faults.clear()
+    server.start()
+    look_again(app)
+    press(app, "Continue from here")
+    done = taken(app)
+    assert not app.exception and done.id == broken.id and done.failure is None
+    assert done.settings.writer == SMALL and done.settings.evaluator.name == "llm"
+    assert done.answer is not None and done.answer.text == ANSWER and done.answer.writer == "smollm2:135m"
+    asked = [body["model"] for path, body in server.requests if path == "/api/chat"]
+    assert set(asked) == {"smollm2:135m"}
+
+
+def test_a_run_that_the_server_broke_makes_the_page_look_again(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.stop()
+    ask(app, PRICE)
+    assert "ollama: smollm2:135m (not reachable) stays chosen" in shown(app), "not as it was ten seconds ago"
+
+
+def test_continue_is_of_the_run_and_not_of_the_sidebar(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.faults.status = 500
+    broken = taken(ask(app, PRICE))
+    server.faults.clear()
+    assert "ask_continue_otherwise" not in [button.key for button in app.button]
+    choose(app, evaluator="embedding", model=EXTRACTIVE, policy="paper")
+    assert "The run goes on as it was begun" in shown(app)
+    press(app, "Continue from here")
+    done = taken(app)
+    assert not app.error and done.id == broken.id and heard(server)["answer"] == 1
+    assert (done.settings.policy.name, done.settings.evaluator.name, done.settings.writer) == (
+        *("worst-chunk", "llm", SMALL),
+    )
+
+
+def test_the_sidebar_s_choice_can_be_asked_for(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.faults.status = 500
+    ask(app, PRICE)
+    choose(app, evaluator="embedding", model=EXTRACTIVE)
+    press(app, "Continue with the sidebar's choice")
+    done = taken(app)
+    assert done.failure is None and (done.settings.evaluator.name, done.settings.writer) == ("embedding", EXTRACTIVE)
+
+
+def test_a_run_that_broke_off_goes_on_in_another_session_as_it_was_begun(start: Start, server: OllamaServer) -> None:
+    """Its sidebar has the first model, and nothing pinned."""
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.faults.status = 500
+    broken = taken(ask(app, PRICE))
+    server.faults.clear()
+    other = AppTest.from_file(app._script_path, default_timeout=60)
+    other.query_params["run"] = broken.id
+    other.run()
+    assert other.selectbox(key="model").value == LARGE
+    press(other, "Continue from here")
+    assert taken(other).settings.writer == SMALL and taken(other).failure is None
+
+
+# --- noticed by itself ----------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_back_is_found_at_the_next_look_of_the_strip(start: Start, server: OllamaServer) -> None:
+    """What its timer does every four seconds, without a click."""
+    server.stop()
+    app = start(OLLAMA_HOST=server.url)
+    with_settings = app.session_state["config"]
+    before = app_state.look_for_models(with_settings)
+    assert not before.ollama.reachable and health._LOOK_EVERY + 3 < 10
+    server.start()
+    assert not app_state.look_for_models(with_settings).ollama.reachable, "remembered for ten seconds"
+    app_state.look_again.clear()
+    assert app_state.look_again(with_settings).ollama.reachable
+    assert app_state.look_for_models(with_settings).ollama.reachable
+
+
+def test_only_a_page_that_waits_for_a_server_looks_by_itself(
+    start: Start, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[object] = []
+    fragment = st.fragment
+
+    def noted(*given: object, **options: object) -> object:
+        if "run_every" in options and given:
+            timers.append(options["run_every"])
+        return fragment(*given, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(st, "fragment", noted)
+    app = start(OLLAMA_HOST=server.url)
+    assert timers == [None, None]
+    timers.clear()
+    kill(server, app)
+    assert timers == [health._LOOK_EVERY] * 2
+
+
+# --- while a model works --------------------------------------------------------------------------------------------
+
+
+def running(app: AppTest, seconds: float = 20.0) -> Iterator[str]:
+    """What the page says while the run goes on."""
+    end = time.monotonic() + seconds
+    while app.session_state["job"] is not None and app.session_state["job"].is_running and time.monotonic() < end:
+        yield shown(app.run())
+
+
+def begin(app: AppTest) -> None:
+    app.text_input(key="ask_question").set_value(PRICE)
+    next(button for button in app.button if button.label == "Ask").click()
+    app.run()
+
+
+def test_progress_of_the_judge_is_told_reply_by_reply(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.engine = ScriptedModel(judging(), piece_chars=400, delay_s=1.0)
+    begin(app)
+    told = [text for text in running(app) if "grade" in text]
+    settle(app)
+    assert any("2 of 3" in text for text in told), told[-1:]
+
+
+def test_the_page_says_that_a_model_is_loading(start: Start, server: OllamaServer) -> None:
+    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
+    server.faults.delay_s, server.unlisted = 4.0, {"smollm2:135m"}
+    begin(app)
+    told = ""
+    for text in running(app):
+        told = text
+        if "smollm2:135m is loading" in told:
+            break
+    app.session_state["job"].stop()
+    settle(app)
+    assert "smollm2:135m is loading" in told
+
+
+# --- a refusal ------------------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_can_be_answered_by_quotations_without_a_call(start: Start, server: OllamaServer) -> None:
+    server.engine = ScriptedModel(judging(answer="<think>No.</think> CANNOT ANSWER"))
+    app = ask(choose(start(OLLAMA_HOST=server.url), evaluator="embedding", model=SMALL), PRICE)
+    refused = taken(app)
+    assert refused.answer is not None and refused.answer.state is AnswerState.CANNOT_ANSWER
+    calls = server.chat_calls
+    press(app, "Show the quotations")
+    assert "14 pounds" in shown(app) and "No model was called." in shown(app)
+    assert server.chat_calls == calls and taken(app) is refused and not app.exception
+
+
+def test_no_quotations_are_offered_where_nothing_was_given(start: Start) -> None:
+    app = ask(start(), "Who won the chess championship of 1972?")
+    assert "Show the quotations" not in [button.label for button in app.button]

@@ -1,0 +1,73 @@
+"""The pictures of the Tune page hold the figures that they are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crag_core.experiments.statistics import curves
+from crag_core.experiments.statistics.reliability import reliability
+from crag_core.experiments.thresholds.objective import Objective, losses, surface
+from crag_core.experiments.thresholds.rates import Prices
+from crag_core.experiments.thresholds.recommend import recommend
+from crag_core.experiments.thresholds.threshold_board import grid
+from tests.experiments.made_up_sets import drawn
+from ui.tune import charts
+from ui.tune.charts import Point
+
+SEEN = drawn(200, seed=3)
+SCORES, YES = SEEN.deciding().upper, SEEN.answerable
+
+
+def test_both_kinds_stand_on_either_side_of_the_axis() -> None:
+    found = curves.histogram(SCORES, YES)
+    figure = charts.histogram(found, [("lower", 0.3), ("upper", 0.7)], "score")
+    above, below = figure.data
+    assert sum(above.y) == YES.sum() and sum(below.y) == -(~YES).sum()
+    assert [line.x0 for line in figure.layout.shapes] == [0.3, 0.7]
+    assert [note.text for note in figure.layout.annotations] == ["lower 0.300", "upper 0.700"]
+
+
+def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_exceeds_upper() -> None:
+    axis, objective = grid(11), Objective()
+    costs = surface(SEEN, losses(SEEN, objective, Prices()), axis, axis)
+    found = recommend(SEEN, objective, steps=11)
+    assert found.plateau is not None
+    figure = charts.heat_map(axis, costs, found.plateau.cells, [Point("now", 0.3, 0.7, "circle", "#000000")], "cost")
+    cells = next(trace for trace in figure.data if trace.name == "cells")
+    assert len(cells.x) == 66 and all(lower <= upper for lower, upper in cells.customdata)
+    assert cells.text[0] == f"{costs[0, 0]:.3f}"
+    assert [tuple(pair) for pair in cells.customdata] == list(zip(cells.x, cells.y, strict=True))
+    assert any(trace.name == "now 0.300, 0.700" for trace in figure.data)
+
+
+def test_the_outline_goes_around_the_plateau_and_nothing_else() -> None:
+    axis = grid(11)
+    cells = np.zeros((11, 11), dtype=bool)
+    cells[2:4, 5:8] = True
+    lines = charts.outline(cells, axis)
+    assert len(lines) == 2 * (2 + 3)
+    xs, ys = {x for line in lines for x, _ in line}, {y for line in lines for _, y in line}
+    assert (min(xs), max(xs)) == (pytest.approx(0.15), pytest.approx(0.35))
+    assert (min(ys), max(ys)) == (pytest.approx(0.45), pytest.approx(0.75))
+
+
+def test_curves_are_those_of_the_figures() -> None:
+    roc, both, risk = curves.roc(SCORES, YES), curves.precision_recall(SCORES, YES), curves.risk_coverage(SCORES, YES)
+    assert roc and both and risk
+    assert list(charts.roc(roc, (0.1, 0.8)).data[1].y) == list(roc.true_positive_rate)
+    assert list(charts.precision_recall(both, 0.5).data[0].y) == list(both.precision)
+    assert list(charts.risk_coverage(risk, None).data[0].y) == list(risk.risk)
+
+
+def test_an_empty_bin_has_no_point() -> None:
+    rows = reliability([0.05, 0.95, 0.96], [False, True, True])
+    figure = charts.reliability(rows, "score")
+    assert list(figure.data[1].customdata) == [1, 2]
+
+
+def test_every_policy_has_a_line_with_both_its_rates() -> None:
+    figure = charts.trade_off([("a", 0.9, 0.1), ("b", 0.2, 0.3)])
+    web, wrong = figure.data[-2:]
+    assert (web.name, list(web.x), list(web.y)) == ("web rate", [0.9, 0.2], ["a", "b"])
+    assert (wrong.name, list(wrong.x)) == ("confidently wrong", [0.1, 0.3])

@@ -1,0 +1,296 @@
+"""The Tune page, from an empty one to a kept preset; every figure after the grading without a model or a retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.trace.feedback import Mark, of_route
+from tests.ui.conftest import ask, choose, press, shown
+
+Start = Callable[..., AppTest]
+
+ANSWERED = [
+    "What does a yacht of up to ten metres pay a night?", "What do longer yachts pay?", "Where are dues paid?",
+    "Before when are dues paid?", "Who keeps the harbour office?", "How much does the crane lift at most?",
+    "When is the crane inspected?", "Who inspects the crane?", "Who may stand under a load?", "How long is berth A1?",
+    "How deep is berth B4?", "How many pounds does a yacht pay?",
+]  # fmt: skip
+OTHERS = [f"{words}?" for words in (
+    "How do I bake rye bread", "Who won the chess final", "Why is the sky blue", "How old is the oldest oak",
+    "What is a haiku", "When do swallows return", "How many keys has a piano", "Who painted the night watch",
+    "What does a kilo of saffron cost", "How far is the moon", "Who wrote the first novel", "What makes a magnet pull",
+)]  # fmt: skip
+QUESTIONS = tuple(
+    [LabelledQuestion(one, Expected.CORRECT) for one in ANSWERED]
+    + [LabelledQuestion(one, Expected.INCORRECT) for one in OTHERS]
+)
+
+
+def tune(start: Start, own: Path, *, labelled: bool = True, **environment: str) -> AppTest:
+    if labelled:
+        Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", QUESTIONS))
+    app = start("pages/tune.py", CRAG_HOME=str(own), **environment)
+    assert not app.exception
+    return app
+
+
+def graded(start: Start, own: Path) -> AppTest:
+    app = tune(start, own)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    press(app, "Grade 24 questions")
+    grading = app.session_state["tune_grading"]
+    grading.wait()
+    assert grading.progress.done == 24 and not grading.progress.failed, grading.error
+    app.run()
+    assert not app.exception
+    return app
+
+
+def look(app: AppTest, key: str, value: Any) -> AppTest:
+    app.segmented_control(key=key).set_value(value)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def texts(app: AppTest) -> str:
+    return shown(app)
+
+
+def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    assert "Bring questions together with what should become of them" in texts(app)
+    press(app, "Use 49 questions")
+    assert "Sample questions: 49 questions" in texts(app)
+    assert any(button.label == "Grade 49 questions" for button in app.button)
+    assert "What these thresholds do" not in texts(app)
+
+
+def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    said = texts(app)
+    assert "What these thresholds do" in said and "AUROC" in said
+    assert "Confidently wrong" in [metric.label for metric in app.metric]
+    assert "Chosen on 12 questions, judged below on the other 12" in said
+    press(app, "Use these thresholds")
+    lower, upper = app.session_state["thresholds"]
+    assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
+    app.text_input(key="tune_preset_name").set_value("careful").run()
+    press(app, "Keep this preset")
+    kept = Workbench(Config(home=own)).laboratory.load_preset("careful")
+    assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith("least cost of")
+    assert kept.conditions.evaluator == "embedding" and kept.calibration is not None
+
+    app = start(CRAG_HOME=str(own))
+    choose(app, evaluator="embedding")
+    press(app, f"careful: {lower:g} and {upper:g}")
+    assert app.session_state["thresholds"] == (lower, upper)
+    assert "Preset “careful”" in texts(app)
+    ask(app, ANSWERED[0])
+    assert "of the questions that score like this were answerable" in texts(app)
+
+
+def test_nothing_is_graded_or_retrieved_after_the_grading(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = graded(start, own)
+
+    def fail(*anything: object, **more: object) -> None:
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(EmbeddingEvaluator, "grade", fail)
+    monkeypatch.setattr(HybridRetriever, "retrieve", fail)
+    for picture in ("Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies", "Scores"):
+        look(app, "tune_look", picture)
+    look(app, "tune_way", "By a limit on wrong answers")
+    choose(app, policy="signals")
+    assert not app.exception
+
+
+def test_moved_thresholds_are_what_every_figure_is_of(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    app.slider(key="thresholds").set_value((0.0, 0.0)).run()
+    assert {metric.label: metric.value for metric in app.metric}["Confidently wrong"] == "100.0%"
+    app.slider(key="thresholds").set_value((0.99, 1.0)).run()
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Confidently wrong"] == "0.0%" and values["Answer discarded"] == "100.0%"
+
+
+def test_a_number_of_the_table_lists_its_questions(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    look(app, "tune_look", "Routes")
+    app.slider(key="thresholds").set_value((0.0, 0.0)).run()
+    press(app, "12 · 100%")
+    listed = app.dataframe[0].value["question"].tolist()
+    assert listed == ANSWERED
+    press(app, "12 · 100%")  # once more closes it
+    assert app.session_state["tune_cell"] is None
+
+
+def test_the_record_behind_a_question_opens_on_the_ask_page(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    seen = app.session_state["tune_seen"][1]
+    found = Workbench(Config(home=own)).laboratory.scores(seen.conditions).record(QUESTIONS[0].key)
+    assert found is not None and found.question == ANSWERED[0] and all(one.text for one in found.passages or ())
+
+
+def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> None:
+    graded(start, own)
+    app = tune(start, own, labelled=False)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    assert "What these thresholds do" in texts(app)
+    assert not any(button.label.startswith("Grade") for button in app.button)
+
+
+def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    choose(app, evaluator="heuristic")
+    assert any(button.label == "Grade 24 questions" for button in app.button)
+    assert "What these thresholds do" not in texts(app)
+    choose(app, evaluator="embedding")
+    assert "What these thresholds do" in texts(app)
+
+
+def test_an_uploaded_file_with_problems_says_which_rows(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Upload")
+    content = b"question,expected\nWhy?,perhaps\nHow?,correct\nWho?,incorrect\n"
+    app.file_uploader(key="tune_upload").set_value(("mine.csv", content, "text/csv")).run()
+    said = texts(app)
+    assert "Row 2:" in said and "perhaps" in said
+    press(app, "Use 2 questions")
+    assert "mine: 2 questions" in texts(app)
+
+
+def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Upload")
+    app.file_uploader(key="tune_upload").set_value(("scan.csv", b"%PDF-1.7 \x00\x01", "text/csv")).run()
+    assert "PDF" in texts(app)
+    assert not any(button.label.startswith("Use ") for button in app.button)
+
+
+def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Draft them")
+    press(app, "Draft")
+    label = next(button.label for button in app.button if button.label.startswith("Use "))
+    press(app, label)
+    assert "drafted by the application: look them through" in texts(app)
+    drafted = app.session_state["tune_set"].questions
+    assert {one.expected for one in drafted} >= {Expected.CORRECT, Expected.INCORRECT}
+
+
+def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
+    app = start(CRAG_HOME=str(own))
+    ask(app, ANSWERED[0])
+    trace = app.session_state["trace"]
+    history = Workbench(Config(home=own)).history
+    policy, action = trace.settings.policy, trace.decision.action
+    label = of_route(trace, policy, action, Mark.RIGHT, "2026-01-01T00:00:00+00:00")
+    assert label is not None
+    history.add_label(label)
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "From feedback")
+    press(app, "Use 1 question")
+    assert "From feedback: 1 question" in texts(app)
+
+
+def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("few", QUESTIONS[:3]))
+    app = tune(start, own, labelled=False)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 3 questions")
+    press(app, "Grade 3 questions")
+    app.session_state["tune_grading"].wait()
+    app.run()
+    said = texts(app)
+    assert "cannot be chosen from 3 questions" in said and "All these questions are of one kind" in said
+    assert not any(button.label == "Use these thresholds" for button in app.button)
+
+
+def test_at_the_very_first_start_the_grading_waits_for_the_documents(
+    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
+    import threading
+
+    from ui.session import app_state
+
+    let_go = threading.Event()
+
+    class Warming:
+        """Indexes one more document as soon as it is let go."""
+
+        bug = error = progress = None
+        is_running = True
+
+        def start(self) -> None:
+            threading.Thread(target=self.run, daemon=True).start()
+
+        def run(self) -> None:
+            let_go.wait(30)
+            if self.is_running:
+                Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
+                self.is_running = False
+
+    warming = Warming()
+    monkeypatch.setattr(app_state, "warm_up", lambda: warming)
+    app = tune(start, own)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    press(app, "Grade 24 questions")
+    let_go.set()
+    app.session_state["tune_grading"].wait()
+    app.run()
+    assert not app.exception and "What these thresholds do" in texts(app)
+    assert not any(button.label.startswith("Grade") for button in app.button)
+
+
+def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    choose(app, evaluator="llm")
+    assert "needs a language model" in texts(app)
+
+
+def test_a_preset_of_other_documents_warns(start: Start, own: Path) -> None:
+    app = graded(start, own)
+    press(app, "Use these thresholds")
+    app.text_input(key="tune_preset_name").set_value("careful").run()
+    press(app, "Keep this preset")
+    Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])
+    st.cache_data.clear()  # which looks at the documents every few seconds
+    app = start(CRAG_HOME=str(own))
+    choose(app, evaluator="embedding")
+    kept = Workbench(Config(home=own)).laboratory.load_preset("careful")
+    press(app, f"careful: {kept.lower:g} and {kept.upper:g}")
+    assert "Since “careful” was chosen, the documents changed" in texts(app)
+
+
+@pytest.mark.parametrize("name", ["<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"])
+def test_names_and_questions_are_shown_as_text(start: Start, own: Path, name: str) -> None:
+    app = tune(start, own, labelled=False)
+    app.session_state["tune_set"] = LabelledSet(name, (LabelledQuestion(f"{name}?", Expected.CORRECT),))
+    app.run()
+    assert not app.exception
+    raw = "\n".join(str(element.value) for element in (*app.subheader, *app.markdown))
+    assert name not in raw

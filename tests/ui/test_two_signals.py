@@ -1,0 +1,140 @@
+"""Two signals on the screen: both numbers of every passage, and each best one against its own threshold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.evaluators import EmbeddingEvaluator
+from tests.ui.conftest import ask, choose, header, shown
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "What does a yacht of nine metres pay for a night?"
+
+
+@pytest.fixture
+def scoring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Gives the passages these (answering, topical), in rank order, under the name of the embedding evaluator."""
+
+    def score(*pairs: tuple[float, float], reason: str = "answering {:.2f}, topical {:.2f}") -> None:
+        original = EmbeddingEvaluator.grade
+
+        def grade(self: EmbeddingEvaluator, question: str, passages: Sequence[Passage], cancel: Any) -> Any:
+            grades = original(self, question, passages, cancel)
+            return tuple(map(parted, grades, pairs)) if len(grades) == len(pairs) else grades
+
+        def parted(one: Grade, pair: tuple[float, float]) -> Grade:
+            parts = tuple(zip((ANSWERING, TOPICAL), pair, strict=True))
+            return replace(one, score=sum(pair) / 2, parts=parts, reason=reason.format(*pair))
+
+        monkeypatch.setattr(EmbeddingEvaluator, "grade", grade)
+
+    return score
+
+
+def asked(start: Start, policy: str) -> AppTest:
+    app = choose(start(), policy=policy, evaluator="embedding")
+    app.slider(key="thresholds").set_value((0.3, 0.5)).run()
+    ask(app, PRICE)
+    assert not app.exception
+    return app
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: f"{metric.value} {metric.delta}".strip() for metric in app.metric}
+
+
+def picture(app: AppTest) -> Any:
+    """What the browser is given to draw of the scores."""
+    (found,) = (part.proto for part in app.get("bidi_component") if part.proto.component_name == "crag_score_line")
+    return json.loads(found.json)
+
+
+def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: Callable[..., None]) -> None:
+    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
+    app = asked(start, "two-signal")
+    text = shown(app)
+    assert "AMBIGUOUS" in header(app)
+    assert "Best answering score 0.31 is below upper 0.50 and best topical score 0.82 is above lower 0.30." in text
+    told = metrics(app)
+    assert (told["Best answering"], told["Best topical"]) == ("0.31 below upper 0.50", "0.82 above lower 0.30")
+    assert "Overall score" not in told
+    assert "decides: best answering" in text and "decides: best topical" in text
+    assert "First the best answering score: CORRECT if it reaches upper." in text
+    assert "Flips to CORRECT if upper moves from 0.50 down to 0.31" in text
+    app.slider(key="thresholds").set_value((0.4, 0.5)).run()
+    assert "No single threshold can change this decision, since they cannot pass each other." in shown(app)
+
+
+def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callable[..., None]) -> None:
+    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2), reason="answering {:.2f}, topical {:.2f}, best of 3 windows")
+    for policy in ("two-signal", "paper"):
+        app = asked(start, policy)
+        for answering, topical in ((0.31, 0.6), (0.1, 0.82), (0.05, 0.2)):
+            assert f"**{answering:.2f}** answering: does it hold the answer?" in shown(app)
+            assert f"**{topical:.2f}** topical: is it on the subject?" in shown(app)
+        assert ("**0.46** score" in shown(app)) is (policy == "paper"), "the score where it is what is compared"
+        assert shown(app).count("best of 3 windows") == 3
+        assert "answering 0.31, topical 0.60" not in shown(app), "said once"
+
+
+def test_the_picture_has_a_line_for_each_signal(start: Start, scoring: Callable[..., None]) -> None:
+    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
+    lines = picture(asked(start, "two-signal"))["lines"]
+    assert [(line["part"], line["marks"], line["compared_told"]) for line in lines] == [
+        ("answering", ["upper"], "best 0.31"),
+        ("topical", ["lower"], "best 0.82"),
+    ]
+    assert [band["label"] for line in lines for band in line["bands"] if band["action"]] == [
+        "Correct",
+        "Incorrect",
+        "Ambiguous",
+    ]
+    (alone,) = picture(asked(start, "paper"))["lines"]
+    assert (alone["marks"], alone["compared_told"]) == (["lower", "upper"], "overall 0.46, the best")
+
+
+def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
+    start: Start, scoring: Callable[..., None]
+) -> None:
+    scoring((0.71, 0.12), (0.1, 0.1), (0.1, 0.1))
+    app = asked(start, "two-signal")
+    assert ":green[:material/check_circle: CORRECT]" in header(app)
+    text = shown(app)
+    assert "score 0.71 is above upper 0.50, although best topical score 0.12 is below lower 0.30." in text
+    assert text.count("decides") == 1 and "decides: best answering]" in text
+
+
+def test_moving_the_thresholds_moves_two_signals(start: Start, scoring: Callable[..., None]) -> None:
+    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
+    app = asked(start, "two-signal")
+    found = []
+    for thresholds in ((0.2, 0.3), (0.85, 0.9), (0.82, 0.9)):
+        app.slider(key="thresholds").set_value(thresholds).run()
+        found.append(next(action for action in ("AMBIGUOUS", "INCORRECT", "CORRECT") if action in header(app)))
+    assert found == ["CORRECT", "INCORRECT", "AMBIGUOUS"]
+
+
+def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start) -> None:
+    app = asked(start, "two-signal")
+    text = shown(app)
+    assert "One score for both signals: it is compared with both thresholds, as in Paper." in text
+    assert "Overall score" in metrics(app) and "answering: does it hold" not in text
+    assert "overall" in picture(app)["lines"][0]["compared_told"]
+
+
+def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:
+    app = choose(start(), policy="two-signal")
+    app.slider(key="thresholds").set_value((0.3, 0.5)).run()
+    text = shown(app)
+    assert "Correct] · answering from 0.5" in text
+    assert "Ambiguous] · else topical from 0.3" in text
+    assert "Incorrect] · topical below 0.3" in text

@@ -1,0 +1,117 @@
+"""Web search with several providers, asked first and at once, through the real clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import WebOutcome
+from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
+from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer
+from tests.ui.conftest import ask, header, press, shown
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+CHESS = "Who won the chess championship of 1972?"
+RESULT = WebResult("Chess in 1972", "https://example.org/chess", "Bobby Fischer won the chess championship of 1972.")
+
+
+@pytest.fixture
+def duck() -> Iterator[DuckDuckGoServer]:
+    with DuckDuckGoServer([RESULT]) as server:
+        yield server
+
+
+@pytest.fixture
+def searxng() -> Iterator[SearXNGServer]:
+    with SearXNGServer([RESULT]) as server:
+        yield server
+
+
+def attempts(app: AppTest) -> list[tuple[str, WebOutcome]]:
+    return [(one.provider, one.outcome) for one in app.session_state["trace"].web.attempts]
+
+
+def test_approval_names_the_providers_in_order_and_asks_nobody(
+    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
+) -> None:
+    app = start(CRAG_WEB="ask", CRAG_WEB_PROVIDERS="searxng, duckduckgo", CRAG_SEARXNG_URL=searxng.url)
+    assert "SearXNG, then DuckDuckGo, not asked yet" in shown(app)
+    ask(app, CHESS)
+    assert "would go to SearXNG, then DuckDuckGo, and nothing else" in shown(app)
+    assert (searxng.heard, duck.queries) == ([], [])
+    press(app, "Search with this")
+    assert {heard.params["q"] for heard in searxng.heard} == {"won chess championship"}
+    assert duck.queries == [], "the first one had an answer"
+    assert attempts(app) == [("SearXNG", WebOutcome.USED)]
+    assert "Bobby Fischer" in shown(app) and "Asked in this order" not in shown(app)
+
+
+def test_searxng_answers_alone(start: Start, searxng: SearXNGServer) -> None:
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    assert "1 result from SearXNG. Query: **won chess championship** (the question's keywords)." in shown(app)
+    assert "SearXNG answers" in shown(app)
+    assert "(https://example.org/chess)" in shown(app)
+    assert "Bobby Fischer won the chess championship of 1972." in shown(app)
+
+
+def test_broken_first_provider_falls_through_to_the_second_and_both_are_told(
+    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
+) -> None:
+    searxng.mishaps.said = SEARCH_ERROR
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng,duckduckgo", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    assert attempts(app) == [("SearXNG", WebOutcome.FAILED), ("DuckDuckGo", WebOutcome.USED)]
+    assert "Asked in this order: SearXNG: failed, DuckDuckGo: used." in shown(app)
+    assert "1 result from DuckDuckGo." in shown(app) and "Bobby Fischer" in shown(app)
+
+
+def test_rate_limit_of_the_first_is_not_waited_out_where_another_can_be_asked(
+    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
+) -> None:
+    duck.status = 202
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="duckduckgo,searxng", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    assert len(duck.queries) == 1
+    assert attempts(app) == [("DuckDuckGo", WebOutcome.RATE_LIMITED), ("SearXNG", WebOutcome.USED)]
+    assert "Asked in this order: DuckDuckGo: rate-limited, SearXNG: used." in shown(app)
+
+
+def test_when_all_fail_each_says_why_and_no_answer_is_made_up(
+    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
+) -> None:
+    searxng.mishaps.said = TOO_MANY
+    duck.stop()
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng,duckduckgo", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    assert not app.exception
+    assert [provider for provider, _ in attempts(app)] == ["SearXNG", "DuckDuckGo"]
+    text = shown(app)
+    assert "Asked in this order: SearXNG: rate-limited, DuckDuckGo: failed." in text
+    assert "SearXNG is limiting the rate of requests" in text
+    assert "INCORRECT" in header(app) and "cannot be answered from the evidence" in text
+
+
+def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, searxng: SearXNGServer) -> None:
+    searxng.mishaps.said = SEARCH_ERROR
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    assert "could not be asked (HTTP 500: search error)" in shown(app)
+    searxng.mishaps.clear()
+    press(app, "Generate this answer (no model call, 1 web search)")
+    assert attempts(app) == [("SearXNG", WebOutcome.USED)]
+    assert "Bobby Fischer" in shown(app)
+
+
+def test_same_search_within_the_hour_asks_nobody(start: Start, searxng: SearXNGServer) -> None:
+    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
+    ask(app, CHESS)
+    pages = searxng.pages
+    assert pages[0] == 1
+    ask(app, CHESS)
+    assert searxng.pages == pages
+    assert "1 result from SearXNG from memory." in shown(app)

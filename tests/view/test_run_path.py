@@ -1,0 +1,422 @@
+"""The path of a run as stages: what was taken, what it cost, what would be taken now, and why the rest was not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
+from crag_core.decision.policy import FastPath, Policy
+from crag_core.pipeline.pipeline import approve, refuse
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.path.run_path import RunPath, Stage, StageState, run_path
+from crag_core.view.path.stage import PLACES
+from crag_core.websearch.cooldown import Cooldown
+from tests import builders
+from tests.builders import POLICIES, policy
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages
+
+TAKEN, NOT_TAKEN, SKIPPED, WOULD_BE = StageState.TAKEN, StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE
+WEB = ("rewrite", "search", "grade_web")
+STAGES = tuple(PLACES)[:-1]
+AWAY = ModelUnavailable("The model server is away.", hint="Start it.")
+
+
+def told(trace: Trace, of: Policy | None = None, running: str | None = None) -> RunPath:
+    return run_path(trace, reroute(trace, of or trace.settings.policy), running)
+
+
+def asked(**bench: Any) -> Trace:
+    return Bench(**bench).pipeline.run(QUESTION)
+
+
+def states(found: RunPath, *names: str) -> list[StageState]:
+    return [found.stage(name).state for name in names or [stage.id for stage in found.stages]]
+
+
+def headlines(found: RunPath, *names: str) -> list[str]:
+    return [found.stage(name).headline for name in names]
+
+
+def costs(found: RunPath) -> dict[str, tuple[int, float]]:
+    return {stage.id: (stage.calls, stage.seconds) for stage in found.stages if stage.seconds is not None}
+
+
+# --- the three ways -------------------------------------------------------------------------------------------------
+
+
+def test_correct_refines_and_needs_neither_the_web_nor_another_look() -> None:
+    found = told(asked(best=0.9, model=FakeModel()))
+    assert [stage.id for stage in found.stages] == list(STAGES)
+    assert states(found, "retrieve", "grade", "route", "refine", "assemble", "answer") == [TAKEN] * 6
+    assert states(found, "again", *WEB) == [NOT_TAKEN] * 4
+    assert set(headlines(found, "again", *WEB)) == {"not needed: CORRECT"}
+    assert headlines(found, "retrieve", "grade", "route") == [
+        "3 chunks from 3 documents",
+        "3 graded, best 0.90",
+        "overall 0.90",
+    ]
+    assert headlines(found, "refine", "assemble", "answer") == ["1 of 6 sentences", "1 excerpt", "by fake-model"]
+    assert found.stage("route").action is Action.CORRECT
+    assert found.stage("route").detail == "best score 0.90 is above upper 0.60"
+
+
+def test_ambiguous_takes_both_ways() -> None:
+    found = told(asked(best=0.5, model=FakeModel()))
+    assert states(found, "refine", *WEB, "assemble") == [TAKEN] * 5
+    assert headlines(found, "rewrite", "search", "grade_web") == [
+        f"“{WEB_QUERY}”",
+        "2 results from Fake search",
+        "1 of 2 sentences",
+    ]
+    assert headlines(found, "assemble", "again") == ["1 excerpt + 1 from the web", "not asked: AMBIGUOUS"]
+
+
+def test_incorrect_sets_the_passages_aside_and_goes_to_the_web() -> None:
+    found = told(asked(best=0.1, model=FakeModel()))
+    discard = found.stage("refine")
+    assert (discard.title, discard.state, discard.headline) == ("Discard", TAKEN, "3 chunks set aside")
+    assert not discard.leads_on
+    assert states(found, *WEB) == [TAKEN] * 3
+    assert headlines(found, "assemble") == ["1 excerpt from the web"]
+
+
+def test_costs_are_those_of_the_recorded_steps_and_add_up() -> None:
+    trace = asked(best=0.5, model=FakeModel())
+    found = told(trace)
+    assert (found.calls, found.seconds) == (trace.usage.calls, trace.seconds)
+    assert sum(calls for calls, _ in costs(found).values()) == trace.usage.calls == 2
+    assert {name for name, (calls, _) in costs(found).items() if calls} == {"rewrite", "answer"}
+    assert "again" not in costs(found)
+
+
+def test_both_steps_of_refining_cost_together() -> None:
+    trace = asked(policy="worst-chunk", best=0.5, model=FakeModel())
+    steps = {step.name: step for step in trace.steps}
+    extract = told(trace).stage("refine")
+    assert (extract.title, extract.calls) == ("Extract", steps["extract"].usage.calls)
+    assert extract.seconds == steps["score strips"].seconds + steps["extract"].seconds
+
+
+def test_extraction_without_a_model_says_that_scores_decided() -> None:
+    found = told(asked(policy="worst-chunk", best=0.5))
+    assert found.stage("refine").state is TAKEN
+    assert found.stage("refine").headline.endswith("sentences, by score")
+
+
+# --- the web --------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_web_its_stages_are_skipped_and_the_answer_is_still_told() -> None:
+    found = told(asked(best=0.1, web=WebMode.OFF))
+    assert states(found, *WEB) == [SKIPPED] * 3
+    assert set(headlines(found, *WEB)) == {"web search is off"}
+    assert headlines(found, "assemble", "answer") == ["nothing is left", "not answered by this evidence"]
+    assert not {"rewrite", "search", "grade_web"} & costs(found).keys()
+
+
+def test_a_search_that_waits_for_approval_holds_up_what_comes_after_it() -> None:
+    trace = asked(best=0.5, model=FakeModel(), web=WebMode.ASK)
+    found = told(trace)
+    assert states(found, *WEB) == [TAKEN, StageState.WAITING, WOULD_BE]
+    assert found.stage("rewrite").calls == 1
+    assert states(found, "refine", "assemble", "answer") == [TAKEN, WOULD_BE, WOULD_BE]
+    assert set(headlines(found, "grade_web", "assemble", "answer")) == {"after your approval"}
+
+
+def test_approved_and_refused_searches_are_told_apart() -> None:
+    bench = Bench(best=0.5, model=FakeModel(), web=WebMode.ASK)
+    waiting = bench.pipeline.run(QUESTION)
+    assert states(told(approve(waiting, WEB_QUERY)), "search") == [WOULD_BE]
+    refused = told(bench.pipeline.resume(refuse(waiting)))
+    assert states(refused, "rewrite", "search", "grade_web", "answer") == [TAKEN, SKIPPED, NOT_TAKEN, TAKEN]
+    assert headlines(refused, "search") == ["refused by you"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"), [(WebOutcome.EMPTY, TAKEN), *((one, StageState.FAILED) for one in list(WebOutcome)[2:5])]
+)
+def test_a_search_that_brings_nothing_is_found_empty_or_failed(outcome: WebOutcome, state: StageState) -> None:
+    found = told(asked(best=0.5, reply=WebReply(outcome, "fake web", message="It did not work.")))
+    assert states(found, "search", "grade_web", "answer") == [state, NOT_TAKEN, TAKEN]
+    assert found.stage("search").detail == "It did not work."
+
+
+def test_a_search_too_soon_is_skipped_and_the_run_goes_on() -> None:
+    pause = Cooldown(lambda: 0.0)
+    pause.note()
+    trace = asked(policy="signals", best=0.5, pause=pause)
+    found = told(trace)
+    assert found.stage("route").action is Action.AMBIGUOUS
+    assert headlines(found, "rewrite", "search") == ["too soon after the last"] * 2
+    assert states(found, "assemble", "answer") == [TAKEN, TAKEN]
+    assert states(told(replace(trace, answer=None)), "assemble", "answer") == [TAKEN, WOULD_BE]
+
+
+def test_passages_used_after_all_are_not_told_as_set_aside() -> None:
+    of = policy("heuristic").with_thresholds(0.98, 0.99)
+    found = told(asked(policy=of, reply=WebReply(WebOutcome.EMPTY, "fake web")))
+    assert (found.stage("refine").headline, found.stage("refine").leads_on) == ("3 of 3 chunks used after all", True)
+
+
+# --- grading that was not needed, not possible, not read ------------------------------------------------------------
+
+
+def test_a_rule_skips_grading_and_is_named() -> None:
+    found = told(asked(policy="agentic", found=passages(2), model=FakeModel()))
+    assert states(found, "grade", "route", "refine") == [SKIPPED, TAKEN, TAKEN]
+    assert headlines(found, "grade", "route") == ["not needed: rule few_context", "by rule few_context"]
+    assert "grade" not in costs(found)
+
+
+def test_a_rule_of_another_policy_skips_grading_that_was_done() -> None:
+    trace = asked(best=0.1, found=passages(2))
+    found = told(trace, policy("agentic"))
+    assert (states(found, "grade"), found.stage("grade").seconds) == ([SKIPPED], None)
+
+
+def test_pinned_files_are_counted_apart() -> None:
+    file = passage(9, document_id="d9", found_by=("read_file",))
+    assert headlines(told(asked(files=(file,))), "retrieve") == ["1 pinned file, whole"]
+    assert headlines(told(asked(files=(file,), search_too=True)), "retrieve") == ["1 pinned file, 3 chunks"]
+
+
+def test_nothing_retrieved_has_nothing_to_grade_or_to_refine() -> None:
+    found = told(asked(found=(), model=FakeModel()))
+    assert states(found, "retrieve", "grade", "route", "refine") == [TAKEN, SKIPPED, TAKEN, NOT_TAKEN]
+    assert headlines(found, "retrieve", "grade", "route", "refine") == [
+        "nothing found",
+        "nothing to grade",
+        "nothing was retrieved",
+        "no chunks",
+    ]
+    assert states(found, *WEB) == [TAKEN] * 3
+
+
+def test_ungraded_passages_are_counted_and_never_scored() -> None:
+    silent = Grade("p1", None, raw="Well.", cause="the reply holds no score")
+    one = told(asked(scoring=lambda found: replace(silent, passage_id=found.id) if found.id == "p1" else 0.9))
+    assert headlines(one, "grade") == ["2 of 3 graded, best 0.90"]
+    none = told(asked(scoring=lambda found: replace(silent, passage_id=found.id)))
+    assert headlines(none, "grade", "route") == ["none of 3 graded", "no chunk could be graded"]
+
+
+def test_two_signals_are_both_told() -> None:
+    trace = asked(best=0.5)
+    _, grades = builders.twice((0.3, 0.9), (0.55, 0.4), (0.1, 0.1))
+    parted = replace(trace, grades=tuple(replace(one, passage_id=f"p{at}") for at, one in enumerate(grades, 1)))
+    assert headlines(told(parted, policy("two-signal")), "route") == ["answering 0.55, topical 0.90"]
+
+
+# --- looking again --------------------------------------------------------------------------------------------------
+
+
+def by_engine(query: str, engine: Engine) -> tuple[Passage, ...]:
+    return passages(3) if engine is Engine.HYBRID else (passage(7), passage(8), passage(9))
+
+
+def test_two_rounds_are_counted_with_what_they_brought() -> None:
+    of = changed("agentic", fast_path=FastPath())
+    found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
+    again = found.stage("again")
+    assert (again.state, again.headline, again.detail) == (TAKEN, "1 more round, 3 new", "by keywords")
+    assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 chunks from 3 documents"]
+    assert found.stage("refine").headline == "2 chunks as they are"
+    assert found.stage("refine").detail == "1 chunk set aside first"
+
+
+def test_a_round_that_the_record_does_not_hold_would_be_taken() -> None:
+    trace = asked(best=0.5)
+    of = changed("agentic", fast_path=FastPath())
+    again = told(trace, of).stage("again")
+    assert (again.state, again.headline, again.detail) == (WOULD_BE, "not in this record", "keywords refined")
+    rounds = asked(policy=of, finding=by_engine, best=0.1)
+    assert told(rounds).stage("again").state is TAKEN
+    more = told(rounds, replace(of, loop=replace(of.loop, max_iterations=9))).stage("again")
+    assert (more.state, more.headline) == (WOULD_BE, "2 more rounds, 3 new; the next not in this record")
+
+
+def test_an_expansion_is_a_round_too() -> None:
+    trace = asked(policy=policy("heuristic").with_thresholds(0.01, 0.99), finding=lambda query, _: passages(3))
+    again = told(trace).stage("again")
+    assert (again.state, again.headline) == (TAKEN, "1 more round, 0 new")
+    assert again.detail == "the question expanded"
+
+
+# --- after a slider was moved ---------------------------------------------------------------------------------------
+
+
+def test_stages_that_the_record_lacks_say_so_and_cost_nothing() -> None:
+    trace = asked(best=0.9, model=FakeModel())
+    found = told(trace, trace.settings.policy.with_thresholds(0.95, 0.99))
+    assert found.stage("route").action is Action.INCORRECT
+    assert states(found, *WEB, "assemble", "answer") == [WOULD_BE] * 5
+    assert set(headlines(found, *WEB, "assemble", "answer")) == {"not in this record"}
+    assert costs(found).keys() == {"retrieve", "grade", "route", "refine"}
+    assert found.calls == trace.usage.calls, "the run cost what it cost"
+
+
+def test_a_recorded_search_that_is_not_needed_now_costs_nothing_on_the_path() -> None:
+    trace = asked(best=0.5, model=FakeModel())
+    found = told(trace, trace.settings.policy.with_thresholds(0.1, 0.2))
+    assert states(found, *WEB, "assemble") == [NOT_TAKEN, NOT_TAKEN, NOT_TAKEN, TAKEN]
+    assert found.stage("search").detail == "the record holds a search that is not used now"
+    assert not set(WEB) & costs(found).keys()
+    assert found.stage("assemble").seconds is None, "it is put together now, from the record"
+    assert states(found, "answer") == [WOULD_BE]
+
+
+def test_moving_back_gives_the_story_of_the_run() -> None:
+    trace = asked(best=0.5, model=FakeModel())
+    assert told(trace, trace.settings.policy.with_thresholds()) == told(trace)
+
+
+def test_dropped_passages_are_gone_from_the_counts_and_told() -> None:
+    trace = replace(asked(best=0.9), edits=Edits(dropped=("p2",)))
+    found = told(trace)
+    assert headlines(found, "retrieve", "grade") == ["2 chunks from 2 documents", "2 graded, best 0.90"]
+    assert found.stage("retrieve").detail == "1 chunk left out by you"
+    pinned = told(replace(trace, edits=Edits(pinned=("p1",))))
+    assert headlines(pinned, "grade") == ["3 graded, best 1.00"]
+
+
+# --- runs that broke off --------------------------------------------------------------------------------------------
+
+
+def away(found: Passage) -> Grade:
+    return Grade(found.id, None, cause=AWAY.message, retryable=True, error="ModelUnavailable")
+
+
+def test_a_judge_that_is_away_fails_the_grading_and_nothing_after_it_is_claimed() -> None:
+    judge = replace(card("llm", calls_model=True), batch=2)
+    found = told(
+        asked(judge=judge, scoring=lambda one: 0.9 if one.id in ("p1", "p2") else away(one), found=passages(6))
+    )
+    assert states(found, "retrieve", "grade") == [TAKEN, StageState.FAILED]
+    assert found.stage("grade").headline == AWAY.message
+    assert found.stage("grade").seconds is not None
+    assert TAKEN not in states(found, *STAGES[2:])
+    assert set(headlines(found, *STAGES[2:])) == {"not reached"}
+    assert found.stage("route").action is None
+
+
+def test_a_stop_at_the_answer_keeps_what_was_done() -> None:
+    run = Run()
+    trace = Bench(best=0.9, model=FakeModel(answer=lambda _: (run.cancel.set(), "x" * 50)[1])).pipeline.run(
+        QUESTION, run
+    )
+    found = told(trace)
+    assert states(found, "refine", "assemble", "answer") == [TAKEN, TAKEN, StageState.STOPPED]
+
+
+def test_a_run_stopped_at_the_start_has_only_its_stop_to_tell() -> None:
+    run = Run()
+    run.cancel.set()
+    found = told(Bench().pipeline.run(QUESTION, run))
+    assert states(found, "retrieve") == [StageState.STOPPED]
+    assert {stage.headline for stage in found.stages[1:]} == {"not reached"}
+
+
+def test_a_model_lost_in_the_answer_is_told() -> None:
+    found = told(asked(best=0.9, model=FakeModel(answer=AWAY)))
+    answer = found.stage("answer")
+    assert (answer.state, answer.detail, answer.calls) == (StageState.FAILED, AWAY.message, 1)
+
+
+# --- the check, and old records -------------------------------------------------------------------------------------
+
+
+def test_the_check_is_told_only_where_the_record_holds_it() -> None:
+    trace = asked(best=0.9)
+    checked = replace(trace, support=(Support(0, 5, 0.9, ("p1#0",)), Support(6, 9, 0.2), Support(9, 9, None)))
+    check = told(checked).stage("check")
+    assert (check.headline, check.detail) == ("1 of 3 sentences supported", "1 could not be checked")
+    judged = replace(checked, settings=replace(trace.settings, support="ollama/judge"))
+    cost = Step("check answer", "", seconds=2.0, usage=Usage(3))
+    check = told(replace(judged, steps=(*trace.steps, cost))).stage("check")
+    assert check.detail == "1 could not be checked; judged by ollama/judge"
+    assert (check.calls, check.seconds) == (3, 2.0)
+    moved = told(checked, trace.settings.policy.with_thresholds(0.95, 0.99))
+    assert moved.stage("check").state is WOULD_BE
+    assert [stage.id for stage in told(replace(checked, support=None)).stages] == list(STAGES)
+
+
+# --- while a run is under way ---------------------------------------------------------------------------------------
+
+
+class Watcher(Listener):
+    """Tells the story at every turn, as the page does."""
+
+    def __init__(self, begun: Trace) -> None:
+        self.trace = begun
+        self.stories: list[tuple[str, RunPath]] = []
+
+    def started(self, name: str) -> None:
+        self.stories.append((name, told(self.trace, running=name)))
+
+    def finished(self, step: Step, trace: Trace) -> None:
+        self.trace = trace
+        self.stories.append((step.name, told(trace, running=step.name)))
+
+
+def watch(**bench: Any) -> list[tuple[str, RunPath]]:
+    made = Bench(**bench)
+    begun = made.pipeline.begin(QUESTION)
+    watcher = Watcher(begun)
+    made.pipeline.resume(begun, Run(watcher))
+    return watcher.stories
+
+
+def test_before_the_first_step_everything_is_to_come() -> None:
+    found = told(Bench().pipeline.begin(QUESTION), running="starting")
+    assert set(states(found)) == {StageState.TO_COME}
+    assert costs(found) == {} and found.stage("route").action is None
+
+
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: float) -> None:
+    stories = watch(policy=name, best=best, model=FakeModel(), finding=by_engine)
+    assert {tuple(stage.id for stage in found.stages) for _, found in stories} == {STAGES}
+    for step, found in stories:
+        running = [stage for stage in found.stages if stage.state is StageState.RUNNING]
+        assert len(running) <= 1 and all(step in PLACES[stage.id][2] for stage in running)
+        if step in ("retrieve", "grade"):
+            assert found.stage("route").action is None
+            assert states(found, "refine", *WEB) == [StageState.TO_COME] * 4
+        assert WOULD_BE not in states(found) and StageState.FAILED not in states(found)
+
+
+def test_the_running_stage_is_marked_and_a_lane_that_is_not_asked_never_runs() -> None:
+    stories = dict(watch(best=0.9, model=FakeModel()))
+    assert stories["grade"].stage("grade").state is StageState.RUNNING
+    assert stories["search"].stage("search").state is NOT_TAKEN
+    assert stories["answer"].stage("answer").state is StageState.RUNNING
+
+
+# --- any record under any policy ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", POLICIES)
+@pytest.mark.parametrize("web", [WebMode.AUTO, WebMode.ASK, WebMode.OFF])
+def test_any_record_can_be_told_under_any_policy(of: str, web: WebMode) -> None:
+    for best in (None, 0.1, 0.5, 0.9):
+        grades = {"scoring": lambda one: away(one)} if best is None else {"best": best}
+        trace = asked(policy=of, web=web, finding=by_engine, **grades)
+        for name in POLICIES:
+            for lower, upper in ((0.0, 1.0), (0.0, 0.0), (1.0, 1.0)):
+                found = told(trace, policy(name).with_thresholds(lower, upper))
+                assert [stage.id for stage in found.stages] == list(STAGES)
+                assert all(is_sound(stage) for stage in found.stages)
+
+
+def is_sound(stage: Stage) -> bool:
+    """Words for everything, and a cost only of what was carried out."""
+    idle = stage.state in (NOT_TAKEN, SKIPPED, WOULD_BE)
+    return bool(stage.headline) and bool(stage.anchor) and not (idle and (stage.calls or stage.seconds is not None))

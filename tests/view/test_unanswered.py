@@ -1,0 +1,148 @@
+"""No answer: what was looked for, where, the nearest miss, and ways out that were tried on the record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.types import Edits, WebAttempt, WebOutcome
+from crag_core.decision.policy import Policy
+from crag_core.decision.refine import decompose
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from crag_core.view.answer.unanswered import WEB_TOLD, Unanswered, unanswered
+from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
+
+FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")
+TIMES = passage("p2", "The ferry leaves at eight. It is white.", source="times.md", page=3)
+
+
+def run(grades: float | None = 0.9, strips: float | None = 0.9, of: str | Policy = "paper", **fields: object) -> Trace:
+    """Two passages with these grades; every strip scores `strips`, but the last one a little more."""
+    found = (FARES, TIMES)
+    cut = [strip for one in found for strip in decompose(one)]
+    scored = [replace(strip, score=strips) for strip in cut[:-1]] + [
+        replace(cut[-1], score=None if strips is None else strips + 0.01)
+    ]
+    chosen = policy(of) if isinstance(of, str) else of
+    known = {"passages": found, "grades": tuple(grade(one.id, grades) for one in found), "strips": tuple(scored)}
+    return trace(chosen, **known | fields)
+
+
+def told(run: Trace, under: Policy | None = None) -> Unanswered:
+    chosen = under or run.settings.policy
+    return unanswered(run, chosen, reroute(run, chosen))
+
+
+# --- everything set aside ---------------------------------------------------------------------------------------------
+
+
+def test_a_question_whose_passages_were_set_aside() -> None:
+    found = told(run(grades=0.2))
+    assert found.asked == (("What does the ferry cost?", "your question"),)
+    assert found.where == ("Your documents: 2 chunks of 2 documents found", "The web: not searched")
+    assert found.nearest is not None
+    assert (found.nearest.text, found.nearest.passage, found.nearest.score) == ("It is white.", TIMES, 0.91)
+    assert found.nearest.why == "set aside with all others, since best score 0.20 is below lower 0.40"
+    assert found.ways == (
+        "Move the lower threshold from 0.40 to 0.20: the decision turns to AMBIGUOUS, with 4 pieces of evidence.",
+        "Let this route search the web: carry it out with the web switched on.",
+        "Add documents that hold the answer, on the Documents page.",
+    )
+
+
+@pytest.mark.parametrize("of", ["paper", "worst-chunk", "rank-weighted", "signals", "two-signal"])
+@pytest.mark.parametrize("score", [0.0, 0.1234, 0.2, 0.295])
+def test_the_threshold_that_is_named_does_turn_the_decision(of: str, score: float) -> None:
+    found = run(grades=score, of=of, signals=(("keyword_coverage", score), ("agreement", score)))
+    moved = next((way for way in told(found).ways if way.startswith("Move the")), "")
+    if not moved:
+        return
+    name, value = moved.split()[2], float(moved.split(" to ")[1].split(":")[0])
+    chosen = found.settings.policy
+    then = reroute(found, chosen.with_thresholds(**{name: value}))
+    assert then.decision.action is not reroute(found, chosen).decision.action
+    assert str(then.decision.action) in moved and then.knowledge.excerpts
+
+
+def test_no_threshold_is_named_where_none_would_help() -> None:
+    ways = told(run(grades=0.0, strips=0.0)).ways
+    assert not any("threshold" in way or "cut-off" in way for way in ways)
+
+
+# --- no sentence kept -------------------------------------------------------------------------------------------------
+
+
+def test_a_question_for_which_no_sentence_was_kept() -> None:
+    found = told(run(strips=0.1))
+    assert found.nearest is not None
+    assert (found.nearest.score, found.nearest.why) == (0.11, "score 0.11 is not above the cut-off 0.30")
+    assert found.ways[0] == "Lower the sentence cut-off from 0.30 to 0.10: 1 more sentence would be evidence."
+    assert reroute(run(strips=0.1), policy("paper").with_thresholds(cutoff=0.10)).knowledge.excerpts
+
+
+@pytest.mark.parametrize("best", [0.1, 0.105, 0.11, 0.2999])
+def test_the_cut_off_that_is_named_lets_sentences_in(best: float) -> None:
+    made = run(strips=best - 0.01)
+    value = float(told(made).ways[0].split(" to ")[1].split(":")[0])
+    then = reroute(made, made.settings.policy.with_thresholds(cutoff=value))
+    assert then.knowledge.excerpts and value < best
+
+
+# --- the writer declined ----------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_the_writer_could_not_answer_from_what_it_was_given() -> None:
+    found = told(run())
+    assert found.nearest is not None and found.nearest.text == "It is white."
+    assert found.nearest.why == "the writer had it, and found no answer in it"
+    assert found.ways == (
+        "Add documents that hold the answer, on the Documents page.",
+        "Ask another model, or none: then the best sentences are quoted as they stand.",
+    )
+
+
+# --- where was looked -------------------------------------------------------------------------------------------------
+
+
+def test_every_wording_and_round_is_told_once() -> None:
+    web = replace(searched(), query="ferry prices", query_by="the language model")
+    later = round_of("keyword", passage("p9", "Nothing here.", source="other.md"), query="ferry fares")
+    third = passage("p3", "Bring a coat.", source="coats.md")
+    known = run(grades=0.1, of="agentic")
+    grades = (*(known.grades or ()), grade("p3", 0.1), grade("p9", 0.1))
+    made = replace(known, passages=(FARES, TIMES, third), grades=grades, rounds=(later,), web=web)
+    found = told(made)
+    assert found.asked[0] == ("What does the ferry cost?", "your question")
+    assert ("ferry prices", "for the web, by the language model") in found.asked
+    assert found.asked[1:2] == (("ferry fares", "written by hand"),)
+    assert found.where[0] == "Your documents: 4 chunks of 4 documents found, in 2 rounds"
+    same = replace(made, web=replace(web, query="What does the ferry cost?"), rounds=())
+    assert len(told(same).asked) == 1
+
+
+@pytest.mark.parametrize("outcome", list(WebOutcome))
+def test_every_outcome_of_a_search_is_told_and_what_helps(outcome: WebOutcome) -> None:
+    pages = (web_page("w1", "Ferries are white."),) if outcome is WebOutcome.USED else ()
+    web = replace(searched(*pages), outcome=outcome, provider="SearXNG", attempts=(WebAttempt("SearXNG", outcome),))
+    found = told(run(grades=0.1, web=web))
+    assert found.where[1].startswith("The web: ") and found.where[1].endswith("(SearXNG)")
+    assert (WEB_TOLD[outcome] in found.where[1]) is (outcome is not WebOutcome.USED)
+    settled = outcome in (WebOutcome.USED, WebOutcome.APPROVED)
+    assert len([way for way in found.ways if "web" in way]) == (0 if settled else 1)
+
+
+def test_nothing_retrieved_and_nothing_scored() -> None:
+    empty = trace(policy("paper"), passages=(), grades=(), strips=())
+    found = told(empty)
+    assert found.where[0] == "Your documents: nothing found" and found.nearest is None
+    assert found.ways[-1].startswith("Add documents")
+    assert told(run(grades=0.1, strips=None)).nearest is None
+
+
+def test_a_dropped_passage_is_no_near_miss() -> None:
+    made = replace(run(strips=0.1), edits=Edits(dropped=("p2",)))
+    found = told(made)
+    assert found.nearest is not None and found.nearest.passage.id == "p1"
+    assert found.where[0].startswith("Your documents: 1 chunk of 1 document")
