@@ -6,8 +6,9 @@ import ast
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -98,10 +99,16 @@ def read_sources() -> dict[str, str]:
 
 
 def find_arrows(sources: Mapping[str, str]) -> list[Arrow]:
-    return [arrow for name, text in sources.items() for arrow in _arrows_of(name, text, sources)]
+    """What is imported is a module of ours, or the package that it or something else is defined in."""
+    return [
+        Arrow(name, inner if inner in sources else base, is_for_types)
+        for name, text in sources.items()
+        for base, inner, is_for_types in _imports_of(name, text)
+    ]
 
 
-def _arrows_of(name: str, text: str, sources: Mapping[str, str]) -> Iterator[Arrow]:
+@cache
+def _imports_of(name: str, text: str) -> tuple[tuple[str, str, bool], ...]:
     tree = ast.parse(text)
     for_types = {
         id(inner)
@@ -109,17 +116,16 @@ def _arrows_of(name: str, text: str, sources: Mapping[str, str]) -> Iterator[Arr
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for inner in ast.walk(node)
     }
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Arrow(name, alias.name, id(node) in for_types)
+            found += [(alias.name, alias.name, id(node) in for_types) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 base = ".".join([*name.split(".")[: -node.level], *([base] if base else [])])
-            for alias in node.names:
-                inner = f"{base}.{alias.name}"  # a module of that package, or something defined in it
-                yield Arrow(name, inner if inner in sources else base, id(node) in for_types)
+            found += [(base, f"{base}.{alias.name}", id(node) in for_types) for alias in node.names]
+    return tuple(found)
 
 
 # --- judging --------------------------------------------------------------------------------------------------------
