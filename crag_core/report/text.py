@@ -37,12 +37,6 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def duration(seconds: float) -> str:
-    if seconds < 0.0005:
-        return "under 1 ms"
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
 def moment(created: str) -> str:
     """A time of day in UTC; what is no time shows as it is."""
     try:

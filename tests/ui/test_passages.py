@@ -15,8 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
-from ui.run.passages.passages import CardActions, draw_passages
-from ui.run.passages.web_results import draw_web
+from ui.run.passages.passages import CardActions, draw_passages, draw_web
 
 
 def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:
@@ -26,9 +25,9 @@ def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | 
         actions = CardActions(
             told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
         )
-    was = reroute(taken or run, then) if then else None
-    draw_passages(view_run(run, policy), was, actions)
-    draw_web(view_run(run, policy), was, actions)
+    view = view_run(run, policy, reroute(taken or run, then) if then else None)
+    draw_passages(view, actions)
+    draw_web(view, actions)
 
 
 def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:

@@ -19,7 +19,7 @@ from crag_core.base.types import Origin, Passage, Strip, StripVerdict
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
-from crag_core.view.chunk_text import Piece, text_lines
+from crag_core.view.sentences import Piece, text_lines
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, print_pages
 from tests.ui.drawn import parts, said

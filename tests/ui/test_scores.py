@@ -31,7 +31,7 @@ from tests.builders import (
     twice,
     web_page,
 )
-from ui.run.scores.score_line import read_move
+from ui.run.score_line import read_move
 
 
 def drawn(of: Policy, run: Trace) -> Picture:
@@ -379,7 +379,7 @@ def page() -> None:
 
     from crag_core.view.run_view import view_run
     from tests.builders import graded, policy, trace
-    from ui.run.scores.score_line import draw_scores
+    from ui.run.score_line import draw_scores
 
     of = policy("paper")
     found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))
@@ -398,7 +398,7 @@ def test_a_page_sends_the_picture_to_the_browser_and_says_what_may_be_done_there
     app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     data = sent_to_browser(app)
-    assert (data["can_move"], data["can_pick"], data["step"], data["page"]) == (True, False, 0.005, 0.05)
+    assert (data["can_move"], data["step"], data["page"]) == (True, 0.005, 0.05)
     assert [row["name"] for row in data["rows"]] == ["p1.txt", "p2.txt", "p3.txt"]
     app.session_state["still"] = True
     assert sent_to_browser(app.run())["can_move"] is False

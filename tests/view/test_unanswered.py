@@ -11,7 +11,8 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import WEB_TOLD, Unanswered, unanswered
+from crag_core.view.answer.unanswered import WEB_OUTCOMES, Unanswered, unanswered
+from crag_core.view.run_view import view_run
 from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")
@@ -31,8 +32,7 @@ def run(grades: float | None = 0.9, strips: float | None = 0.9, of: str | Policy
 
 
 def told(run: Trace, under: Policy | None = None) -> Unanswered:
-    chosen = under or run.settings.policy
-    return unanswered(run, chosen, reroute(run, chosen))
+    return unanswered(view_run(run, under))
 
 
 # --- everything set aside ---------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_every_outcome_of_a_search_is_told_and_what_helps(outcome: WebOutcome) -
     web = replace(searched(*pages), outcome=outcome, provider="SearXNG", attempts=(WebAttempt("SearXNG", outcome),))
     found = told(run(grades=0.1, web=web))
     assert found.where[1].startswith("The web: ") and found.where[1].endswith("(SearXNG)")
-    assert (WEB_TOLD[outcome] in found.where[1]) is (outcome is not WebOutcome.USED)
+    assert (WEB_OUTCOMES[outcome] in found.where[1]) is (outcome is not WebOutcome.USED)
     settled = outcome in (WebOutcome.USED, WebOutcome.APPROVED)
     assert len([way for way in found.ways if "web" in way]) == (0 if settled else 1)
 

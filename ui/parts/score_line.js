@@ -405,7 +405,6 @@ class Picture {
   }
 
   pick(row, byKey = false) {
-    if (this.data.can_pick) this.send("picked", row.id);
     const card = document.getElementById(row.anchor);
     if (!card) return;
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -9,9 +9,8 @@ import streamlit as st
 
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
-from crag_core.trace.reroute import reroute
-from crag_core.view.run_view import RunView
-from ui.run.path.diagram import draw_path
+from crag_core.view.run_view import view_run
+from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
@@ -44,11 +43,10 @@ def draw_running() -> None:
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
     run = job.progress
-    trace, policy = run.trace, run.trace.settings.policy
-    routed = reroute(trace, policy)
-    if trace.decision is not None:
-        draw_verdict(RunView(trace, policy, routed))
-    draw_path(trace, policy, routed, key="path_running", running=run.step, progress=run.counted)
+    view = view_run(run.trace)
+    if run.trace.decision is not None:
+        draw_verdict(view)
+    draw_path(view, key="path_running", running=run.step, progress=run.counted)
     if run.text:
         with st.container(border=True):
             st.subheader("Answer", anchor=False)

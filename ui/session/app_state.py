@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -26,6 +26,8 @@ from ui.session import access
 from ui.session.access import Right
 from ui.session.background_jobs import Job
 from ui.session.trace_upload import check_files
+
+T = TypeVar("T")
 
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
@@ -156,6 +158,14 @@ def suggested_questions() -> list[str]:
 
 
 # This session
+
+
+def remembered(name: str, key: object, work_out: Callable[[], T]) -> T:
+    """Worked out once for a key, and again for another one; only the last is kept."""
+    kept: tuple[object, T] | None = st.session_state.get(name)
+    if kept is None or kept[0] != key:
+        kept = st.session_state[name] = (key, work_out())
+    return kept[1]
 
 
 def belong_to(who: str) -> None:

@@ -22,3 +22,13 @@ def counted(number: int, noun: str) -> str:
 def sentence(reason: str) -> str:
     """A reason with a capital and a full stop."""
     return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
+
+
+def duration(seconds: float) -> str:
+    if seconds < 0.0005:
+        return "<1 ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
+
+
+def model_calls(number: int) -> str:
+    return counted(number, "model call") if number else "no model call"

@@ -171,9 +171,7 @@ class AnswerBlocks:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        known = self.view.changed
-        strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
-        return pieces_of(self.excerpts, strips)
+        return pieces_of(self.excerpts, self.view.all_strips)
 
     @cached_property
     def held(self) -> Held:

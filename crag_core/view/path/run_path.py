@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
@@ -12,10 +13,9 @@ from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace, context_ids
-from crag_core.view.path import corpus_stages, web_stages
+from crag_core.view.path import corpus_stages
 from crag_core.view.path.stage import BROKEN, PLACES, Stage, StageState, break_at, stage
-
-__all__ = ["RunPath", "Stage", "StageState", "run_path"]
+from crag_core.view.path.web_stages import web_stage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RunPath:
     seconds: float
 
     def stage(self, name: str) -> Stage:
-        return next(text for text in self.stages if text.id == name)
+        return next(stage for stage in self.stages if stage.id == name)
 
 
 _SURE = ("retrieve", "grade", "route")
@@ -99,8 +99,8 @@ def _why_undone(trace: Trace) -> str:
 def _with_cost(text: Stage, trace: Trace, routed: Reroute) -> Stage:
     names = PLACES[text.id][2]
     made = [step for step in trace.steps if step.name in names and step.state is not StepState.SKIPPED]
-    is_anew = text.id == "assemble" and not _is_assembled(trace, routed)
-    if text.state in _IDLE or not made or is_anew:
+    is_again = text.id == "assemble" and not _is_assembled(trace, routed)
+    if text.state in _IDLE or not made or is_again:
         return text
     return replace(text, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
 
@@ -115,7 +115,7 @@ def _assemble(trace: Trace, routed: Reroute) -> Stage:
     text = counted(own, "excerpt") if own else ""
     if other:
         text = f"{text} + {other} from the web" if own else f"{counted(other, 'excerpt')} from the web"
-    detail = "" if _is_assembled(trace, routed) else "put together anew from the record"
+    detail = "" if _is_assembled(trace, routed) else "put together again from the record"
     return stage("assemble", StageState.TAKEN, text or "nothing is left", detail)
 
 
@@ -155,9 +155,9 @@ _DRAFTS: dict[str, Callable[[Trace, Reroute], Stage]] = {
     "route": corpus_stages.route,
     "again": corpus_stages.again,
     "refine": corpus_stages.refine,
-    "rewrite": web_stages.rewrite,
-    "search": web_stages.search,
-    "grade_web": web_stages.grade_web,
+    "rewrite": partial(web_stage, "rewrite"),
+    "search": partial(web_stage, "search"),
+    "grade_web": partial(web_stage, "grade_web"),
     "assemble": _assemble,
     "answer": _answer,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import counted, duration
 from crag_core.base.types import Action, Handling, Passage, Step, StepName, StepState, StripVerdict
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
@@ -44,6 +44,14 @@ class Stage:
     action: Action | None = None
     handling: Handling | None = None
     leads_on: bool = True
+
+    @property
+    def cost(self) -> str:
+        """ "2 calls · 1.2 s"; "" where nothing was carried out."""
+        if self.seconds is None:
+            return ""
+        time = duration(self.seconds)
+        return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
 
 
 PLACES = {

@@ -14,19 +14,21 @@ from crag_core.view.path.stage import Stage, StageState, kept, stage, why_not
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 
 
-def rewrite(trace: Trace, routed: Reroute) -> Stage:
+def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
     web = trace.web
-    absent = _absent("rewrite", web, routed)
-    if absent or web is None:
-        return absent or stage("rewrite", StageState.WOULD_BE)
-    return stage("rewrite", StageState.TAKEN, f"“{web.query}”", web.query_by)
+    if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+        unused = "the record holds a search that is not used now" if web and web.passages else ""
+        return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
+    if web is None:
+        return stage(name, StageState.WOULD_BE)
+    if web.outcome in _UNASKED:
+        return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
+    if name == "rewrite":
+        return stage(name, StageState.TAKEN, f"“{web.query}”", web.query_by)
+    return _search(web) if name == "search" else _grade_web(web, routed)
 
 
-def search(trace: Trace, routed: Reroute) -> Stage:
-    web = trace.web
-    absent = _absent("search", web, routed)
-    if absent or web is None:
-        return absent or stage("search", StageState.WOULD_BE)
+def _search(web: WebSearch) -> Stage:
     by = web.provider or "the web"
     if web.outcome is WebOutcome.USED:
         cached = "from memory, nothing left this machine" if web.from_cache else ""
@@ -39,11 +41,7 @@ def search(trace: Trace, routed: Reroute) -> Stage:
     }.get(web.outcome, stage("search", StageState.FAILED, web.outcome.value, web.message))
 
 
-def grade_web(trace: Trace, routed: Reroute) -> Stage:
-    web = trace.web
-    absent = _absent("grade_web", web, routed)
-    if absent or web is None:
-        return absent or stage("grade_web", StageState.WOULD_BE)
+def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
     if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return stage("grade_web", StageState.WOULD_BE)
     if not web.passages:
@@ -53,21 +51,11 @@ def grade_web(trace: Trace, routed: Reroute) -> Stage:
     scores = [grade.score for grade in web.grades or () if grade.score is not None]
     best = f"best {readable(max(scores))[0]}" if scores else ""
     external = routed.knowledge.external
-    count = counted(len(external), "result")
-    is_whole = bool(external) and not any(excerpt.strip_ids for excerpt in external)
-    summary = f"{count} as {'it is' if len(external) == 1 else 'they are'}" if is_whole else ""
-    summary = summary or kept(routed.knowledge.verdicts, web.passages)
+    if external and not any(excerpt.strip_ids for excerpt in external):
+        summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"
+    else:
+        summary = kept(routed.knowledge.verdicts, web.passages)
     return replace(stage("grade_web", StageState.TAKEN, summary, best), leads_on=bool(external))
-
-
-def _absent(name: str, web: WebSearch | None, routed: Reroute) -> Stage | None:
-    """The stage where the decision asks for no search, or where nobody was asked."""
-    if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
-        unused = "the record holds a search that is not used now" if web and web.passages else ""
-        return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
-    if web and web.outcome in _UNASKED:
-        return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
-    return None
 
 
 def describe_web(trace: Trace, routed: Reroute) -> str:

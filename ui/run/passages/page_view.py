@@ -14,8 +14,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Origin, Passage, StripVerdict
-from crag_core.view.chunk_text import text_lines
-from crag_core.view.sentences import describe_verdict
+from crag_core.view.sentences import describe_verdict, text_lines
 from ui import PARTS
 from ui.text import link, plain
 

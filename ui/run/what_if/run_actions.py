@@ -27,7 +27,7 @@ def begin(question: str) -> None:
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, app_state.choice(), now=app_state.settings_now())
+    offered = offer(view.trace, view.routed, app_state.choice(), app_state.settings_now())
     known = replace(view.trace, web=None) if offered.searches else view.trace
     if offered.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
