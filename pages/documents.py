@@ -32,15 +32,20 @@ LARGEST_MB = 200  # of a ZIP; each file in it may have 50
 FILES, FOLDER = "Files or a ZIP", "A folder"
 
 
+def uploader_key() -> str:
+    """Another one after its files were taken, so that it is empty again."""
+    return f"documents_files_{st.session_state.setdefault('upload_round', 0)}"
+
+
 def add() -> None:
-    files = st.session_state[f"documents_files_{app_state.upload_round()}"]
+    files = st.session_state[uploader_key()]
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         try:
             app_state.index([(file.name, file.getvalue()) for file in files], collection)
         except CragError as error:
             app_state.report(str(error))
-        app_state.next_upload_round()
+        st.session_state["upload_round"] += 1
         held_uploads.forget(files)
 
 
@@ -49,7 +54,7 @@ def draw_adding(busy: bool) -> None:
         what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
         waiting = st.file_uploader(
             what, accept_multiple_files="directory" if what == FOLDER else True,
-            key=f"documents_files_{app_state.upload_round()}", disabled=busy, label_visibility="collapsed",
+            key=uploader_key(), disabled=busy, label_visibility="collapsed",
             max_upload_size=LARGEST_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -272,18 +272,15 @@ def pause() -> SearchPause:
     return kept
 
 
+def set_thresholds(lower: float, upper: float, cutoff: float) -> None:
+    """Put the sliders there."""
+    st.session_state["thresholds"] = (lower, upper)
+    st.session_state["strips"] = cutoff
+
+
 def start_thresholds() -> None:
     """Put the sliders where policy and evaluator suggest."""
-    start = suited(st.session_state["policy"], st.session_state["evaluator"])
-    st.session_state["thresholds"] = (start.lower, start.upper)
-    st.session_state["strips"] = start.strips.cutoff
-
-
-def use_preset(name: str) -> None:
-    """Put the sliders where a preset of the policy has them."""
-    chosen = policy().preset(name)
-    st.session_state["thresholds"] = (chosen.lower, chosen.upper)
-    st.session_state["strips"] = chosen.strips.cutoff
+    set_thresholds(*suited(st.session_state["policy"], st.session_state["evaluator"]).thresholds)
 
 
 def start_policy() -> None:
@@ -366,12 +363,3 @@ def index(files: list[tuple[str, bytes]], collection: str) -> None:
 
         st.session_state["indexing"] = started = Job(work, None)
         started.start()
-
-
-def upload_round() -> int:
-    """Numbers the uploader, so that it is empty again after its files were taken."""
-    return int(st.session_state.setdefault("upload_round", 0))
-
-
-def next_upload_round() -> None:
-    st.session_state["upload_round"] = upload_round() + 1

@@ -27,7 +27,7 @@ from ui.run.share.share_links import (
     parse_link,
 )
 from ui.session import app_state, current_run, run_job
-from ui.session.recorded_demos import demo_of
+from ui.session.demos import demo_of
 
 
 def follow() -> None:
