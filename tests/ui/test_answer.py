@@ -72,8 +72,8 @@ def answered(
     return replace(run, **result.changes) if result else run
 
 
-def page(run: Trace, title: str = "Answer") -> None:
-    draw_answer(view_run(run), title)
+def page(run: Trace) -> None:
+    draw_answer(view_run(run))
 
 
 def shown(run: Trace) -> AppTest:
@@ -307,11 +307,10 @@ def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
 
         for column, run in zip(st.columns(2), (first, second), strict=True):
             with column:
-                draw_answer(view_run(run), f"Of {run.id}")
+                draw_answer(view_run(run))
 
     app = drawn(both, first=first, second=second)
     assert len(parts(app, "answer")) == 2
-    assert [heading.value for heading in app.subheader] == ["Of run-1", "Of run-2"]
 
 
 def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:
