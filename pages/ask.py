@@ -6,9 +6,9 @@ from ui.ask.question import draw_question
 from ui.ask.welcome import draw_welcome
 from ui.run.job_progress import draw_running, draw_warming
 from ui.run.run_page import draw_run
-from ui.session import app_state, current_run, run_job
+from ui.session import current_run, run_job
 from ui.shell import router
-from ui.text import plain
+from ui.shell.messages import draw_report
 
 router.enter("pages/ask.py")
 job = run_job.job()
@@ -18,8 +18,7 @@ if is_welcome:
     st.title("What does the evidence say?", anchor=False)
 draw_question(busy=job is not None, has_examples=not is_welcome)
 draw_warming()
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 if job is not None:
     draw_running()
 elif view is not None:

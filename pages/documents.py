@@ -21,6 +21,7 @@ from ui.run.job_progress import draw_indexing_live, draw_warming
 from ui.session import app_state
 from ui.session.access import Right
 from ui.shell import router
+from ui.shell.messages import draw_report, errors_drawn
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
 
@@ -76,11 +77,10 @@ st.markdown(
 draw_warming()
 if (warmed := app_state.warm_up().result) is not None:
     draw_interrupted(warmed.interrupted)
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 indexing = app_state.indexing()
 busy = indexing is not None and indexing.is_running
-try:
+with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     if is_allowed(Right.INDEX):
         draw_adding(busy)
@@ -100,6 +100,3 @@ try:
         draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)
-except CragError as error:
-    st.error(error.message, title="The index cannot be read", icon=":material/error:")
-    st.code(error.hint, language=None)

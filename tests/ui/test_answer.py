@@ -334,7 +334,7 @@ def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSup
         "Looked for",
         "“What does the ferry cost?” :gray[your question]",
         "Your documents: 2 chunks of 2 documents found",
-        "The web: not searched",
+        "No web search was made in this run, though this route asks for one.",
         "Nearest miss",
         "“Dogs travel free of charge if they are kept on a leash.” :gray[faq.html · score 0.90: set aside with all",
         "What you can do",

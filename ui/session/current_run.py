@@ -164,11 +164,12 @@ def remember(found: Trace) -> None:
     st.session_state["earlier"] = [found, *others][:_MOST_EARLIER]
 
 
-def open_run(found: Trace) -> None:
-    """For a callback: show a recorded run as it was taken."""
+def open_run(found: Trace, *, own_settings: bool = True) -> None:
+    """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
     leave_first()
     app_state.show(found)
-    app_state.use_settings_of(found)
+    if own_settings:
+        app_state.use_settings_of(found)
     st.session_state["ask_question"] = found.question
     remember(found)
 

@@ -21,8 +21,7 @@ from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.trace import Trace
-from ui.session import access, app_state, current_run, run_job
+from ui.session import access, app_state, run_job
 from ui.session.access import Right
 from ui.session.background_jobs import Job, LiveJobs
 
@@ -143,14 +142,6 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
         now,
         lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created),
     )
-
-
-def open_run(found: Trace) -> None:
-    """Put the run of a question on the Ask page, under the sidebar as it stands."""
-    current_run.leave_first()
-    app_state.show(found)
-    st.session_state["ask_question"] = found.question
-    current_run.remember(found)
 
 
 def grading() -> SetJob | None:

@@ -8,24 +8,12 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome, WebSearch
+from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
 from crag_core.decision.stability import flips
 from crag_core.trace.reroute import reroute
+from crag_core.view.path.web_stages import describe_web
 from crag_core.view.run_view import RunView
 
-WEB_OUTCOMES = {
-    None: "not searched",
-    WebOutcome.OFF: "not searched, it is switched off",
-    WebOutcome.COOLING: "not searched, since the last search was just made",
-    WebOutcome.APPROVED: "not searched yet",
-    WebOutcome.PENDING: "the search waits for your approval",
-    WebOutcome.REFUSED: "you refused the search",
-    WebOutcome.EMPTY: "nothing was found",
-    WebOutcome.FAILED: "the search failed",
-    WebOutcome.RATE_LIMITED: "the search was rate-limited",
-    WebOutcome.TIMED_OUT: "the search timed out",
-    WebOutcome.USED: "searched",
-}
 _WEB_WAYS = {
     None: "Let this route search the web: carry it out with the web switched on.",
     WebOutcome.OFF: "Switch the web on in the sidebar, and ask again.",
@@ -87,14 +75,7 @@ def _where(view: RunView) -> Iterator[str]:
     pinned = ", files that you pinned" if trace.settings.pinned else ""
     yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
-        yield f"The web: {_describe_web(trace.web)}"
-
-
-def _describe_web(web: WebSearch | None) -> str:
-    message = WEB_OUTCOMES[web.outcome if web else None]
-    if web and web.outcome is WebOutcome.USED:
-        message = f"{counted(len(web.passages), 'result')}, none of them kept"
-    return f"{message} ({web.provider})" if web and web.provider else message
+        yield describe_web(trace, routed)
 
 
 def _nearest(view: RunView) -> Nearest | None:
