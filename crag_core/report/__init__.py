@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from crag_core.base.text.display import moment
 from crag_core.decision.policy import Policy
 from crag_core.report import text
 from crag_core.report.run import verdict
@@ -20,7 +21,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
-from crag_core.view.path.web_stages import describe_web
+from crag_core.view.path.stages import describe_web
 from crag_core.view.record import cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture
@@ -42,7 +43,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         style_key=key,
         view=view,
         trace=trace,
-        taken=text.moment(trace.created),
+        taken=moment(trace.created),
         verdict=verdict.verdict_of(view),
         changes=verdict.changes_of(view),
         path=path_of(view),

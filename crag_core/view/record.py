@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, duration, model_calls
+from crag_core.base.text.display import counted, duration, model_calls, moment
 from crag_core.base.types import Decision, EvaluatorCard, Round, Step, Usage
 from crag_core.decision.plan import EXPAND
 from crag_core.trace.grounding.citation_check import WORDS
@@ -77,7 +77,7 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
         "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
         "Fingerprint of the settings": trace.fingerprint,
-        "Run": f"{trace.id}, {trace.created}",
+        "Run": f"{trace.id}, {moment(trace.created)}",
     }
     return tuple(found.items())
 

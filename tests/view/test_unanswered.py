@@ -12,7 +12,7 @@ from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.unanswered import Unanswered, unanswered
-from crag_core.view.path.web_stages import describe_web
+from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
 from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
 

@@ -11,7 +11,7 @@ from crag_core.base.text.display import clean, counted, duration, shortened
 from crag_core.base.types import Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.path.run_path import RunPath, run_path
-from crag_core.view.path.stage import Stage, StageState
+from crag_core.view.path.stages import Stage, StageState
 from crag_core.view.run_view import RunView
 from ui import PARTS
 from ui.run.verdict import COLOURS

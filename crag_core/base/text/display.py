@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
 
@@ -32,3 +34,14 @@ def duration(seconds: float) -> str:
 
 def model_calls(number: int) -> str:
     return counted(number, "model call") if number else "no model call"
+
+
+def moment(created: str) -> str:
+    """A time of day in UTC; what is no time shows as it is."""
+    try:
+        found = datetime.fromisoformat(created)
+        zone = " UTC" if found.tzinfo else ""
+        found = found.astimezone(UTC) if found.tzinfo else found
+    except (ValueError, OverflowError):  # no time, or one before the first year
+        return created
+    return f"{found.day} {found:%B %Y, %H:%M}{zone}"

@@ -16,7 +16,7 @@ from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import AnswerBlocks
 from crag_core.view.chunk_cards import ChunkCard
 from crag_core.view.path.run_path import run_path
-from crag_core.view.path.stage import Stage
+from crag_core.view.path.stages import Stage
 from crag_core.view.run_view import RunView
 from crag_core.view.sentences import TextLine, text_lines
 

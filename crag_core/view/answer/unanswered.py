@@ -11,7 +11,7 @@ from crag_core.base.text.numbers import readable
 from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
 from crag_core.decision.stability import flips
 from crag_core.trace.reroute import reroute
-from crag_core.view.path.web_stages import describe_web
+from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 
 _WEB_WAYS = {

@@ -11,7 +11,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import sentence
 from crag_core.base.types import Grade, Origin, Passage, WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
-from crag_core.view.path.web_stages import describe_web
+from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
 from ui import PARTS
