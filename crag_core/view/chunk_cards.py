@@ -11,7 +11,7 @@ from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import own_reason, tell_edit
+from crag_core.view.score_words import edit_text, own_reason
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion"}
@@ -137,7 +137,7 @@ class _Cards:
                 reason=own_reason(grade) if grade and grade.score is not None else "",
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
-                edit=tell_edit("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
+                edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
                 is_asked_for=is_web or is_dropped or id_ in looked_at,

@@ -12,7 +12,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, sentences, tell_marks
+from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, marks_of, sentences
 
 _HOW = {
     Aggregation.BEST: "the best",
@@ -102,7 +102,7 @@ def picture(view: RunView) -> Picture | None:
         action=decision.action,
         lines=lines,
         rows=rows,
-        marks=tell_marks(policy, decision, view.stability),
+        marks=marks_of(policy, decision, view.stability),
         legend=_legend(view.trace, lines, rows),
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
         table=_table(lines, rows),
@@ -161,7 +161,7 @@ def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: flo
         given = (grades.get(id_) for grades in opinions)
         others = tuple((other := _value(grade, part), _describe(policy, other) if grade else "") for grade in given)
         decides = id_ in deciding and (best is None or value == best)
-        message = score_words.tell_ungraded(card.counted, policy, card.passage) or _describe(policy, value)
+        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value)
         points.append(Point(value, message, decides, others))
     return tuple(points)
 
@@ -183,12 +183,12 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
         if points[0][1].others[number][1]
     )
     remarks = (
-        score_words.tell_score([(part, point.told) for part, point in points]),
-        score_words.tell_deciding([part for part, point in points if point.decides], view.routed.decision),
+        score_words.score_text([(part, point.told) for part, point in points]),
+        score_words.deciding_text([part for part, point in points if point.decides], view.routed.decision),
         card.edit,
         points[0][1].told if points[0][1].value is None else "",
         *others,
-        score_words.tell_reason(card.grade),
+        score_words.reason_text(card.grade),
     )
     label = card.label
     return Row(

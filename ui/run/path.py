@@ -80,7 +80,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
     icon = _HANDLING_ICONS.get(stage.handling, stage.id) if stage.handling else stage.id
     called = f"{stage.title}: {stage.action}" if stage.action else stage.title
     state = "" if stage.state is StageState.TAKEN else f"{stage.state}: "
-    message, cost = _clean(f"{called}, {state}{stage.headline}"), stage.cost
+    name, cost = _clean(f"{called}, {state}{stage.headline}"), stage.cost
     more = _clean(stage.detail) if stage.detail != stage.headline else ""
     return {
         "id": stage.id,
@@ -88,8 +88,8 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "state": stage.state.value,
         "headline": _clean(stage.headline),
         "cost": cost,
-        "name": f"{message}, {cost}" if cost else message,
-        "tip": f"{message}. {more}" if more else message,
+        "name": f"{name}, {cost}" if cost else name,
+        "tip": f"{name}. {more}" if more else name,
         "anchor": stage.anchor,
         "tone": _TONES.get(stage.state, tone),
         "icon": _MARKS.get(stage.state, icon),

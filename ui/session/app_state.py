@@ -40,7 +40,7 @@ SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 def shared_workbench() -> Workbench:
     """Built once; it serves metrics from then on, if a port is set. Raises `CragError` for settings of no use."""
     workbench = Workbench()
-    workbench.searcher  # noqa: B018  a bad address is told at the start, where it can be mended
+    workbench.searcher  # noqa: B018  a bad address is refused at the start, where it can be corrected
     if not workbench.policies:
         raise BadRecord("No policy can be used.", hint="\n".join(workbench.problems) or "Put one into data/policies.")
     show_logs(workbench.config.log)
@@ -95,7 +95,7 @@ def warm_up() -> Job[Progress | None, Warmed]:
 
 @dataclass
 class SharedRebuild:
-    """The last making anew of all passages, which is everybody's: its progress, and how it ended."""
+    """The last re-indexing of all chunks, which every session sees: its progress, and how it ended."""
 
     job: RebuildJob | None = None
 

@@ -187,7 +187,7 @@ def _attach(job: RunJob) -> None:
 def rejoin(run_id: str) -> bool:
     """Follow a run that this or another session has started and that still goes on, as after a reload of the page.
 
-    Where people sign in, only that of the same person, who could stop it from here: others are told to come back.
+    Where people sign in, only that of the same person, who could stop it from here: others are asked to come back.
     """
     running = live_jobs().get(run_id)
     if running is None or not running.is_running:

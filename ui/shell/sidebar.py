@@ -164,7 +164,7 @@ def _draw_collection() -> None:
 def _draw_writer(models: Models, drawn_at: float) -> None:
     """A model that is away stays chosen, and so does that of the settings, until somebody chooses another.
 
-    What is wrong with it is told beside it: the browser knows an option by its words, which must not change.
+    What is wrong with it stands beside it: the browser knows an option by its words, which must not change.
     """
     now = health.models_now(models, drawn_at)
     wanted = app_state.settings().model

@@ -270,7 +270,7 @@ def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
 
 
 def describe_web(trace: Trace, routed: Reroute) -> str:
-    """What came of the web search, or why there was none; the query is told beside it."""
+    """What came of the web search, or why there was none; the query stands beside it."""
     web, is_wanted = trace.web, routed.decision.wants(CorrectionKind.WEB_SEARCH)
     if web is None:
         why = ", though this route asks for one" if is_wanted else ": this route asks for none"
