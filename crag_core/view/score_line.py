@@ -43,7 +43,7 @@ class Point:
     """A row's score on one line (None: not graded) as number and in words, and so those of the other evaluators."""
 
     value: float | None
-    told: str
+    text: str
     decides: bool
     others: tuple[tuple[float | None, str], ...]
 
@@ -74,7 +74,7 @@ class Line:
     bands: tuple[Band, ...]
     points: tuple[Point, ...]
     compared: float | None
-    compared_told: str
+    compared_text: str
     is_asked: bool = True
 
 
@@ -183,10 +183,10 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
         if points[0][1].others[number][1]
     )
     remarks = (
-        score_words.score_text([(part, point.told) for part, point in points]),
+        score_words.score_text([(part, point.text) for part, point in points]),
         score_words.deciding_text([part for part, point in points if point.decides], view.routed.decision),
         card.edit,
-        points[0][1].told if points[0][1].value is None else "",
+        points[0][1].text if points[0][1].value is None else "",
         *others,
         score_words.reason_text(card.grade),
     )
@@ -224,6 +224,6 @@ def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, .
     """The same for those who do not see the picture."""
     head = ("Chunk", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
     body = (
-        (row.title, *(line.points[at].told for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
+        (row.title, *(line.points[at].text for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
     )
     return (head, *body)

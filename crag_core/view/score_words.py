@@ -30,7 +30,7 @@ _LONGEST = 200  # characters of a grader's reason
 class Mark:
     """A threshold with the interval over which the action stays, and the actions beyond it (None: end of the scale).
 
-    `meaning` says what lies on the far side of the mark, `told` the interval in words.
+    `meaning` says what lies on the far side of the mark, `text` the interval in words.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Mark:
     high: float
     below: Action | None
     above: Action | None
-    told: str
+    text: str
 
 
 def describe(value: float, *limits: float) -> str:
@@ -76,7 +76,7 @@ def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action
 
 
 def _span(stays: Interval) -> str:
-    """An end of the scale need not be told where the other end is one that the action stops short of."""
+    """An end of the scale need not be named where the other end is one that the action stops short of."""
     low, high = edge(stays.low), edge(stays.high)
     if stays.low_included and stays.high_included:
         return f"within {low} to {high}"

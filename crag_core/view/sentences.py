@@ -20,7 +20,7 @@ _SIGNS = "†‡§¶"
 
 @dataclass(frozen=True)
 class Sentence:
-    """`lines` are (words, are they a heading?), `told` is the score with its sign, `hint` all that is known of it.
+    """`lines` are (words, are they a heading?), `score_text` the score with its sign, `hint` all that is known of it.
 
     `kept` is None for a line of a text that was not cut into sentences. A new paragraph `starts` with it. `change` is
     "new" or "gone" where it was not so when the run was taken.
@@ -29,7 +29,7 @@ class Sentence:
     lines: tuple[tuple[str, bool], ...]
     kept: bool | None = None
     score: float | None = None
-    told: str = ""
+    score_text: str = ""
     spoken: str = ""
     hint: str = ""
     change: str = ""
@@ -87,8 +87,8 @@ def score_of(verdict: StripVerdict, sign: str = "") -> str:
 def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
     since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
     spoken = f"{describe_verdict(verdict)}{since}"
-    score, told = verdict.strip.score, score_of(verdict, sign)
-    return Sentence(_lines(verdict.strip.text), verdict.kept, score, told, spoken, sentence(spoken), change, starts)
+    score, text = verdict.strip.score, score_of(verdict, sign)
+    return Sentence(_lines(verdict.strip.text), verdict.kept, score, text, spoken, sentence(spoken), change, starts)
 
 
 def _starts(passage: Passage, verdicts: Sequence[StripVerdict], at: int) -> bool:
@@ -140,7 +140,7 @@ class Piece:
     kind: str
     text: str
     said: str = ""
-    told: str = ""
+    hint: str = ""
     score: str = ""
     index: int | None = None
 

@@ -87,7 +87,7 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     page, as_text = parts(app, "place")
     assert Image.open(io.BytesIO(base64.b64decode(page["png"]))).size == (page["width"], page["height"])
     assert page["alt"].startswith("Page 2 of guide.pdf with the chunk marked: 2 sentences kept, 1 struck out.")
-    assert {box["told"] for box in page["boxes"]} == {
+    assert {box["hint"] for box in page["boxes"]} == {
         "Kept, score 0.00.",
         "Struck out, score 0.10, score is not above the cut-off.",
         "Kept, score 0.20.",
