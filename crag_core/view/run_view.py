@@ -89,10 +89,10 @@ class RunView:
         return stability(self.policy, now.passages or (), now.grades, now.signals, now.rounds)
 
 
-def view_run(trace: Trace, policy: Policy | None = None, was: Reroute | None = None) -> RunView:
+def view_run(trace: Trace, policy: Policy | None = None) -> RunView:
     """`policy` None: that of the run."""
     policy = policy or trace.settings.policy
-    return RunView(trace, policy, reroute(trace, policy), was)
+    return RunView(trace, policy, reroute(trace, policy))
 
 
 def _label(passage: Passage, rank: int) -> Label:

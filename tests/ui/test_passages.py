@@ -25,7 +25,7 @@ def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | 
         actions = CardActions(
             told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
         )
-    view = view_run(run, policy, reroute(taken or run, then) if then else None)
+    view = replace(view_run(run, policy), was=reroute(taken or run, then) if then else None)
     draw_passages(view, actions)
     draw_web(view, actions)
 

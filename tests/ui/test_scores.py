@@ -88,7 +88,7 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
 def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: str, deciding: list[int]) -> None:
     made = of_scores(policy(name), 0.9, 0.5, 0.1)
     (line,) = made.lines
-    assert line.compared_told.replace("0.70,", "0.700000000,") == how
+    assert line.compared_text.replace("0.70,", "0.700000000,") == how
     assert [at for at, point in enumerate(line.points) if point.decides] == deciding
     assert ("decides" in kinds(made)) is bool(deciding)
     if not deciding:
@@ -131,7 +131,7 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     of = policy("agentic")
     made = drawn(of, trace(of, passages=passages(2)))
     (line,) = made.lines
-    assert (line.compared, line.compared_told) == (None, "") and not any(point.decides for point in line.points)
+    assert (line.compared, line.compared_text) == (None, "") and not any(point.decides for point in line.points)
     assert told(line) == ["not graded", "not graded"]
     assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
     assert [mark.text for mark in made.marks] == [
@@ -199,8 +199,8 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     found, grades = twice((0.31, 0.6), (0.1, 0.82), None)
     made = drawn(of, trace(of, passages=found, grades=grades))
     answering, topical = made.lines
-    assert (answering.part, answering.marks, answering.compared_told) == ("answering", ("upper",), "best 0.31")
-    assert (topical.part, topical.marks, topical.compared_told) == ("topical", ("lower",), "best 0.82")
+    assert (answering.part, answering.marks, answering.compared_text) == ("answering", ("upper",), "best 0.31")
+    assert (topical.part, topical.marks, topical.compared_text) == ("topical", ("lower",), "best 0.82")
     assert [(band.action, band.low, band.high) for band in answering.bands] == [
         (None, "zero", "upper"),
         (Action.CORRECT, "upper", "one"),
