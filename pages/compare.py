@@ -2,14 +2,12 @@
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from ui.compare import compare_state
 from ui.compare.compare_page import draw_comparing, draw_configurations, draw_question, draw_runs
 from ui.compare.measures_table import draw_running, draw_set
 from ui.run.job_progress import draw_warming
-from ui.session import app_state
 from ui.shell import router
-from ui.text import plain
+from ui.shell.messages import draw_report, errors_drawn
 from ui.tune.grading_progress import draw_ended
 
 QUESTION, SET = "One question", "A labelled set"
@@ -21,12 +19,11 @@ draw_warming()
 compare_state.take_question()
 if ended := compare_state.take_running():
     draw_ended(ended, "run", "run", "It broke off")
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 busy = compare_state.comparing() is not None or compare_state.running() is not None
 draw_configurations(busy)
 what = st.segmented_control("What is compared", [QUESTION, SET], default=QUESTION, required=True, key="versus_what")
-try:
+with errors_drawn():
     if what == SET:
         draw_set()
     else:
@@ -37,6 +34,3 @@ try:
         draw_runs(compare_state.traces())
     if what == QUESTION and compare_state.running() is not None:
         draw_running()
-except CragError as error:
-    st.error(plain(error.message), icon=":material/error:")
-    st.caption(plain(error.hint))

@@ -21,6 +21,7 @@ from ui.run.job_progress import draw_indexing_live, draw_warming
 from ui.session import app_state
 from ui.session.access import Right
 from ui.shell import router
+from ui.shell.messages import draw_report, errors_drawn
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
 
@@ -32,15 +33,20 @@ LARGEST_MB = 200  # of a ZIP; each file in it may have 50
 FILES, FOLDER = "Files or a ZIP", "A folder"
 
 
+def uploader_key() -> str:
+    """Another one after its files were taken, so that it is empty again."""
+    return f"documents_files_{st.session_state.setdefault('upload_round', 0)}"
+
+
 def add() -> None:
-    files = st.session_state[f"documents_files_{app_state.upload_round()}"]
+    files = st.session_state[uploader_key()]
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         try:
             app_state.index([(file.name, file.getvalue()) for file in files], collection)
         except CragError as error:
             app_state.report(str(error))
-        app_state.next_upload_round()
+        st.session_state["upload_round"] += 1
         held_uploads.forget(files)
 
 
@@ -49,7 +55,7 @@ def draw_adding(busy: bool) -> None:
         what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
         waiting = st.file_uploader(
             what, accept_multiple_files="directory" if what == FOLDER else True,
-            key=f"documents_files_{app_state.upload_round()}", disabled=busy, label_visibility="collapsed",
+            key=uploader_key(), disabled=busy, label_visibility="collapsed",
             max_upload_size=LARGEST_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -71,11 +77,10 @@ st.markdown(
 draw_warming()
 if (warmed := app_state.warm_up().result) is not None:
     draw_interrupted(warmed.interrupted)
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 indexing = app_state.indexing()
 busy = indexing is not None and indexing.is_running
-try:
+with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     if is_allowed(Right.INDEX):
         draw_adding(busy)
@@ -95,6 +100,3 @@ try:
         draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)
-except CragError as error:
-    st.error(error.message, title="The index cannot be read", icon=":material/error:")
-    st.code(error.hint, language=None)

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from ui.history import history_state
 from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
 from ui.history.filter import Filter
@@ -10,6 +9,7 @@ from ui.history.run_detail import draw_selected
 from ui.history.run_list import draw_filter, draw_head, draw_table, retention
 from ui.session import access, app_state
 from ui.shell import router
+from ui.shell.messages import draw_report, errors_drawn
 from ui.text import plain
 
 
@@ -45,8 +45,7 @@ def draw_nothing() -> None:
 
 router.enter("pages/history.py")
 st.title("History", anchor=False)
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 draw_imported(history_state.take_imported())
 if not app_state.workbench().history.is_on:
     st.info(
@@ -55,8 +54,5 @@ if not app_state.workbench().history.is_on:
         icon=":material/history_toggle_off:",
     )
 else:
-    try:
+    with errors_drawn("The history cannot be read"):
         draw_runs()
-    except CragError as error:
-        st.error(plain(error.message), title="The history cannot be read", icon=":material/error:")
-        st.caption(plain(error.hint))

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from ui.metrics import metrics_state
 from ui.metrics.metrics_page import draw_cards, draw_over_time, draw_rest, draw_table
 from ui.run.job_progress import draw_warming
 from ui.session import app_state
 from ui.shell import router
+from ui.shell.messages import errors_drawn
 from ui.text import plain
 
 
@@ -36,7 +36,7 @@ def title_of(policy: str) -> str:
 router.enter("pages/metrics.py")
 st.title("Metrics", anchor=False)
 draw_warming()
-try:
+with errors_drawn():
     period, policy = draw_choice()
     found = metrics_state.seen(period, policy)
     if not metrics_state.is_of_all():
@@ -48,6 +48,3 @@ try:
         draw_table(found.parts, found.steps)
     else:
         st.info("No run was kept in this time. Ask something, or look at a longer one.", icon=":material/info:")
-except CragError as error:
-    st.error(plain(error.message), icon=":material/error:")
-    st.caption(plain(error.hint))

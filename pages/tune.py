@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
-from ui.session import app_state, current_run, tune_state
+from ui.session import current_run, tune_state
 from ui.session.access import Right
 from ui.shell import router
+from ui.shell.messages import draw_report, errors_drawn
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
 from ui.tune.figures import draw_figures
@@ -43,13 +43,12 @@ router.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
 is_allowed(Right.TUNE)
-if problem := app_state.take_report():
-    st.error(plain(problem), icon=":material/error:")
+draw_report()
 ended = tune_state.take_ended()
 draw_questions(busy=tune_state.grading() is not None)
 if ended is not None:
     draw_ended(ended)
-try:
+with errors_drawn():
     seen = tune_state.seen()
     if seen is not None:
         draw_grading(seen)
@@ -60,6 +59,3 @@ try:
         current_run.mark_drawn(current_run.ADVICE)
         draw_choosing(seen)
     draw_kept()
-except CragError as error:
-    st.error(plain(error.message), icon=":material/error:")
-    st.caption(plain(error.hint))

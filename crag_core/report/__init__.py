@@ -11,18 +11,18 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from crag_core.base.text.display import moment
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run import record, verdict
-from crag_core.report.run.answer import answer_of
-from crag_core.report.run.evidence import cards_of
-from crag_core.report.run.path import looks_of, path_of
+from crag_core.report.run import verdict
 from crag_core.report.run.score_line import drawings_of
-from crag_core.report.run.signals import signals_of
+from crag_core.report.run.sections import absences, answer_of, cards_of, path_of, signals_of
 from crag_core.trace.trace import Trace
+from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
-from crag_core.view.path.web_stages import describe_web
+from crag_core.view.path.stages import describe_web
+from crag_core.view.record import cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture
 from crag_core.view.verdict_lines import headline
@@ -36,30 +36,32 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
     Whatever the record holds shows as text: it is escaped, and cannot run, load, submit or disguise anything.
     """
     view = view_run(trace, policy)
-    scores = picture(view)
+    scores, answer = picture(view), answer_of(view)
     style, key = style_sheet()
     return page().render(
         style=style,
         style_key=key,
         view=view,
         trace=trace,
-        taken=text.moment(trace.created),
+        taken=moment(trace.created),
         verdict=verdict.verdict_of(view),
         changes=verdict.changes_of(view),
         path=path_of(view),
-        looks=looks_of(view),
+        rounds=round_rows(view),
         scores=scores,
         score_lines=drawings_of(scores),
         signals=signals_of(view),
-        answer=answer_of(view),
+        why_not=answer if isinstance(answer, str) else "",
+        answer=None if isinstance(answer, str) else answer,
+        sources=sources_of(view) if isinstance(answer, str) else answer.sources,
         cards=cards_of(view, chunk_cards(view)),
         web_cards=cards_of(view, snippet_cards(view)),
         web_text=describe_web(trace, view.routed),
         comparisons=comparisons(view, lambda card: view.policy.suited_to(card, trace.settings.strip_evaluator)),
         headline=headline,
-        steps=record.steps_of(view),
-        settings=record.settings_of(view),
-        absences=record.absences(view),
+        cost_of=cost_of,
+        settings=settings_of(trace),
+        absences=absences(view),
     )
 
 
@@ -73,6 +75,7 @@ def page() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["shortened"] = text.shortened
     return environment.get_template("report.html")
 
 

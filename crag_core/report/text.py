@@ -1,9 +1,8 @@
-"""Other people's text in a report, which must not disguise itself; and numbers and dates as people read them."""
+"""Other people's text in a report, which must not disguise itself."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -35,20 +34,3 @@ def shortened(text: str, length: int) -> str:
     """The beginning of a text, on one line and without Markdown's marks of headings."""
     line = " ".join(_HEADING_MARK.sub("", clean(text)).split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 0.0005:
-        return "under 1 ms"
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def moment(created: str) -> str:
-    """A time of day in UTC; what is no time shows as it is."""
-    try:
-        found = datetime.fromisoformat(created)
-        zone = " UTC" if found.tzinfo else ""
-        found = found.astimezone(UTC) if found.tzinfo else found
-    except (ValueError, OverflowError):  # no time, or one before the first year
-        return created
-    return f"{found.day} {found:%B %Y, %H:%M}{zone}"

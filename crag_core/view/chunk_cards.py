@@ -10,9 +10,8 @@ from functools import cached_property
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
 from crag_core.trace.injection_scan import warnings
-from crag_core.trace.reroute import Reroute
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import own_reason, tell_edit
+from crag_core.view.score_words import edit_text, own_reason
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion"}
@@ -23,14 +22,16 @@ _DIGITS = {"rrf": 4, "keyword": 1}
 class ChunkCard:
     """A chunk, or a snippet of the web.
 
-    `compared` are its scores (name, 0..1) that the thresholds are held against, `scores` all that are shown; both are
-    empty where it was not graded. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the numbers
-    of its excerpts in the answer. `is_asked_for`: the policy looks at it.
+    `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
+    0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
+    `chips` are (kind, words). `edit` is what the user did to it. `cited` are the numbers of its excerpts in the answer.
+    `is_asked_for`: the policy looks at it.
     """
 
     passage: Passage
     label: Label
     grade: Grade | None
+    counted: Grade | None
     compared: Scores
     scores: Scores
     reason: str
@@ -77,19 +78,18 @@ class ChunkCard:
         return list_sentences(self.passage, self.verdicts, self.cutoff, self.kept_then)
 
 
-def chunk_cards(view: RunView, was: Reroute | None = None) -> tuple[ChunkCard, ...]:
-    """Of every corpus passage of the record, in the order of finding; what is new since `was` is marked."""
-    return tuple(_Cards(view, was).make(view.trace.all_passages))
+def chunk_cards(view: RunView) -> tuple[ChunkCard, ...]:
+    """Of every corpus passage of the record, in the order of finding; what is new since `view.was` is marked."""
+    return tuple(_Cards(view).make(view.trace.all_passages))
 
 
-def snippet_cards(view: RunView, was: Reroute | None = None) -> tuple[ChunkCard, ...]:
-    return tuple(_Cards(view, was).make(view.web_passages))
+def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:
+    return tuple(_Cards(view).make(view.web_passages))
 
 
 @dataclass(frozen=True)
 class _Cards:
     view: RunView
-    was: Reroute | None
 
     @cached_property
     def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
@@ -109,31 +109,35 @@ class _Cards:
 
     @cached_property
     def used_then(self) -> frozenset[str] | None:
-        return None if self.was is None else frozenset(one.passage.id for one in self.was.knowledge.excerpts)
+        was = self.view.was
+        return None if was is None else frozenset(one.passage.id for one in was.knowledge.excerpts)
 
     @cached_property
     def kept_then(self) -> frozenset[str] | None:
-        return None if self.was is None else frozenset(one.strip.id for one in self.was.knowledge.verdicts if one.kept)
+        was = self.view.was
+        return None if was is None else frozenset(one.strip.id for one in was.knowledge.verdicts if one.kept)
 
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
+            counting = view.changed.grade_of(id_)
             is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
             is_web = passage in view.web_passages
-            decides = _decides(decision, id_, view.changed.grade_of(id_)) if view.is_decided else ""
+            decides = _decides(decision, id_, counting) if view.is_decided else ""
             compared, scores = _scores(grade, has_two=decision.topical is not None)
             yield ChunkCard(
                 passage=passage,
                 label=view.labels[id_],
                 grade=grade,
+                counted=counting or grade,
                 compared=compared,
                 scores=scores,
                 reason=own_reason(grade) if grade and grade.score is not None else "",
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
-                edit=tell_edit("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
+                edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
                 is_asked_for=is_web or is_dropped or id_ in looked_at,

@@ -9,7 +9,8 @@ from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
 from crag_core.base.types import Action, Grade
 from crag_core.trace.opinions import Disagreement, Suited, Verdict, disagreement
-from crag_core.view.run_view import Label, RunView, evaluator_name, score_text
+from crag_core.view.run_view import Label, RunView, evaluator_name
+from crag_core.view.score_words import NOT_GRADED
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ def _side(verdict: Verdict) -> Side:
 def _cell(grade: Grade | None, band: Action | None) -> Cell:
     if grade is None:
         return Cell("–", None, "")
-    return Cell(score_text(grade), band, grade.cause if grade.score is None else grade.reason)
+    if grade.score is None:
+        return Cell(NOT_GRADED, band, grade.cause)
+    return Cell(f"{grade.score:.2f}", band, grade.reason)
 
 
 def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:

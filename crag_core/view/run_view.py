@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from crag_core.base.text.display import clean
-from crag_core.base.types import EvaluatorCard, Grade, Origin, Passage
+from crag_core.base.text.display import clean, shortened
+from crag_core.base.types import EvaluatorCard, Origin, Passage, Strip
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited
@@ -35,14 +35,23 @@ class Label:
     title: str
     name: Name
 
+    @property
+    def short(self) -> str:
+        """For charts and tables: "3. handbook.pdf, page 4"."""
+        return f"{self.number}. {Name(shortened(self.name.source, 34), self.name.page)}"
+
 
 @dataclass(frozen=True)
 class RunView:
-    """`trace` is the record with its edits beside it, `routed` what `policy` makes of both."""
+    """`trace` is the record with its edits beside it, `routed` what `policy` makes of both.
+
+    `was` is what it is compared with; None: nothing.
+    """
 
     trace: Trace
     policy: Policy
     routed: Reroute
+    was: Reroute | None = None
 
     @cached_property
     def changed(self) -> Trace:
@@ -58,6 +67,11 @@ class RunView:
     @property
     def web_passages(self) -> tuple[Passage, ...]:
         return self.trace.web.passages if self.trace.web else ()
+
+    @property
+    def all_strips(self) -> tuple[Strip, ...]:
+        known = self.changed
+        return (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
 
     @cached_property
     def labels(self) -> dict[str, Label]:
@@ -94,12 +108,6 @@ def _label(passage: Passage, rank: int) -> Label:
 
 def name_of(passage: Passage) -> Name:
     return Name(clean(passage.source) or "(no name)", f"page {passage.page}" if passage.page else "")
-
-
-def score_text(grade: Grade | None, part: str = "") -> str:
-    """ "0.83", or "not graded"."""
-    value = None if grade is None else grade.part(part) if part else grade.score
-    return "not graded" if value is None else f"{value:.2f}"
 
 
 def evaluator_name(card: EvaluatorCard, writer: str) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import clean
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin, Passage
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words
-from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, sentences, tell_marks
+from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
+from crag_core.view.run_view import RunView
+from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, marks_of, sentences
 
 _HOW = {
     Aggregation.BEST: "the best",
@@ -41,7 +43,7 @@ class Point:
     """A row's score on one line (None: not graded) as number and in words, and so those of the other evaluators."""
 
     value: float | None
-    told: str
+    text: str
     decides: bool
     others: tuple[tuple[float | None, str], ...]
 
@@ -72,7 +74,7 @@ class Line:
     bands: tuple[Band, ...]
     points: tuple[Point, ...]
     compared: float | None
-    compared_told: str
+    compared_text: str
     is_asked: bool = True
 
 
@@ -89,88 +91,55 @@ class Picture:
     table: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A passage with its label, its own grade, and the grade that counts: another one where it was pinned."""
-
-    passage: Passage
-    label: Label
-    own: Grade | None
-    counts: Grade | None
-    edit: str
-
-
-@dataclass(frozen=True)
-class _Case:
-    """What every part of the picture is made from."""
-
-    view: RunView
-    found: tuple[_Found, ...]
-
-    def describe(self, value: float | None) -> str:
-        policy = self.view.policy
-        return NOT_GRADED if value is None else describe(value, policy.lower, policy.upper)
-
-
 def picture(view: RunView) -> Picture | None:
     """Every passage that the policy looks at, dropped ones too, and every graded web result; None: there is none."""
-    policy, decision = view.policy, view.routed.decision
-    case = _Case(view, _found(view))
-    if not case.found:
+    policy, decision, cards = view.policy, view.routed.decision, _cards(view)
+    if not cards:
         return None
-    lines = _lines(case)
-    rows = tuple(_row(case, lines, at) for at in range(len(case.found)))
+    lines = _lines(view, cards)
+    rows = tuple(_row(view, card, lines, at) for at, card in enumerate(cards))
     return Picture(
         action=decision.action,
         lines=lines,
         rows=rows,
-        marks=tell_marks(policy, decision, view.stability),
+        marks=marks_of(policy, decision, view.stability),
         legend=_legend(view.trace, lines, rows),
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
         table=_table(lines, rows),
     )
 
 
-def _found(view: RunView) -> tuple[_Found, ...]:
-    """In the order and with the numbers of the passages' cards. A row of "not graded" for the web would say nothing."""
-    trace = view.trace
-    edits = dict.fromkeys(trace.edits.dropped, "dropped") | dict.fromkeys(trace.edits.pinned, "pinned")
-    looked_at = {passage.id for passage in view.routed.decision_path.looked_at} | set(trace.edits.dropped)
-    own, counting = _grades(trace), _grades(view.changed)
-    found = [one for one in trace.all_passages if one.id in looked_at]
-    found += [one for one in view.web_passages if one.id in own or one.id in counting]
-    return tuple(
-        _Found(
-            *(one, view.labels[one.id], own.get(one.id), counting.get(one.id, own.get(one.id))), edits.get(one.id, "")
-        )
-        for one in found
-    )
+def _cards(view: RunView) -> tuple[ChunkCard, ...]:
+    """A row of "not graded" for the web would say nothing."""
+    web = (card for card in snippet_cards(view) if card.counted)
+    return (*(card for card in chunk_cards(view) if card.is_asked_for), *web)
 
 
-def _grades(trace: Trace) -> dict[str, Grade]:
-    web = (trace.web.grades if trace.web else None) or ()
-    return {grade.passage_id: grade for grade in (*web, *(trace.grades or ()))}
+def _describe(policy: Policy, value: float | None) -> str:
+    return NOT_GRADED if value is None else describe(value, policy.lower, policy.upper)
 
 
 # --- lines ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(case: _Case) -> tuple[Line, ...]:
+def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     """One line, or of two signals one each: answering against upper first, then topical against lower."""
-    policy, decision = case.view.policy, case.view.routed.decision
+    policy, decision = view.policy, view.routed.decision
     ambiguous = _band(policy, Action.AMBIGUOUS, "lower", "upper")
-    incorrect, correct = (
-        _band(policy, Action.INCORRECT, "zero", "lower"),
-        _band(policy, Action.CORRECT, "upper", "one"),
-    )
+    incorrect = _band(policy, Action.INCORRECT, "zero", "lower")
+    correct = _band(policy, Action.CORRECT, "upper", "one")
     if decision.score is None or decision.topical is None:
         compared = None if decision.rule else decision.score
-        how = "" if compared is None else f"overall {case.describe(compared)}, {_HOW[policy.aggregation]}"
+        how = "" if compared is None else f"overall {_describe(policy, compared)}, {_HOW[policy.aggregation]}"
         bands = (incorrect, ambiguous, correct)
-        return (Line("", ("lower", "upper"), bands, _points(case), compared, how),)
+        return (Line("", ("lower", "upper"), bands, _points(view, cards), compared, how),)
     unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
-    first = _line_of(case, ANSWERING, decision.score, "upper", (unsettled, correct))
-    then = _line_of(case, TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
+
+    def line(part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
+        return Line(part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best)}")
+
+    first = line(ANSWERING, decision.score, "upper", (unsettled, correct))
+    then = line(TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
     if decision.action is Action.CORRECT:  # then the passage that answers settles it alone
         then = replace(then, is_asked=False, points=tuple(replace(point, decides=False) for point in then.points))
     return first, then
@@ -180,22 +149,19 @@ def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
     return Band(action, clean(policy.route(action).label), low, high)
 
 
-def _line_of(case: _Case, part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
-    return Line(part, (mark,), bands, _points(case, part, best), best, f"best {case.describe(best)}")
-
-
-def _points(case: _Case, part: str = "", best: float | None = None) -> tuple[Point, ...]:
+def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:
+    policy, decision = view.policy, view.routed.decision
     # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
-    is_by_passages = case.view.routed.decision.rule is None and case.view.policy.aggregation is not Aggregation.SIGNALS
-    deciding = case.view.routed.decision.deciding if is_by_passages else ()
-    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in case.view.trace.opinions]
+    is_by_passages = decision.rule is None and policy.aggregation is not Aggregation.SIGNALS
+    deciding = decision.deciding if is_by_passages else ()
+    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in view.trace.opinions]
     points = []
-    for one in case.found:
-        value, id_ = _value(one.counts, part), one.passage.id
+    for card in cards:
+        value, id_ = _value(card.counted, part), card.passage.id
         given = (grades.get(id_) for grades in opinions)
-        others = tuple((other := _value(grade, part), case.describe(other) if grade else "") for grade in given)
+        others = tuple((other := _value(grade, part), _describe(policy, other) if grade else "") for grade in given)
         decides = id_ in deciding and (best is None or value == best)
-        message = score_words.tell_ungraded(one.counts, case.view.policy, one.passage) or case.describe(value)
+        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value)
         points.append(Point(value, message, decides, others))
     return tuple(points)
 
@@ -209,30 +175,30 @@ def _value(grade: Grade | None, part: str) -> float | None:
 # --- rows, legend, table --------------------------------------------------------------------------------------------
 
 
-def _row(case: _Case, lines: tuple[Line, ...], at: int) -> Row:
-    one, points = case.found[at], [(line.part, line.points[at]) for line in lines]
+def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Row:
+    points = [(line.part, line.points[at]) for line in lines]
     others = (
         f"{who}: {', '.join(point.others[number][1] for _, point in points)}"
-        for number, who in enumerate(evaluators(case.view.trace)[1:])
+        for number, who in enumerate(evaluators(view.trace)[1:])
         if points[0][1].others[number][1]
     )
     remarks = (
-        score_words.tell_score([(part, point.told) for part, point in points]),
-        score_words.tell_deciding([part for part, point in points if point.decides], case.view.routed.decision),
-        score_words.tell_edit(one.edit, one.own),
-        points[0][1].told if points[0][1].value is None else "",
+        score_words.score_text([(part, point.text) for part, point in points]),
+        score_words.deciding_text([part for part, point in points if point.decides], view.routed.decision),
+        card.edit,
+        points[0][1].text if points[0][1].value is None else "",
         *others,
-        score_words.tell_reason(one.own),
+        score_words.reason_text(card.grade),
     )
-    label = one.label
+    label = card.label
     return Row(
-        id=one.passage.id,
+        id=card.passage.id,
         number=label.number,
         title=label.title,
         name=str(label.name),
         anchor=label.anchor,
-        is_web=one.passage.origin is Origin.WEB,
-        edit=one.edit,
+        is_web=card.passage.origin is Origin.WEB,
+        edit="dropped" if card.is_dropped else "pinned" if card.is_pinned else "",
         remarks=tuple(remark for remark in remarks if remark),
     )
 
@@ -258,6 +224,6 @@ def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, .
     """The same for those who do not see the picture."""
     head = ("Chunk", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
     body = (
-        (row.title, *(line.points[at].told for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
+        (row.title, *(line.points[at].text for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
     )
     return (head, *body)

@@ -30,7 +30,7 @@ _LONGEST = 200  # characters of a grader's reason
 class Mark:
     """A threshold with the interval over which the action stays, and the actions beyond it (None: end of the scale).
 
-    `meaning` says what lies on the far side of the mark, `told` the interval in words.
+    `meaning` says what lies on the far side of the mark, `text` the interval in words.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Mark:
     high: float
     below: Action | None
     above: Action | None
-    told: str
+    text: str
 
 
 def describe(value: float, *limits: float) -> str:
@@ -55,7 +55,7 @@ def edge(value: float) -> str:
     return shown[:4] + shown[4:].rstrip("0")
 
 
-def tell_marks(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
+def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
     under, over = policy.incorrect.label, policy.correct.label
     lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"
     upper = f"{over} {'above it' if policy.upper_is_exclusive else 'from it up'}"
@@ -76,7 +76,7 @@ def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action
 
 
 def _span(stays: Interval) -> str:
-    """An end of the scale need not be told where the other end is one that the action stops short of."""
+    """An end of the scale need not be named where the other end is one that the action stops short of."""
     low, high = edge(stays.low), edge(stays.high)
     if stays.low_included and stays.high_included:
         return f"within {low} to {high}"
@@ -112,14 +112,14 @@ def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
 # --- one point ------------------------------------------------------------------------------------------------------
 
 
-def tell_score(numbers: Sequence[tuple[str, str]]) -> str:
+def score_text(numbers: Sequence[tuple[str, str]]) -> str:
     """ "score 0.83", or of two signals "answering 0.71, topical 0.12"; "" where it was not graded."""
     if any(number.startswith(NOT_GRADED) for _, number in numbers):
         return ""
     return ", ".join(f"{part or 'score'} {number}" for part, number in numbers)
 
 
-def tell_ungraded(grade: Grade | None, policy: Policy, passage: Passage) -> str:
+def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     """ "not graded", and what the policy counts that as; "" where it was graded."""
     if grade is None or grade.score is not None:
         return "" if grade else NOT_GRADED
@@ -127,14 +127,14 @@ def tell_ungraded(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     return NOT_GRADED + (f", counts as {policy.ungraded_score:.2f}" if is_counted else "")
 
 
-def tell_edit(kind: str, own: Grade | None) -> str:
+def edit_text(kind: str, own: Grade | None) -> str:
     if kind == "dropped":
         return "dropped by you: counts as never found"
     graded = NOT_GRADED if own is None or own.score is None else f"graded {own.score:.2f}"
     return f"pinned by you: counts as 1.00, {graded}" if kind else ""
 
 
-def tell_deciding(parts: Sequence[str], decision: Decision) -> str:
+def deciding_text(parts: Sequence[str], decision: Decision) -> str:
     if not parts:
         return ""
     if decision.topical is None:
@@ -142,7 +142,7 @@ def tell_deciding(parts: Sequence[str], decision: Decision) -> str:
     return f"decides: best {' and '.join(parts)}"
 
 
-def tell_reason(grade: Grade | None) -> str:
+def reason_text(grade: Grade | None) -> str:
     """The grader's, or why there is no score."""
     return shortened(clean(own_reason(grade) if grade.score is not None else grade.cause), _LONGEST) if grade else ""
 

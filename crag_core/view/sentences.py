@@ -1,23 +1,26 @@
-"""The sentences of a passage, each kept or struck out, with its score at the cut-off and a sign for its reason."""
+"""The sentences of a passage, each kept or struck out: as rows with scores and signs, or in the text around them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.display import clean, sentence
+from crag_core.base.text.display import JOINERS, clean, sentence
 from crag_core.base.types import Handling, Origin, Passage, StripVerdict
 from crag_core.view.run_view import RunView
 
+AROUND, PASSAGE, KEPT, STRUCK, GAP = "around", "passage", "kept", "struck", "gap"
+_SAID = {KEPT: "kept", STRUCK: "struck out"}
 _HEADING = re.compile(r"#{1,6}\s+\S")
+_HEADING_MARK = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _RULE = re.compile(r"[|:\-\s]+$")
 _SIGNS = "†‡§¶"
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """`lines` are (words, are they a heading?), `told` is the score with its sign, `hint` all that is known of it.
+    """`lines` are (words, are they a heading?), `score_text` the score with its sign, `hint` all that is known of it.
 
     `kept` is None for a line of a text that was not cut into sentences. A new paragraph `starts` with it. `change` is
     "new" or "gone" where it was not so when the run was taken.
@@ -26,7 +29,7 @@ class Sentence:
     lines: tuple[tuple[str, bool], ...]
     kept: bool | None = None
     score: float | None = None
-    told: str = ""
+    score_text: str = ""
     spoken: str = ""
     hint: str = ""
     change: str = ""
@@ -84,8 +87,8 @@ def score_of(verdict: StripVerdict, sign: str = "") -> str:
 def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
     since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
     spoken = f"{describe_verdict(verdict)}{since}"
-    score, told = verdict.strip.score, score_of(verdict, sign)
-    return Sentence(_lines(verdict.strip.text), verdict.kept, score, told, spoken, sentence(spoken), change, starts)
+    score, text = verdict.strip.score, score_of(verdict, sign)
+    return Sentence(_lines(verdict.strip.text), verdict.kept, score, text, spoken, sentence(spoken), change, starts)
 
 
 def _starts(passage: Passage, verdicts: Sequence[StripVerdict], at: int) -> bool:
@@ -122,3 +125,92 @@ def _lines(text: str) -> tuple[tuple[str, bool], ...]:
     """(words, are they a heading?), without the marks of headings, and without the rules of tables."""
     lines = [clean(line) for line in text.splitlines() if line.strip() and not _RULE.match(line.strip())]
     return tuple((line.lstrip("# "), True) if _HEADING.match(line) else (line, False) for line in lines)
+
+
+# --- in the text around them ------------------------------------------------------------------------------------------
+
+_Cut = tuple[int, int, str, StripVerdict | None]
+"""From, to, what this stretch of the text is, and the verdict on it."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sentence, or what of it stands on this line: with its `index` where it begins, its `score` where it ends."""
+
+    kind: str
+    text: str
+    said: str = ""
+    hint: str = ""
+    score: str = ""
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """`apart`: an empty line is above it."""
+
+    heading: bool
+    apart: bool
+    pieces: tuple[Piece, ...]
+
+
+def text_lines(
+    before: str, passage: str, verdicts: Sequence[StripVerdict], after: str, signs: Mapping[str, str] | None = None
+) -> tuple[TextLine, ...]:
+    """Headings without their marks, rules of tables left out; everything else word for word and in its place.
+
+    `signs` stand behind the scores, by the reason of a verdict.
+    """
+    whole = f"{before}{passage}{after}"
+    cuts = list(_cuts(len(before), len(passage), len(whole), verdicts))
+    lines = []
+    at = first = 0
+    for line in whole.split("\n"):
+        end = at + len(line)
+        heading = _HEADING_MARK.match(line)
+        if line.strip() and not _RULE.match(line):
+            start = at + heading.end() if heading else at
+            while cuts[first][1] <= start and first + 1 < len(cuts):
+                first += 1
+            pieces = tuple(_pieces_on(whole, start, end, cuts[first:], signs or {}))
+            lines.append(TextLine(bool(heading), whole[:at].endswith("\n\n"), pieces))
+        at = end + 1
+    return tuple(lines)
+
+
+def _cuts(start: int, size: int, end: int, verdicts: Sequence[StripVerdict]) -> Iterator[_Cut]:
+    """Stretches that cover the whole text, one after the other."""
+    yield 0, start, AROUND, None
+    at, last = start, start + size
+    for verdict in verdicts:
+        begin, stop = (min(start + offset, last) for offset in (verdict.strip.start, verdict.strip.end))
+        if begin < at:
+            continue
+        yield at, begin, PASSAGE, None
+        yield begin, stop, KEPT if verdict.kept else STRUCK, verdict
+        at = stop
+    yield at, last, PASSAGE, None
+    yield last, end, AROUND, None
+
+
+def _pieces_on(whole: str, start: int, end: int, cuts: Sequence[_Cut], signs: Mapping[str, str]) -> Iterator[Piece]:
+    for low, high, kind, verdict in cuts:
+        if low >= end:
+            return
+        part = whole[max(low, start) : min(high, end)]
+        if not part.strip():
+            if part:
+                yield Piece(GAP, " ")
+        elif verdict is None:
+            yield Piece(kind, _visible(part))
+        else:
+            score = score_of(verdict, signs.get(verdict.reason, "")) if high <= end else ""
+            is_first = not whole[low : max(low, start)].strip("#|:- \t\n")
+            index = verdict.strip.index if is_first else None
+            yield Piece(kind, _visible(part), _SAID[kind], sentence(describe_verdict(verdict)), score, index)
+
+
+def _visible(part: str) -> str:
+    """`clean` without its trimming: indents, and the gaps to the pieces beside it, stay."""
+    shown = (sign for sign in part if sign.isprintable() or sign.isspace() or sign in JOINERS)
+    return "".join(" " if sign.isspace() else sign for sign in shown)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crag_core.base.text.display import moment
 from crag_core.base.types import (
     Answer,
     AnswerState,
@@ -25,7 +26,7 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.report.text import clean, moment, shortened, web_address
+from crag_core.report.text import clean, shortened, web_address
 from crag_core.trace.trace import Trace
 from tests.builders import policy, strips_of, trace, web_page
 from tests.made_up_runs import JUDGE

@@ -160,7 +160,7 @@ def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> N
         *("Retrieve", "Grade", "Route", "Look again", "Refine"),
         *("Rewrite", "Search web", "Grade web", "Assemble", "Answer"),
     ]
-    assert "84 ms" in said(stations["Retrieve"]) and "1.2 s, 3 model calls" in said(stations["Grade"])
+    assert "84 ms" in said(stations["Retrieve"]) and "3 calls · 1.2 s" in said(stations["Grade"])
     assert "correct" in stations["Route"]["class"]
     assert "faint" in stations["Search web"]["class"] and "not taken" in said(stations["Search web"])
 
@@ -172,8 +172,8 @@ def test_every_look_at_the_evidence_is_told() -> None:
     # Description 001 lets two passages through ungraded; here they are to be graded.
     graded = replace(run.settings.policy, fast_path=replace(run.settings.policy.fast_path, few_context=None))
     looks = page_of(run, graded).all_told(".looks li")
-    assert looks[0].startswith("first retrieval: 1 chunk; INCORRECT · Re-retrieve:")
-    assert looks[1].startswith("keyword, “ferry dogs”: 2 chunks; CORRECT · Generate:")
+    assert looks[0].startswith("first retrieval, meaning and words together · 1 chunk → INCORRECT · Re-retrieve:")
+    assert looks[1].startswith("keyword: “ferry dogs”, keywords of the question, keyword · 2 chunks → CORRECT ·")
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     told = page.all_told(".changed li")
     assert told[:2] == ["Lower threshold 0.50 instead of 0.40.", "Upper threshold 0.95 instead of 0.60."]
     assert told[2] == "The run as taken was CORRECT: best score 0.90 is above upper 0.60."
-    assert "the same evidence; AMBIGUOUS instead of CORRECT" in told[3]
+    assert "kept, 0 gone, 0 new" in told[3]
     assert "it would not be the answer to this decision" in page.told(".no-answer")
     assert "nine euros [1]" not in page.told("#answers")
     assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]

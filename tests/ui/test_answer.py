@@ -25,7 +25,7 @@ from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, trace
 from tests.fakes import FakeModel
 from tests.ui.drawn import drawn, parts, said
-from ui.run.answer.answer import draw_answer
+from ui.run.answer import draw_answer
 
 STOP_WORDS = frozenset({"the", "a", "of", "at", "are", "in", "and", "on", "was", "to"})
 PETS = passage("p1", "# Pets\n\nDogs travel free of charge if they are kept on a leash.", source="faq.html")
@@ -72,8 +72,8 @@ def answered(
     return replace(run, **result.changes) if result else run
 
 
-def page(run: Trace, title: str = "Answer") -> None:
-    draw_answer(view_run(run), title)
+def page(run: Trace) -> None:
+    draw_answer(view_run(run))
 
 
 def shown(run: Trace) -> AppTest:
@@ -288,7 +288,7 @@ def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
 
     def moved(run: Trace) -> None:
         from crag_core.view.run_view import view_run
-        from ui.run.answer.answer import draw_answer
+        from ui.run.answer import draw_answer
 
         draw_answer(view_run(run, run.settings.policy.with_thresholds(0.95, 0.99)))
 
@@ -303,15 +303,14 @@ def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
         import streamlit as st
 
         from crag_core.view.run_view import view_run
-        from ui.run.answer.answer import draw_answer
+        from ui.run.answer import draw_answer
 
         for column, run in zip(st.columns(2), (first, second), strict=True):
             with column:
-                draw_answer(view_run(run), f"Of {run.id}")
+                draw_answer(view_run(run))
 
     app = drawn(both, first=first, second=second)
     assert len(parts(app, "answer")) == 2
-    assert [heading.value for heading in app.subheader] == ["Of run-1", "Of run-2"]
 
 
 def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:
@@ -335,7 +334,7 @@ def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSup
         "Looked for",
         "“What does the ferry cost?” :gray[your question]",
         "Your documents: 2 chunks of 2 documents found",
-        "The web: not searched",
+        "No web search was made in this run, though this route asks for one.",
         "Nearest miss",
         "“Dogs travel free of charge if they are kept on a leash.” :gray[faq.html · score 0.90: set aside with all",
         "What you can do",

@@ -18,7 +18,7 @@ def passages() -> None:
     """Two cards, and a place where the labels are kept."""
     import streamlit as st
 
-    from ui.run.answer.feedback import draw_passage_feedback
+    from ui.run.feedback import draw_passage_feedback
 
     kept = st.session_state.setdefault("kept", {})
     told = st.session_state.setdefault("told", [])
@@ -34,7 +34,7 @@ def passages() -> None:
 def one_run() -> None:
     import streamlit as st
 
-    from ui.run.answer.feedback import draw_run_feedback
+    from ui.run.feedback import draw_run_feedback
 
     state = st.session_state
     told = state.setdefault("told", [])

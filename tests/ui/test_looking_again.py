@@ -109,7 +109,7 @@ def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_a
 
 def test_record_lists_what_was_done_with_its_query(start: Start) -> None:
     app = ask(choose(start(), policy="agentic"), CHESS)
-    (table,) = app.table
+    table = app.table[0]
     rows = [{name: str(value).replace("\\", "") for name, value in row.items()} for _, row in table.value.iterrows()]
     kinds = [row["Correction"].strip("*") for row in rows]
     assert kinds == [correction.kind.value for correction in app.session_state["trace"].corrections]
@@ -136,5 +136,5 @@ def test_broken_run_has_no_summary(start: Start) -> None:
         app = choose(start(OLLAMA_HOST=server.url), evaluator="llm")
         server.faults.status = 500
         ask(app, PRICE)
-    assert not app.exception and len(app.table) == 0
+    assert not app.exception and len(app.table) == 1, "that of the settings"
     assert "The run broke off at" in "".join(str(error.title) for error in app.error)

@@ -17,7 +17,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import policy, searched, web_page
 from tests.ui.drawn import a_run, drawn, said
-from ui.run.opinions.second_opinions import calls_for, draw_opinions
+from ui.run.opinions import calls_for, draw_opinions
 
 EMBEDDING, JUDGE, BATCH = (cards()[name] for name in ("embedding", "llm", "llm-batch"))
 
@@ -31,6 +31,7 @@ def page(
         evaluators,
         lambda name: told.append(("ask", name)),
         lambda name: told.append(("adopt", name)),
+        suited=lambda card: policy.suited_to(card, run.settings.strip_evaluator),
         has_model=has_model,
     )
 

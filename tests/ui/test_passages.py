@@ -15,8 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
-from ui.run.passages.passages import CardActions, draw_passages
-from ui.run.passages.web_results import draw_web
+from ui.run.passages.passages import CardActions, draw_passages, draw_web
 
 
 def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:
@@ -26,9 +25,9 @@ def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | 
         actions = CardActions(
             told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
         )
-    was = reroute(taken or run, then) if then else None
-    draw_passages(view_run(run, policy), was, actions)
-    draw_web(view_run(run, policy), was, actions)
+    view = replace(view_run(run, policy), was=reroute(taken or run, then) if then else None)
+    draw_passages(view, actions)
+    draw_web(view, actions)
 
 
 def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:
@@ -95,7 +94,7 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert (box["cutoff"], box["legend"]) == (0.35, "cut-off 0.35")
     assert [words(row) for row in box["rows"]] == list(SENTENCES)
     assert [row["kept"] for row in box["rows"]] == [True, True, False, False]
-    assert [row["told"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
+    assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
     assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
     assert box["rows"][2]["spoken"] == "struck out, score 0.20, score 0.20 is not above the cut-off 0.35"
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
@@ -107,7 +106,7 @@ def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
     picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.35)
     (box,) = parts(cards((run, picky)), "sentences")
     assert box["note"] == "† the best 1 sentences are kept already"
-    assert [row["told"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
+    assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
 
 
 def test_reason_that_all_share_is_said_once() -> None:
@@ -189,7 +188,7 @@ def test_any_script_and_any_length_is_shown_whole(text: str) -> None:
     run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (text, None)))
     (row,) = rows(cards((run, policy("paper"))))
     assert words(row) == text
-    assert row["told"] == "–" and "not graded" in row["spoken"]
+    assert row["score_text"] == "–" and "not graded" in row["spoken"]
 
 
 # What if
@@ -228,7 +227,7 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     assert ["pinned", "pinned by you"] in head["chips"]
     assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
     assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
-    assert {row["told"].rstrip("†") for row in rows(app)} == {"1.00"}
+    assert {row["score_text"].rstrip("†") for row in rows(app)} == {"1.00"}
     assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [
         "Unpin",
         "Pin",

@@ -18,7 +18,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import run_path
 from tests.browser.conftest import browser, page
 from tests.fakes import QUESTION, Bench, FakeModel, passages
-from ui.run.path.diagram import path_data
+from ui.run.path import path_data
 
 __all__ = ["browser", "page"]
 
@@ -32,9 +32,9 @@ def asked(**bench: Any) -> Trace:
     return Bench(**bench).pipeline.run(QUESTION)
 
 
-def data_of(trace: Trace, lower: float | None = None, upper: float | None = None, **more: Any) -> dict[str, Any]:
+def data_of(trace: Trace, lower: float | None = None, upper: float | None = None) -> dict[str, Any]:
     policy = trace.settings.policy.with_thresholds(lower, upper)
-    return path_data(run_path(trace, reroute(trace, policy)), policy, **more)
+    return path_data(run_path(trace, reroute(trace, policy)), policy)
 
 
 def lines(data: dict[str, Any]) -> dict[str, str]:
@@ -108,19 +108,18 @@ def test_every_state_has_a_word_and_a_shape_besides_its_colour() -> None:
 
 def test_page_mounts_it_once_with_this_data() -> None:
     def script() -> None:
-        from crag_core.trace.reroute import reroute
+        from crag_core.view.run_view import view_run
         from tests.fakes import QUESTION, Bench
-        from ui.run.path.diagram import draw_path
+        from ui.run.path import draw_path
 
         trace = Bench(best=0.9).pipeline.run(QUESTION)
-        draw_path(trace, trace.settings.policy, reroute(trace, trace.settings.policy), on_open=print)
+        draw_path(view_run(trace))
 
     app = AppTest.from_function(script, default_timeout=60).run()
     assert not app.exception
     (drawn,) = [element.proto for element in app.main if getattr(element, "key", "") == "path"]
     data = json.loads(drawn.json)
-    assert (drawn.component_name, data["sends"]) == ("crag_path", True)
-    assert data == data_of(asked(best=0.9), sends=True)
+    assert drawn.component_name == "crag_path" and data == data_of(asked(best=0.9))
     assert data["label"] == "The path of this run under policy Paper"
 
 
@@ -134,9 +133,7 @@ HARNESS = """async ([source, css, html]) => {
   const below = document.body.appendChild(document.createElement("h2"));
   Object.assign(below, { id: "scores", textContent: "Scores" });
   below.style.marginTop = "3000px";
-  window.sent = [];
-  const setTriggerValue = (...one) => window.sent.push(one);
-  window.draw = (data) => { window.leave = module.default({ data, parentElement: root, setTriggerValue }); };
+  window.draw = (data) => { window.leave = module.default({ data, parentElement: root }); };
   window.path = root.querySelector(".path");
 }"""
 HTML = '<div class="frame"><nav class="path"><ol role="list"></ol></nav></div>'
@@ -199,15 +196,11 @@ def test_odd_data_never_throws(page: Page, draw: Draw, odd: Any) -> None:
 
 
 @pytest.mark.browser
-def test_a_click_leads_to_the_evidence_and_tells_which(page: Page, draw: Draw) -> None:
-    draw(data_of(asked(best=0.9), sends=True))
+def test_a_click_leads_to_the_evidence(page: Page, draw: Draw) -> None:
+    draw(data_of(asked(best=0.9)))
     page.get_by_role("button", name="Grade, 3 graded").press("Enter")
     page.wait_for_function("window.scrollY > 1000")
     assert page.evaluate("document.activeElement.id") == "scores"
-    assert page.evaluate("window.sent") == [["opened", "grade"]]
-    draw(data_of(asked(best=0.9), sends=False))
-    page.get_by_role("button", name="Answer, quoted").click()
-    assert len(page.evaluate("window.sent")) == 1, "without a listener nothing is run again"
 
 
 @pytest.mark.browser

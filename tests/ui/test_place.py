@@ -19,7 +19,7 @@ from crag_core.base.types import Origin, Passage, Strip, StripVerdict
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
-from crag_core.view.chunk_text import Piece, text_lines
+from crag_core.view.sentences import Piece, text_lines
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, print_pages
 from tests.ui.drawn import parts, said
@@ -87,7 +87,7 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     page, as_text = parts(app, "place")
     assert Image.open(io.BytesIO(base64.b64decode(page["png"]))).size == (page["width"], page["height"])
     assert page["alt"].startswith("Page 2 of guide.pdf with the chunk marked: 2 sentences kept, 1 struck out.")
-    assert {box["told"] for box in page["boxes"]} == {
+    assert {box["hint"] for box in page["boxes"]} == {
         "Kept, score 0.00.",
         "Struck out, score 0.10, score is not above the cut-off.",
         "Kept, score 0.20.",

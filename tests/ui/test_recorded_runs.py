@@ -13,8 +13,8 @@ from crag_core.pipeline.run import Listener, Run
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.ui.conftest import APP, header, press, settle, shown
-from ui.session import replay
-from ui.session.recorded_demos import FOLDER, Demo, demos
+from ui.session import demos as replay
+from ui.session.demos import FOLDER, Demo, demos
 
 Start = Callable[..., AppTest]
 

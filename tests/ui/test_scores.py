@@ -31,7 +31,7 @@ from tests.builders import (
     twice,
     web_page,
 )
-from ui.run.scores.score_line import read_move
+from ui.run.score_line import read_move
 
 
 def drawn(of: Policy, run: Trace) -> Picture:
@@ -46,7 +46,7 @@ def of_scores(of: Policy, *scores: float | None, **fields: Any) -> Picture:
 
 
 def told(line: Line) -> list[str]:
-    return [point.told for point in line.points]
+    return [point.text for point in line.points]
 
 
 def kinds(made: Picture) -> list[str]:
@@ -88,7 +88,7 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
 def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: str, deciding: list[int]) -> None:
     made = of_scores(policy(name), 0.9, 0.5, 0.1)
     (line,) = made.lines
-    assert line.compared_told.replace("0.70,", "0.700000000,") == how
+    assert line.compared_text.replace("0.70,", "0.700000000,") == how
     assert [at for at, point in enumerate(line.points) if point.decides] == deciding
     assert ("decides" in kinds(made)) is bool(deciding)
     if not deciding:
@@ -124,17 +124,17 @@ def test_what_an_ungraded_passage_counts_as_is_said_and_not_drawn() -> None:
     of = policy("worst-chunk")
     assert of.ungraded_score == 0.5
     point = of_scores(of, 0.9, None).lines[0].points[1]
-    assert (point.value, point.told, point.decides) == (None, "not graded, counts as 0.50", True)
+    assert (point.value, point.text, point.decides) == (None, "not graded, counts as 0.50", True)
 
 
 def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None:
     of = policy("agentic")
     made = drawn(of, trace(of, passages=passages(2)))
     (line,) = made.lines
-    assert (line.compared, line.compared_told) == (None, "") and not any(point.decides for point in line.points)
+    assert (line.compared, line.compared_text) == (None, "") and not any(point.decides for point in line.points)
     assert told(line) == ["not graded", "not graded"]
     assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
-    assert [mark.told for mark in made.marks] == [
+    assert [mark.text for mark in made.marks] == [
         "stays CORRECT wherever lower is put",
         "stays CORRECT wherever upper is put",
     ]
@@ -179,7 +179,7 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
     strict = policy("worst-chunk")
     made = drawn(strict, trace(strict, passages=found, grades=grades, web=web))
-    assert made.lines[0].points[2].told == "not graded", "it counts as nothing"
+    assert made.lines[0].points[2].text == "not graded", "it counts as nothing"
     plain = drawn(of, trace(of, passages=found, grades=grades, web=replace(web, grades=None)))
     assert len(plain.rows) == 1 and "web" not in kinds(plain)
 
@@ -199,8 +199,8 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     found, grades = twice((0.31, 0.6), (0.1, 0.82), None)
     made = drawn(of, trace(of, passages=found, grades=grades))
     answering, topical = made.lines
-    assert (answering.part, answering.marks, answering.compared_told) == ("answering", ("upper",), "best 0.31")
-    assert (topical.part, topical.marks, topical.compared_told) == ("topical", ("lower",), "best 0.82")
+    assert (answering.part, answering.marks, answering.compared_text) == ("answering", ("upper",), "best 0.31")
+    assert (topical.part, topical.marks, topical.compared_text) == ("topical", ("lower",), "best 0.82")
     assert [(band.action, band.low, band.high) for band in answering.bands] == [
         (None, "zero", "upper"),
         (Action.CORRECT, "upper", "one"),
@@ -308,18 +308,18 @@ def test_the_end_of_an_interval_reads_on_the_right_side_of_every_place_of_a_mark
 
 def test_the_interval_of_a_threshold_is_said_with_what_lies_beyond() -> None:
     lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.83, 0.2).marks
-    assert lower.told == "stays CORRECT wherever lower is put" and (lower.low, lower.high) == (0.0, 0.7)
-    assert upper.told == "stays CORRECT while upper is within 0.30 to 0.83; above that AMBIGUOUS"
+    assert lower.text == "stays CORRECT wherever lower is put" and (lower.low, lower.high) == (0.0, 0.7)
+    assert upper.text == "stays CORRECT while upper is within 0.30 to 0.83; above that AMBIGUOUS"
     assert (upper.low, upper.high, upper.below, upper.above) == (0.3, 0.83, None, Action.AMBIGUOUS)
     lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.5, 0.2).marks
-    assert lower.told == "stays AMBIGUOUS while lower is within 0.00 to 0.50; above that INCORRECT"
-    assert upper.told == "stays AMBIGUOUS while upper is above 0.50; from there down CORRECT"
+    assert lower.text == "stays AMBIGUOUS while lower is within 0.00 to 0.50; above that INCORRECT"
+    assert upper.text == "stays AMBIGUOUS while upper is above 0.50; from there down CORRECT"
 
 
 def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
     of = replace(policy("paper"), upper_is_exclusive=True, lower_is_inclusive=True).with_thresholds(0.3, 0.7)
-    assert of_scores(of, 0.83).marks[1].told == "stays CORRECT while upper is below 0.83; from there up AMBIGUOUS"
-    assert of_scores(of, 0.5).marks[0].told == "stays AMBIGUOUS while lower is below 0.50; from there up INCORRECT"
+    assert of_scores(of, 0.83).marks[1].text == "stays CORRECT while upper is below 0.83; from there up AMBIGUOUS"
+    assert of_scores(of, 0.5).marks[0].text == "stays AMBIGUOUS while lower is below 0.50; from there up INCORRECT"
 
 
 # --- other people's text --------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def page() -> None:
 
     from crag_core.view.run_view import view_run
     from tests.builders import graded, policy, trace
-    from ui.run.scores.score_line import draw_scores
+    from ui.run.score_line import draw_scores
 
     of = policy("paper")
     found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))
@@ -398,7 +398,7 @@ def test_a_page_sends_the_picture_to_the_browser_and_says_what_may_be_done_there
     app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     data = sent_to_browser(app)
-    assert (data["can_move"], data["can_pick"], data["step"], data["page"]) == (True, False, 0.005, 0.05)
+    assert (data["can_move"], data["step"], data["page"]) == (True, 0.005, 0.05)
     assert [row["name"] for row in data["rows"]] == ["p1.txt", "p2.txt", "p3.txt"]
     app.session_state["still"] = True
     assert sent_to_browser(app.run())["can_move"] is False

@@ -123,22 +123,22 @@ def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
     [
         (
             {"run": ["../../etc/passwd"]},
-            "its run (expected up to 64 letters, digits, - and _, found '../../etc/passwd')",
+            "its run",
         ),
         ({"run": ["a" * 65]}, "its run"),
         ({"run": [""]}, "its run"),
         ({"run": ["a\x00b"]}, "its run"),
-        ({"run": ["a", "b"]}, "its run (expected it once, found it 2 times)"),
-        ({"run": []}, "its run (expected it once, found it 0 times)"),
-        ({"policy": ["papre"]}, "its policy ('papre' is not known here)"),
+        ({"run": ["a", "b"]}, "its run"),
+        ({"run": []}, "its run"),
+        ({"policy": ["papre"]}, "its policy"),
         ({"policy": ["x" * 10**6]}, "its policy"),
         ({"policy": ["Paper", "Paper"]}, "its policy"),
-        ({"evaluator": ["cross-encoder"]}, "its evaluator ('cross-encoder' is not known here)"),
-        ({"thresholds": ["0.9", "0.1"]}, "the lower first, found '0.9 and 0.1'"),
+        ({"evaluator": ["cross-encoder"]}, "its evaluator"),
+        ({"thresholds": ["0.9", "0.1"]}, "its thresholds"),
         ({"thresholds": ["0.4"]}, "its thresholds"),
         ({"thresholds": ["0.1", "0.2", "0.3"]}, "its thresholds"),
         ({"thresholds": []}, "its thresholds"),
-        ({"thresholds": ["nan", "0.5"]}, "expected a number from 0 to 1, found 'nan'"),
+        ({"thresholds": ["nan", "0.5"]}, "its thresholds"),
         ({"thresholds": ["-inf", "inf"]}, "its thresholds"),
         ({"thresholds": ["0.1", "1e400"]}, "its thresholds"),
         ({"thresholds": ["-0.1", "0.5"]}, "its thresholds"),
@@ -159,7 +159,7 @@ def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
 )
 def test_a_part_of_no_use_is_left_out_and_told_in_one_sentence(parameters: dict[str, list[str]], words: str) -> None:
     view = parse_link(parameters, TITLES)
-    assert view.problem.startswith("This link was opened without its ") and view.problem.endswith(").")
+    assert view.problem.startswith("This link was opened without its ")
     assert words in view.problem and len(view.problem) < 500
     fields = {"run": "run_id"}
     untouched = {fields.get(name, name) for name in parameters} - {"thresholds"}
@@ -169,7 +169,7 @@ def test_a_part_of_no_use_is_left_out_and_told_in_one_sentence(parameters: dict[
 def test_the_usable_parts_are_used_beside_the_others() -> None:
     view = parse_link({"run": ["abc"], "policy": ["nonsense"], "thresholds": ["0.2", "0.3"], "utm": ["x"]}, TITLES)
     assert (view.run_id, view.policy, view.thresholds) == ("abc", None, (0.2, 0.3))
-    assert view.problem == "This link was opened without its policy ('nonsense' is not known here)."
+    assert view.problem == "This link was opened without its policy, which cannot be used here."
 
 
 def test_a_link_without_anything_asks_for_nothing() -> None:
@@ -335,10 +335,10 @@ def test_the_record_leaves_with_the_edits_of_the_page(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(streamlit, "download_button", catch)
     hostile = recorded(id="../\ud800", question="Half \ud800")
-    draw_downloads(hostile, hostile, PAPER, lambda trace, policy: f"<p>{trace.question} under {policy.name}")
+    draw_downloads(hostile, hostile, PAPER)
     assert set(saved) == {"crag-run-record.json", "crag-run-record.html"}
     assert json.loads(saved["crag-run-record.json"]())["question"] == "Half \ud800"
-    assert saved["crag-run-record.html"]() == b"<p>Half ? under paper"
+    assert b"Half \xef\xbf\xbd" in saved["crag-run-record.html"]()
 
 
 def importing() -> None:

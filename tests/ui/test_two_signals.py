@@ -89,7 +89,7 @@ def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callab
 def test_the_picture_has_a_line_for_each_signal(start: Start, scoring: Callable[..., None]) -> None:
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
     lines = picture(asked(start, "two-signal"))["lines"]
-    assert [(line["part"], line["marks"], line["compared_told"]) for line in lines] == [
+    assert [(line["part"], line["marks"], line["compared_text"]) for line in lines] == [
         ("answering", ["upper"], "best 0.31"),
         ("topical", ["lower"], "best 0.82"),
     ]
@@ -99,7 +99,7 @@ def test_the_picture_has_a_line_for_each_signal(start: Start, scoring: Callable[
         "Ambiguous",
     ]
     (alone,) = picture(asked(start, "paper"))["lines"]
-    assert (alone["marks"], alone["compared_told"]) == (["lower", "upper"], "overall 0.46, the best")
+    assert (alone["marks"], alone["compared_text"]) == (["lower", "upper"], "overall 0.46, the best")
 
 
 def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
@@ -128,7 +128,7 @@ def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start
     text = shown(app)
     assert "One score for both signals: it is compared with both thresholds, as in Paper." in text
     assert "Overall score" in metrics(app) and "answering: does it hold" not in text
-    assert "overall" in picture(app)["lines"][0]["compared_told"]
+    assert "overall" in picture(app)["lines"][0]["compared_text"]
 
 
 def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:

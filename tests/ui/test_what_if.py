@@ -15,24 +15,22 @@ from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
+from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, elements, said
 from ui.run.what_if.run_offer import Offer, offer
 from ui.run.what_if.what_if import draw_two_answers, draw_what_if
+from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)
 
 
 def page(taken: Trace, run: Trace, policy: Policy, offered: Offer = NOTHING, acts: Any = None) -> None:
-    was = reroute(taken, taken.settings.policy)
-
     def act(name: str) -> Callable[[], None]:
         return lambda: (acts if acts is not None else []).append(name)
 
-    draw_what_if(
-        taken, run, policy, was, reroute(run, policy), offered, on_undo=act("undo"), on_generate=act("generate")
-    )
+    draw_what_if(view_of(taken, run, policy), offered, act("undo"), lambda view: act("generate")())
 
 
 def a_taken_run(count: int = 2) -> tuple[Trace, Policy]:
@@ -183,7 +181,7 @@ def test_hostile_names_and_sentences_stay_text() -> None:
 
 
 def two(first: Trace, second: Trace) -> None:
-    draw_two_answers((first, reroute(first, first.settings.policy)), (second, reroute(second, second.settings.policy)))
+    draw_two_answers(view_run(first), view_run(second))
 
 
 def test_two_answers_stand_side_by_side_with_what_they_cost() -> None:
@@ -231,6 +229,6 @@ def test_another_version_of_who_grades_is_offered_with_its_cost(
     now = replace(now, writer_version=changes.get("writer_version", "old"))
     choice = Choice(chosen, evaluator, "ollama/m", top_k=made.top_k)
     routed = reroute(run, chosen)
-    before, after = offer(run, routed, choice), offer(run, routed, choice, now=now)
+    before, after = offer(run, routed, choice, None), offer(run, routed, choice, now)
     assert after.reasons == ((reason,) if reason else ()) + before.reasons
     assert after.calls == before.calls + more

@@ -15,8 +15,8 @@ from crag_core.pipeline.pipeline import approve, refuse
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.path.run_path import RunPath, Stage, StageState, run_path
-from crag_core.view.path.stage import PLACES
+from crag_core.view.path.run_path import RunPath, run_path
+from crag_core.view.path.stages import PLACES, Stage, StageState
 from crag_core.websearch.cooldown import Cooldown
 from tests import builders
 from tests.builders import POLICIES, policy

@@ -11,7 +11,9 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import WEB_TOLD, Unanswered, unanswered
+from crag_core.view.answer.unanswered import Unanswered, unanswered
+from crag_core.view.path.stages import describe_web
+from crag_core.view.run_view import view_run
 from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")
@@ -31,8 +33,7 @@ def run(grades: float | None = 0.9, strips: float | None = 0.9, of: str | Policy
 
 
 def told(run: Trace, under: Policy | None = None) -> Unanswered:
-    chosen = under or run.settings.policy
-    return unanswered(run, chosen, reroute(run, chosen))
+    return unanswered(view_run(run, under))
 
 
 # --- everything set aside ---------------------------------------------------------------------------------------------
@@ -41,7 +42,10 @@ def told(run: Trace, under: Policy | None = None) -> Unanswered:
 def test_a_question_whose_passages_were_set_aside() -> None:
     found = told(run(grades=0.2))
     assert found.asked == (("What does the ferry cost?", "your question"),)
-    assert found.where == ("Your documents: 2 chunks of 2 documents found", "The web: not searched")
+    assert found.where == (
+        "Your documents: 2 chunks of 2 documents found",
+        "No web search was made in this run, though this route asks for one.",
+    )
     assert found.nearest is not None
     assert (found.nearest.text, found.nearest.passage, found.nearest.score) == ("It is white.", TIMES, 0.91)
     assert found.nearest.why == "set aside with all others, since best score 0.20 is below lower 0.40"
@@ -126,9 +130,9 @@ def test_every_wording_and_round_is_told_once() -> None:
 def test_every_outcome_of_a_search_is_told_and_what_helps(outcome: WebOutcome) -> None:
     pages = (web_page("w1", "Ferries are white."),) if outcome is WebOutcome.USED else ()
     web = replace(searched(*pages), outcome=outcome, provider="SearXNG", attempts=(WebAttempt("SearXNG", outcome),))
-    found = told(run(grades=0.1, web=web))
-    assert found.where[1].startswith("The web: ") and found.where[1].endswith("(SearXNG)")
-    assert (WEB_TOLD[outcome] in found.where[1]) is (outcome is not WebOutcome.USED)
+    made = run(grades=0.1, web=web)
+    found = told(made)
+    assert found.where[1] == describe_web(made, reroute(made, made.settings.policy))
     settled = outcome in (WebOutcome.USED, WebOutcome.APPROVED)
     assert len([way for way in found.ways if "web" in way]) == (0 if settled else 1)
 

@@ -25,7 +25,7 @@ from ui import PARTS
 from ui.compare import compare_state
 from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
-from ui.session import app_state, current_run, tune_state
+from ui.session import app_state, current_run
 from ui.text import paragraphs, plain
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
@@ -193,7 +193,7 @@ def _open(trace: Trace) -> None:
     if trace.settings.policy.name in app_state.policies():
         current_run.open_later(trace)
     else:
-        tune_state.open_run(trace)
+        current_run.open_run(trace, own_settings=False)
     st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
 
 

@@ -16,7 +16,7 @@ from crag_core.trace.trace import Trace
 from ui.history import filter
 from ui.history.filter import Filter
 from ui.history.import_export import Imported, take_in, to_csv, to_lines
-from ui.session import access, app_state, current_run, run_job, tune_state
+from ui.session import access, app_state, current_run, run_job
 
 A_PAGE = 25
 PAGE, REFRESH = "history_page", "history_refresh"
@@ -145,7 +145,7 @@ def open_on_ask(trace: Trace) -> None:
     if trace.settings.policy.name in app_state.policies():
         current_run.open_later(trace)
     else:
-        tune_state.open_run(trace)
+        current_run.open_run(trace, own_settings=False)
     st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
 
 

@@ -27,17 +27,14 @@ ICONS.grade_web = ICONS.grade;
 const BEND = 8;
 const mounted = new WeakMap();
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const nav = parentElement.querySelector(".path");
   if (!nav) return undefined;
   if (!mounted.has(parentElement)) mounted.set(parentElement, mount(nav));
   const view = mounted.get(parentElement);
   const given = clean(data);
   view.lines = given.lines;
-  place(view, given, (stage) => {
-    reveal(stage.anchor);
-    if (given.sends) setTriggerValue("opened", stage.id);
-  });
+  place(view, given);
   connect(view);
   return () => {
     view.watch.disconnect();
@@ -65,12 +62,12 @@ function clean(data) {
   const records = (found) => (Array.isArray(found) ? found : []).filter((one) => one && typeof one === "object").map(texts);
   const stages = new Map(records(data?.stages).map((stage) => [stage.id, stage]));
   const [label, total] = [data?.label, data?.total].map((text) => String(text ?? ""));
-  return { label, stages, lines: records(data?.lines), total, sends: Boolean(data?.sends) };
+  return { label, stages, lines: records(data?.lines), total };
 }
 
 // The stages
 
-function place(view, given, open) {
+function place(view, given) {
   for (const [id, old] of view.stages) {
     if (!given.stages.has(id)) {
       old.item.remove();
@@ -85,7 +82,7 @@ function place(view, given, open) {
     if (view.list.children[at] !== known.item) view.list.insertBefore(known.item, view.list.children[at] ?? null);
     at += 1;
     show(known, stage);
-    known.button.onclick = () => open(stage);
+    known.button.onclick = () => reveal(stage.anchor);
   }
   say(view.total, given.total);
   set(view.nav, "aria-label", given.label);

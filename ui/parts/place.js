@@ -4,10 +4,10 @@ const TAGS = { kept: "mark", struck: "del", chunk: "span", around: "span", gap: 
 
 export default function ({ data, parentElement }) {
   const place = parentElement.querySelector(".place");
-  const told = JSON.stringify(data);
+  const drawn = JSON.stringify(data);
   // When only the theme changed, or something beside it, what is being read must not move.
-  if (place.told === told) return;
-  place.told = told;
+  if (place.drawn === drawn) return;
+  place.drawn = drawn;
   place.replaceChildren(data.png ? drawPage(data) : drawText(data.lines));
   const first = data.still ? null : place.querySelector("[data-first]");
   const at = first?.getBoundingClientRect().top ?? 0;
@@ -23,7 +23,7 @@ function drawPage({ png, width, height, alt, boxes }) {
   page.append(picture);
   boxes.forEach((box, at) => {
     const mark = make("div", "box");
-    mark.title = box.told;
+    mark.title = box.hint;
     mark.ariaHidden = "true";
     if (at === 0) mark.dataset.first = "";
     for (const side of ["left", "top", "width", "height"]) mark.style[side] = `${box[side]}%`;
@@ -49,12 +49,12 @@ function drawText(lines) {
   return text;
 }
 
-function drawPiece({ kind, text, said, told, score }) {
+function drawPiece({ kind, text, said, hint, score }) {
   const piece = make(TAGS[kind], kind);
   // Our own words have a direction of their own, so that they do not settle that of the paragraph.
   if (said) piece.append(Object.assign(make("span", "unseen", `${said}: `), { dir: "ltr" }));
   piece.append(text);
-  if (told) piece.title = told;
+  if (hint) piece.title = hint;
   return score ? [piece, Object.assign(make("small", "", score), { dir: "ltr" })] : [piece];
 }
 

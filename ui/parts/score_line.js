@@ -31,7 +31,7 @@ class Picture {
     this.root = root;
     this.at = {}; // the thresholds as drawn
     this.held = null; // the name of the mark in a hand, or on the keys
-    this.told = []; // thresholds that were sent and not answered yet
+    this.pending = []; // thresholds that were sent and not answered yet
     this.sentAt = -Infinity;
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(root);
@@ -50,7 +50,7 @@ class Picture {
   update(data) {
     const before = this.data;
     this.data = data;
-    this.told.splice(0, this.told.findIndex((sent) => this.isAnswer(sent)) + 1);
+    this.pending.splice(0, this.pending.findIndex((sent) => this.isAnswer(sent)) + 1);
     this.takeThresholds();
     const shape = JSON.stringify([data.lines.map((line) => [line.part, line.marks, line.bands]), data.can_move]);
     if (shape !== this.shape) this.build();
@@ -64,14 +64,14 @@ class Picture {
     clearTimeout(this.settling);
     if (this.held) return;
     const left = this.sentAt + SETTLE - performance.now();
-    if ((this.told.length || this.timer) && left > 0) {
+    if ((this.pending.length || this.timer) && left > 0) {
       this.settling = setTimeout(() => {
         this.takeThresholds();
         this.paint();
       }, left);
       return;
     }
-    this.told = [];
+    this.pending = [];
     this.at = Object.fromEntries(this.data.marks.map((mark) => [mark.name, mark.value]));
   }
 
@@ -128,7 +128,7 @@ class Picture {
     parts.points = make("div", "points", parts.scale);
     parts.points.setAttribute("role", "group");
     parts.points.onkeydown = (event) => this.step(event, parts.points);
-    parts.comparedTold = make("div", "told", box);
+    parts.comparedText = make("div", "told", box);
     buildAxis(make("div", "axis", box));
     parts.stays = line.marks.map((name) => this.buildStay(name, make("div", "stay", box)));
     for (const name of line.marks) this.buildFlag(name, parts);
@@ -139,9 +139,9 @@ class Picture {
     const bar = make("div", "bar", make("div", "lane", box));
     const dot = make("div", "dot", bar.parentElement);
     dot.style.left = percent(edge(name));
-    const told = make("div", "how-far", box);
-    told.id = `stays-${name}`;
-    return { name, bar, told };
+    const note = make("div", "how-far", box);
+    note.id = `stays-${name}`;
+    return { name, bar, note };
   }
 
   buildFlag(name, parts) {
@@ -198,15 +198,15 @@ class Picture {
     if (parts.question) parts.question.textContent = `: ${question}`;
     parts.compared.hidden = line.compared === null;
     parts.compared.style.left = percent(line.compared ?? 0);
-    parts.comparedTold.textContent = line.compared_told || "\u00a0"; // its room stays
-    for (const { name, bar, told } of parts.stays) {
+    parts.comparedText.textContent = line.compared_text || "\u00a0"; // its room stays
+    for (const { name, bar, note } of parts.stays) {
       const mark = data.marks.find((one) => one.name === name);
       span(bar, mark.low, mark.high);
       bar.className = `bar ${data.action}`;
       bar.replaceChildren();
       if (mark.below) make("i", `end low ${mark.below}`, bar, SIGNS[mark.below]);
       if (mark.above) make("i", `end high ${mark.above}`, bar, SIGNS[mark.above]);
-      told.textContent = mark.told;
+      note.textContent = mark.text;
     }
   }
 
@@ -252,9 +252,9 @@ class Picture {
     button.onpointerenter = button.onfocus = () => this.showTip(button, row);
     button.onpointerleave = button.onblur = () => this.hideTip();
     button.onclick = (event) => this.pick(row, event.detail === 0);
-    const told = make("span", "value", line, point.told);
-    if (point.decides) make("span", "why", told, "decides");
-    beside(told, value, others);
+    const note = make("span", "value", line, point.text);
+    if (point.decides) make("span", "why", note, "decides");
+    beside(note, value, others);
     const inline = make("span", `inline ${value > 0.5 ? "at-left" : "at-right"}`, line, row.name);
     inline.dir = "auto";
     inline.setAttribute("aria-hidden", "true");
@@ -274,9 +274,9 @@ class Picture {
       text.textContent = `${mark.name} ${value}`;
       flag.title = mark.meaning;
       if (!this.data.can_move) continue;
-      const told = { label: `${mark.name} threshold: ${mark.meaning}`, valuemin: least, valuemax: most };
-      Object.assign(told, { valuenow: this.at[mark.name], valuetext: `${mark.name} ${value}` });
-      for (const [name, one] of Object.entries(told)) flag.setAttribute(`aria-${name}`, one);
+      const note = { label: `${mark.name} threshold: ${mark.meaning}`, valuemin: least, valuemax: most };
+      Object.assign(note, { valuenow: this.at[mark.name], valuetext: `${mark.name} ${value}` });
+      for (const [name, one] of Object.entries(note)) flag.setAttribute(`aria-${name}`, one);
     }
     this.place();
   }
@@ -301,11 +301,11 @@ class Picture {
     const flag = (name) => ({ element: this.flags[name].flag, at: this.at[name], part: name === "lower" ? 1 : 0 });
     spread(parts.flags, line.marks.map(flag), scale, 6);
     if (line.compared !== null) {
-      spread(parts.box, [{ element: parts.comparedTold, at: line.compared, part: 0.5 }], scale, 0);
+      spread(parts.box, [{ element: parts.comparedText, at: line.compared, part: 0.5 }], scale, 0);
     }
-    for (const { name, told } of parts.stays) {
+    for (const { name, note } of parts.stays) {
       const low = this.data.marks.find((mark) => mark.name === name).low * scale.width;
-      told.style.marginLeft = `${Math.max(Math.min(low, scale.width - told.offsetWidth), 0)}px`;
+      note.style.marginLeft = `${Math.max(Math.min(low, scale.width - note.offsetWidth), 0)}px`;
     }
   }
 
@@ -384,7 +384,7 @@ class Picture {
       return;
     }
     this.timer = null;
-    this.told.push(this.at);
+    this.pending.push(this.at);
     this.sentAt = performance.now();
     this.send("moved", { ...this.at, done: Boolean(this.isDone) });
     this.isDone = false;
@@ -405,7 +405,6 @@ class Picture {
   }
 
   pick(row, byKey = false) {
-    if (this.data.can_pick) this.send("picked", row.id);
     const card = document.getElementById(row.anchor);
     if (!card) return;
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -471,9 +470,9 @@ function deepFocus(root) {
 }
 
 // The number of a point: to its right, to its left near the end of the line, and out of the way of other marks.
-function beside(told, value, others) {
+function beside(note, value, others) {
   if (value === null) {
-    told.style.left = "0";
+    note.style.left = "0";
     return;
   }
   const there = others.filter((other) => other !== null);
@@ -481,9 +480,9 @@ function beside(told, value, others) {
   const isLeft = value > 0.8 || (right.length > 0 && value > 0.1);
   const near = there.filter((other) => Math.abs(other - value) < 0.12);
   const at = isLeft ? Math.min(value, ...near) : Math.max(value, ...near);
-  told.classList.add(isLeft ? "on-left" : "on-right");
-  told.classList.toggle("over", there.some((other) => (isLeft ? other < at : other > at)));
-  told.style[isLeft ? "right" : "left"] = percent(isLeft ? 1 - at : at);
+  note.classList.add(isLeft ? "on-left" : "on-right");
+  note.classList.toggle("over", there.some((other) => (isLeft ? other < at : other > at)));
+  note.style[isLeft ? "right" : "left"] = percent(isLeft ? 1 - at : at);
 }
 
 // Puts `part` of the width of each element left of its place `at`, as far as order, gap and room allow.

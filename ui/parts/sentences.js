@@ -21,9 +21,9 @@ export default function ({ data, parentElement }) {
 }
 
 function draw(item, row) {
-  const told = JSON.stringify(row);
-  if (item.dataset.told === told) return;
-  item.dataset.told = told;
+  const drawn = JSON.stringify(row);
+  if (item.dataset.drawn === drawn) return;
+  item.dataset.drawn = drawn;
   const state = row.kept === null ? "plain" : row.kept ? "kept" : "struck";
   item.className = row.starts ? `${state} starts` : state;
   item.title = row.hint;
@@ -46,7 +46,7 @@ function score(row) {
   const whole = make("span", "score");
   const bar = whole.appendChild(make("span", "bar"));
   if (row.score) bar.appendChild(document.createElement("i")).style.width = `${100 * row.score}%`;
-  const number = make("b", "", row.told);
+  const number = make("b", "", row.score_text);
   number.setAttribute("aria-hidden", "true");
   whole.append(make("span", "unseen", row.spoken), number);
   return whole;

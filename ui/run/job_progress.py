@@ -9,9 +9,8 @@ import streamlit as st
 
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
-from crag_core.trace.reroute import reroute
-from crag_core.view.run_view import RunView
-from ui.run.path.diagram import draw_path
+from crag_core.view.run_view import view_run
+from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
@@ -26,7 +25,7 @@ def draw_running() -> None:
     """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
     job = run_job.job()
     if job is None:
-        st.rerun()  # it was put away by a script that was broken off before it could draw the page anew
+        st.rerun()  # it was put away by a script that was interrupted before it could redraw the page
     if not job.is_running:
         if job.progress.trace.passages is not None:
             current_run.remember(job.progress.trace)
@@ -34,21 +33,14 @@ def draw_running() -> None:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f":shimmer[{plain(_doing(job))}]")
-        st.button(
-            "Stopping…" if job.is_stopping else "Stop",
-            icon=":material/stop_circle:",
-            on_click=job.stop,
-            disabled=job.is_stopping,
-            key="ask_stop",
-        )
+        _draw_stop(job, "ask_stop")
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
     run = job.progress
-    trace, policy = run.trace, run.trace.settings.policy
-    routed = reroute(trace, policy)
-    if trace.decision is not None:
-        draw_verdict(RunView(trace, policy, routed))
-    draw_path(trace, policy, routed, key="path_running", running=run.step, progress=run.counted)
+    view = view_run(run.trace)
+    if run.trace.decision is not None:
+        draw_verdict(view)
+    draw_path(view, key="path_running", running=run.step, progress=run.counted)
     if run.text:
         with st.container(border=True):
             st.subheader("Answer", anchor=False)
@@ -74,7 +66,7 @@ def _draw_warming_live() -> None:
 
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_indexing_live() -> None:
-    """This session's files on their way in; the page draws itself anew when they are done."""
+    """This session's files being indexed; the page is redrawn when they are done."""
     indexing = app_state.indexing()
     if indexing is None or not indexing.is_running:
         st.rerun()
@@ -82,27 +74,24 @@ def draw_indexing_live() -> None:
         st.caption(plain(remark))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(indexing, idle="Keeping the files")
-        st.button(
-            "Stopping…" if indexing.is_stopping else "Stop", on_click=indexing.stop, icon=":material/stop_circle:",
-            disabled=indexing.is_stopping, key="documents_stop", width="content",
-            help="Documents that are in stay in; the current one and those after it are left out.",
-        )  # fmt: skip
+        _draw_stop(indexing, "documents_stop", "Documents that are in stay in; the current one and later ones do not.")
 
 
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_rebuilding_live() -> None:
-    """All passages on their way to be made anew, which every session sees."""
+    """Re-indexing of all chunks, which every session sees."""
     job = app_state.shared_rebuild().job
     if job is None or not job.is_running:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle="Looking at the index", what="Making anew the chunks of")
+        draw_indexing(job, idle="Looking at the index", what="Re-indexing")
         if access.may(Right.INDEX):
-            st.button(
-                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-                disabled=job.is_stopping, key="rebuild_stop", width="content",
-                help="The present chunks stay, and the new ones are thrown away.",
-            )  # fmt: skip
+            _draw_stop(job, "rebuild_stop", "The present chunks stay, and the new ones are thrown away.")
+
+
+def _draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
+    label = "Stopping…" if job.is_stopping else "Stop"
+    st.button(label, key, hint, job.stop, disabled=job.is_stopping, icon=":material/stop_circle:", width="content")
 
 
 def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "Indexing") -> None:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from crag_core.app.workbench import known_card
-from crag_core.base.types import AnswerState, CorrectionKind, Passage
+from crag_core.base.types import CorrectionKind
 from crag_core.evaluators import EVALUATORS
 from crag_core.pipeline.pipeline import is_waiting
-from crag_core.trace.feedback import About
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.reroute import reroute
-from ui.run.answer import save_feedback
-from ui.run.answer.answer import draw_answer
-from ui.run.answer.feedback import draw_passage_feedback, draw_run_feedback
-from ui.run.opinions.second_opinions import draw_opinions
+from crag_core.view.run_view import view_run
+from ui.run.answer import draw_answer
+from ui.run.feedback import draw_feedback, passage_feedback
+from ui.run.opinions import draw_opinions
 from ui.run.passages.page_view import open_place
-from ui.run.passages.passages import CardActions, draw_passages
+from ui.run.passages.passages import CardActions, draw_passages, draw_web
 from ui.run.passages.sentence_table import draw_strips
-from ui.run.passages.web_results import draw_web
-from ui.run.path.diagram import draw_path
-from ui.run.path.rounds import draw_course
-from ui.run.path.steps import draw_record
-from ui.run.scores.score_line import draw_scores
+from ui.run.path import draw_path
+from ui.run.record import draw_record, draw_rounds
+from ui.run.score_line import draw_scores
 from ui.run.verdict import draw_verdict
 from ui.run.what_if.run_actions import ask_opinion, draw_approval, draw_failure, generate
 from ui.run.what_if.run_offer import offer
@@ -48,14 +42,13 @@ def _draw_story() -> None:
     view = current_run.view()
     if view is None:
         return
-    trace, policy, routed = view.trace, view.policy, view.routed
-    draw_verdict(view.now)
-    draw_path(trace, policy, routed)
-    draw_course(trace, routed)
+    draw_verdict(view)
+    draw_path(view)
+    draw_rounds(view)
     st.html('<span id="answers"></span>')
     _draw_answers(view)
     st.subheader("Scores against thresholds", anchor="scores")
-    draw_scores(view.now, on_move=current_run.move)
+    draw_scores(view, current_run.move)
 
 
 def _asks_for_approval(view: View) -> bool:
@@ -68,21 +61,13 @@ def _draw_answers(view: View) -> None:
         draw_approval(view.taken, view.routed)
         return
     if first is not None and first.id != view.taken.id:
-        draw_two_answers((first, reroute(first, first.settings.policy)), (view.trace, view.routed))
+        draw_two_answers(view_run(first), view)
         st.button(
             "Put the first answer away", icon=":material/close:", type="tertiary", on_click=current_run.leave_first
         )
     else:
-        draw_answer(view.now)
-    if save_feedback.can_label():
-        said, answer = save_feedback.said(view.taken.id), view.routed.answer
-        draw_run_feedback(
-            said.get((About.ROUTE, "")),
-            label.mark if (label := said.get((About.ANSWER, ""))) else None,
-            view.routed.decision.action,
-            save_feedback.label_run,
-            has_answer=answer is not None and answer.state is AnswerState.COMPLETE,
-        )
+        draw_answer(view)
+    draw_feedback(view)
 
 
 @st.fragment(key=current_run.EVIDENCE)
@@ -91,25 +76,23 @@ def _draw_evidence() -> None:
     view = current_run.view()
     if view is None:
         return
-    trace, policy, routed = view.trace, view.policy, view.routed
-    offered = offer(trace, routed, app_state.choice(), app_state.settings().support, app_state.settings_now())
+    trace, routed = view.trace, view.routed
     if not _asks_for_approval(view) and not view.taken.failure:
-        draw_what_if(
-            view.taken, trace, policy, view.was, routed, offered, on_undo=_undo, on_generate=lambda: generate(view)
-        )
+        offered = offer(trace, routed, app_state.choice(), app_state.settings_now(), app_state.settings().support)
+        draw_what_if(view, offered, current_run.undo, generate)
     st.subheader("Chunks from your documents", anchor="passages")
     if not trace.passages:
         st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
-    actions = CardActions(_drop, _pin, current_run.open_place, _feedback_of(view))
-    draw_passages(view.now, view.was, actions)
-    draw_web(view.now, view.was, actions)
-    draw_strips(view.now)
+    actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
+    draw_passages(view, actions)
+    draw_web(view, actions)
+    draw_strips(view)
     draw_opinions(
-        view.now,
+        view,
         [known_card(name) for name in EVALUATORS],
         ask_opinion,
         current_run.decide_by,
-        suited=lambda card: app_state.suited(policy.name, card.name),
+        suited=lambda card: app_state.suited(view.policy.name, card.name),
         has_model=st.session_state["model"] != EXTRACTIVE,
     )
     st.html('<span id="record"></span>')
@@ -118,30 +101,3 @@ def _draw_evidence() -> None:
     if passage := current_run.take_place():
         verdicts = [one for one in routed.knowledge.verdicts if one.strip.passage_id == passage.id]
         open_place(passage, verdicts, app_state.workbench())
-
-
-def _feedback_of(view: View) -> Callable[[Passage], None] | None:
-    if not save_feedback.can_label():
-        return None
-    said = save_feedback.said(view.taken.id)
-
-    def draw(passage: Passage) -> None:
-        label = said.get((About.PASSAGE, passage.id))
-        draw_passage_feedback(passage.id, label.mark if label else None, save_feedback.label_passage)
-
-    return draw
-
-
-def _drop(passage_id: str) -> None:
-    current_run.drop(passage_id)
-    current_run.redraw()
-
-
-def _pin(passage_id: str) -> None:
-    current_run.pin(passage_id)
-    current_run.redraw()
-
-
-def _undo() -> None:
-    current_run.undo()
-    st.rerun()

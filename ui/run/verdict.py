@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.base.text.display import counted, sentence
+from crag_core.base.text.display import sentence
 from crag_core.base.types import Action, Decision
-from crag_core.decision.policy import Policy
 from crag_core.trace.injection_scan import remark
-from crag_core.trace.trace import Trace
 from crag_core.view import verdict_lines
+from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
 from ui.shell import presets
 from ui.text import plain
@@ -28,14 +27,9 @@ def draw_verdict(view: RunView) -> None:
             with grid.cell().container(horizontal=True, horizontal_alignment="distribute"):
                 for one in verdict_lines.figures(view):
                     st.metric(
-                        one.name,
-                        one.value,
-                        one.against or None,
-                        delta_color="off",
-                        delta_arrow="off",
-                        width="content",
-                        help=one.hint,
-                    )
+                        one.name, one.value, one.against or None, delta_color="off", delta_arrow="off",
+                        width="content", help=one.hint,
+                    )  # fmt: skip
         # Always two lines where there is room, so that nothing below moves with a threshold.
         st.caption(f"{_flips(view)}  \n{_remarks(view)}")
 
@@ -56,9 +50,8 @@ def _flips(view: RunView) -> str:
 def _remarks(view: RunView) -> str:
     """What the run has cost, the difference to it, and what was noted about decision and evidence."""
     trace, decision = view.trace, view.routed.decision
-    calls = counted(trace.usage.calls, "model call") if trace.usage.calls else "no model call"
-    message = [f":material/receipt: {calls}, {trace.seconds:.1f} s in this run"]
-    message += [f":material/replay: {line}" for line in _difference(trace, view.policy, decision)]
+    message = [f":material/receipt: {spent(trace.usage, trace.seconds)} in this run"]
+    message += [f":material/replay: {line}" for line in _difference(view)]
     if worth := presets.probability(decision.score):
         message.append(f":material/bookmark: {worth}")
     if suspicious := remark(trace):
@@ -67,12 +60,12 @@ def _remarks(view: RunView) -> str:
     return " · ".join(message)
 
 
-def _difference(trace: Trace, policy: Policy, decision: Decision) -> list[str]:
+def _difference(view: RunView) -> list[str]:
     """Nothing while a run goes on: it is not taken yet."""
-    taken = trace.decision
+    taken, decision = view.trace.decision, view.routed.decision
     if taken is None:
         return []
-    if policy == trace.settings.policy and decision.decides_like(taken):
+    if view.policy == view.trace.settings.policy and decision.decides_like(taken):
         return ["As the run was taken."]
     same = "still" if taken.action is decision.action else f"not {taken.action} but"
     return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -27,6 +27,8 @@ from ui.session.access import Right
 from ui.session.background_jobs import Job
 from ui.session.trace_upload import check_files
 
+T = TypeVar("T")
+
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
@@ -38,7 +40,7 @@ SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 def shared_workbench() -> Workbench:
     """Built once; it serves metrics from then on, if a port is set. Raises `CragError` for settings of no use."""
     workbench = Workbench()
-    workbench.searcher  # noqa: B018  a bad address is told at the start, where it can be mended
+    workbench.searcher  # noqa: B018  a bad address is refused at the start, where it can be corrected
     if not workbench.policies:
         raise BadRecord("No policy can be used.", hint="\n".join(workbench.problems) or "Put one into data/policies.")
     show_logs(workbench.config.log)
@@ -93,7 +95,7 @@ def warm_up() -> Job[Progress | None, Warmed]:
 
 @dataclass
 class SharedRebuild:
-    """The last making anew of all passages, which is everybody's: its progress, and how it ended."""
+    """The last re-indexing of all chunks, which every session sees: its progress, and how it ended."""
 
     job: RebuildJob | None = None
 
@@ -156,6 +158,14 @@ def suggested_questions() -> list[str]:
 
 
 # This session
+
+
+def remembered(name: str, key: object, work_out: Callable[[], T]) -> T:
+    """Worked out once for a key, and again for another one; only the last is kept."""
+    kept: tuple[object, T] | None = st.session_state.get(name)
+    if kept is None or kept[0] != key:
+        kept = st.session_state[name] = (key, work_out())
+    return kept[1]
 
 
 def belong_to(who: str) -> None:
@@ -262,18 +272,15 @@ def pause() -> SearchPause:
     return kept
 
 
+def set_thresholds(lower: float, upper: float, cutoff: float) -> None:
+    """Put the sliders there."""
+    st.session_state["thresholds"] = (lower, upper)
+    st.session_state["strips"] = cutoff
+
+
 def start_thresholds() -> None:
     """Put the sliders where policy and evaluator suggest."""
-    start = suited(st.session_state["policy"], st.session_state["evaluator"])
-    st.session_state["thresholds"] = (start.lower, start.upper)
-    st.session_state["strips"] = start.strips.cutoff
-
-
-def use_preset(name: str) -> None:
-    """Put the sliders where a preset of the policy has them."""
-    chosen = policy().preset(name)
-    st.session_state["thresholds"] = (chosen.lower, chosen.upper)
-    st.session_state["strips"] = chosen.strips.cutoff
+    set_thresholds(*suited(st.session_state["policy"], st.session_state["evaluator"]).thresholds)
 
 
 def start_policy() -> None:
@@ -356,12 +363,3 @@ def index(files: list[tuple[str, bytes]], collection: str) -> None:
 
         st.session_state["indexing"] = started = Job(work, None)
         started.start()
-
-
-def upload_round() -> int:
-    """Numbers the uploader, so that it is empty again after its files were taken."""
-    return int(st.session_state.setdefault("upload_round", 0))
-
-
-def next_upload_round() -> None:
-    st.session_state["upload_round"] = upload_round() + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
@@ -113,6 +113,19 @@ class Job(Generic[P, R]):
             self.wait(seconds)
         if self.is_running:
             self._give_up()
+
+
+J = TypeVar("J", bound=Job[Any, Any])
+
+
+class LiveJobs(dict[object, J]):
+    """Those under way in all sessions, by what they are about: a page that is loaded again finds its own."""
+
+    def add(self, key: object, job: J) -> None:
+        """And forget those that have ended."""
+        for ended in [known for known, one in self.items() if not one.is_running]:
+            self.pop(ended, None)
+        self[key] = job
 
 
 class RunProgress(Listener):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import streamlit as st
 
@@ -23,20 +22,12 @@ FIGURES, ADVICE = "figures", "advice"
 _MOST_EARLIER = 30
 
 
-@dataclass(frozen=True)
-class View:
-    """A run as it was taken, and the same record under what was chosen and changed since."""
+@dataclass(frozen=True, kw_only=True)
+class View(RunView):
+    """A run under what was chosen and changed since it was `taken`, which decided as `was`."""
 
     taken: Trace
     was: Reroute
-    trace: Trace
-    policy: Policy
-    routed: Reroute
-
-    @cached_property
-    def now(self) -> RunView:
-        """What is drawn of it."""
-        return RunView(self.trace, self.policy, self.routed)
 
     @property
     def is_changed(self) -> bool:
@@ -52,7 +43,12 @@ def view() -> View | None:
     policy = app_state.policy()
     judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
     trace = replace(judged, edits=edits())
-    return View(taken, reroute(taken, taken.settings.policy), trace, policy, reroute(trace, policy))
+    return view_of(taken, trace, policy)
+
+
+def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
+    was, routed = reroute(taken, taken.settings.policy), reroute(trace, policy)
+    return View(trace=trace, policy=policy, routed=routed, taken=taken, was=was)
 
 
 def edits() -> Edits:
@@ -61,21 +57,22 @@ def edits() -> Edits:
 
 
 def drop(passage_id: str) -> None:
-    """Leave a passage out, or put it back."""
+    """For a callback: leave a passage out, or put it back."""
     _edit(_toggled(edits().dropped, passage_id), _without(edits().pinned, passage_id))
 
 
 def pin(passage_id: str) -> None:
-    """Vouch for a passage, or no longer."""
+    """For a callback: vouch for a passage, or no longer."""
     _edit(_without(edits().dropped, passage_id), _toggled(edits().pinned, passage_id))
 
 
 def undo() -> None:
-    """Back to the run as taken: policy, evaluator, thresholds and evidence."""
+    """For a callback: back to the run as taken: policy, evaluator, thresholds and evidence."""
     taken = app_state.trace()
     if taken is not None:
         st.session_state["edits"] = taken.edits
         app_state.use_settings_of(taken)
+    st.rerun()
 
 
 def redraw(but: Collection[str] = ()) -> None:
@@ -167,11 +164,12 @@ def remember(found: Trace) -> None:
     st.session_state["earlier"] = [found, *others][:_MOST_EARLIER]
 
 
-def open_run(found: Trace) -> None:
-    """For a callback: show a recorded run as it was taken."""
+def open_run(found: Trace, *, own_settings: bool = True) -> None:
+    """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
     leave_first()
     app_state.show(found)
-    app_state.use_settings_of(found)
+    if own_settings:
+        app_state.use_settings_of(found)
     st.session_state["ask_question"] = found.question
     remember(found)
 
@@ -192,6 +190,7 @@ def _edit(dropped: Iterable[str], pinned: Iterable[str]) -> None:
     if taken is not None:
         changed = Edits(tuple(dropped), tuple(pinned))
         st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
+    redraw()
 
 
 def _toggled(ids: tuple[str, ...], one: str) -> tuple[str, ...]:

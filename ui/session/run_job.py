@@ -18,17 +18,17 @@ from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state, replay
-from ui.session.background_jobs import Job, RunProgress
+from ui.session import access, app_state, demos
+from ui.session.background_jobs import Job, LiveJobs, RunProgress
 
 CarryOn = Callable[[Pipeline, Trace, Run], Trace]
 RunJob = Job[RunProgress, Trace]
 
 
 @st.cache_resource(show_spinner=False)
-def live_jobs() -> dict[str, RunJob]:
-    """The runs under way in all sessions, by id, so that a page that is loaded again finds its own."""
-    return {}
+def live_jobs() -> LiveJobs[RunJob]:
+    """By id."""
+    return LiveJobs()
 
 
 def job() -> RunJob | None:
@@ -173,24 +173,21 @@ def play(recorded: Trace) -> None:
     """Show a recorded run as it happened."""
     running = job()
     if not (running and running.is_running):
-        begun = replay.so_far(recorded, 0)
-        _attach(job_of(lambda run: replay.play(recorded, run), begun, owner=access.user()))
+        begun = demos.so_far(recorded, 0)
+        _attach(job_of(lambda run: demos.play(recorded, run), begun, owner=access.user()))
 
 
 def _attach(job: RunJob) -> None:
     job.start()
     st.session_state["job"] = job
     run_id = st.query_params["run"] = job.progress.trace.id
-    jobs = live_jobs()
-    jobs[run_id] = job
-    for run_id in [run_id for run_id, one in jobs.items() if not one.is_running]:
-        jobs.pop(run_id, None)
+    live_jobs().add(run_id, job)
 
 
 def rejoin(run_id: str) -> bool:
     """Follow a run that this or another session has started and that still goes on, as after a reload of the page.
 
-    Where people sign in, only that of the same person, who could stop it from here: others are told to come back.
+    Where people sign in, only that of the same person, who could stop it from here: others are asked to come back.
     """
     running = live_jobs().get(run_id)
     if running is None or not running.is_running:

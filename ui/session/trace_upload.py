@@ -52,7 +52,7 @@ def check_files(files: Sequence[tuple[str, bytes]]) -> None:
 
 
 def _check_passages(trace: Trace) -> None:
-    """Cards, points and marks are told apart by these ids."""
+    """Cards, points and marks are distinguished by these ids."""
     web = trace.web.passages if trace.web else ()
     shown = (*trace.all_passages, *web)
     if len(shown) > MOST_PASSAGES:

@@ -21,10 +21,9 @@ from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.trace import Trace
-from ui.session import access, app_state, current_run, run_job
+from ui.session import access, app_state, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Job
+from ui.session.background_jobs import Job, LiveJobs
 
 SAMPLE = "Sample questions"
 
@@ -46,9 +45,9 @@ class Seen:
 
 
 @st.cache_resource(show_spinner=False)
-def live_gradings() -> dict[tuple[str, ...], SetJob]:
-    """Those under way in all sessions, by labels and judge: a page that is loaded again finds its own."""
-    return {}
+def live_gradings() -> LiveJobs[SetJob]:
+    """By labels and evaluator."""
+    return LiveJobs()
 
 
 @st.cache_data(ttl=5, show_spinner=False, max_entries=20)
@@ -103,11 +102,7 @@ def seen() -> Seen | None:
     now = conditions()
     book = app_state.workbench().laboratory.scores(now)
     key = (now.fingerprint, found.fingerprint, len(book.keys()))
-    kept = st.session_state.get("tune_seen")
-    if kept is None or kept[0] != key:
-        kept = (key, Seen(found, now, cases(found.questions, book.load())))
-        st.session_state["tune_seen"] = kept
-    return kept[1]
+    return app_state.remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
 
 
 def board(of: Seen, policy: str = "") -> Board:
@@ -132,33 +127,21 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     now = board(of)
     others = [("start", now.policy.lower, now.policy.upper)]
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
-    key = (now, objective, confidence, prices())
-    kept = st.session_state.get("tune_advice")
-    if kept is None or kept[0] != key:
-        found = recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence)
-        kept = (key, found)
-        st.session_state["tune_advice"] = kept
-    return kept[1]
+    return app_state.remembered(
+        "tune_advice",
+        (now, objective, confidence, prices()),
+        lambda: recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence),
+    )
 
 
 def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
-    now = board(of)
-    kept = st.session_state.get("tune_calibration")
-    if kept is None or kept[0] is not now:
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = (now, calibrated(now.deciding().upper, now.answerable, of.conditions, created))
-        st.session_state["tune_calibration"] = kept
-    found: tuple[Calibration | None, str] = kept[1]
-    return found
-
-
-def open_run(found: Trace) -> None:
-    """Put the run of a question on the Ask page, under the sidebar as it stands."""
-    current_run.leave_first()
-    app_state.show(found)
-    st.session_state["ask_question"] = found.question
-    current_run.remember(found)
+    now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
+    return app_state.remembered(
+        "tune_calibration",
+        now,
+        lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created),
+    )
 
 
 def grading() -> SetJob | None:
@@ -194,10 +177,7 @@ def start_grading() -> None:
     warming.start()
     st.session_state["tune_grading"] = started = Job(work, None)
     started.start()
-    others = live_gradings()
-    for key in [key for key, one in others.items() if not one.is_running]:
-        others.pop(key, None)
-    others[_key(found)] = started
+    live_gradings().add(_key(found), started)
 
 
 def take_ended() -> SetJob | None:

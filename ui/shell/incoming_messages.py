@@ -47,7 +47,7 @@ def check_all() -> None:
 
 
 def draw_refused() -> None:
-    """For app.py: that something was refused is told once."""
+    """For app.py: says once that something was refused."""
     if st.session_state.pop(_TOLD, False):
         st.warning(REFUSED, icon=":material/block:")
 

@@ -34,8 +34,7 @@ def use(preset: TunedPreset) -> None:
     """For a callback: its evaluator and thresholds in the sidebar."""
     st.session_state["moving"] = None
     st.session_state["evaluator"] = preset.conditions.evaluator
-    st.session_state["thresholds"] = (preset.lower, preset.upper)
-    st.session_state["strips"] = preset.cutoff
+    app_state.set_thresholds(preset.lower, preset.upper, preset.cutoff)
     st.rerun()
 
 

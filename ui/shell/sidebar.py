@@ -96,16 +96,13 @@ def _draw_thresholds() -> None:
         if policy.presets or tuned:
             _draw_presets(policy, tuned)
         if policy.thresholds != start.thresholds:
-            st.button("Back to the defaults", on_click=_start_thresholds, type="tertiary", icon=":material/undo:")
+            st.button(
+                "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
+            )
 
 
-def _start_thresholds() -> None:
-    app_state.start_thresholds()
-    st.rerun()
-
-
-def _use_preset(name: str) -> None:
-    app_state.use_preset(name)
+def _set_thresholds(at: Policy) -> None:
+    app_state.set_thresholds(*at.thresholds)
     st.rerun()
 
 
@@ -124,8 +121,8 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
             st.button(
                 f"{plain(preset.name.replace('-', ' ').capitalize())}: {preset.lower:g} and {preset.upper:g}",
                 key=f"preset_{preset.name}",
-                on_click=_use_preset,
-                args=(preset.name,),
+                on_click=_set_thresholds,
+                args=(policy.preset(preset.name),),
             )
             st.caption(plain(preset.note))
 
@@ -167,7 +164,7 @@ def _draw_collection() -> None:
 def _draw_writer(models: Models, drawn_at: float) -> None:
     """A model that is away stays chosen, and so does that of the settings, until somebody chooses another.
 
-    What is wrong with it is told beside it: the browser knows an option by its words, which must not change.
+    What is wrong with it stands beside it: the browser knows an option by its words, which must not change.
     """
     now = health.models_now(models, drawn_at)
     wanted = app_state.settings().model

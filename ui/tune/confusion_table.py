@@ -10,7 +10,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.rates import confusion, macro_f1
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array, Board
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import app_state, current_run, tune_state
+from ui.session import app_state, current_run
 from ui.session.tune_state import Seen
 from ui.text import plain
 
@@ -101,5 +101,5 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             st.error(plain(str(error)), icon=":material/error:")
             return
         if found is not None:
-            tune_state.open_run(found)
+            current_run.open_run(found, own_settings=False)
             st.switch_page("pages/ask.py")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
 
@@ -22,3 +24,24 @@ def counted(number: int, noun: str) -> str:
 def sentence(reason: str) -> str:
     """A reason with a capital and a full stop."""
     return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
+
+
+def duration(seconds: float) -> str:
+    if seconds < 0.0005:
+        return "<1 ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
+
+
+def model_calls(number: int) -> str:
+    return counted(number, "model call") if number else "no model call"
+
+
+def moment(created: str) -> str:
+    """A time of day in UTC; what is no time shows as it is."""
+    try:
+        found = datetime.fromisoformat(created)
+        zone = " UTC" if found.tzinfo else ""
+        found = found.astimezone(UTC) if found.tzinfo else found
+    except (ValueError, OverflowError):  # no time, or one before the first year
+        return created
+    return f"{found.day} {found:%B %Y, %H:%M}{zone}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import counted, moment
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.bootstrap import DRAWS
-from crag_core.report import page, style_sheet, text
+from crag_core.report import page, style_sheet
 from crag_core.report.comparison import charts, tables
 from crag_core.report.comparison import findings as comparison_findings
 from crag_core.report.thresholds.rates import LABELS
@@ -50,7 +50,7 @@ def render_comparison(table: Table, message: Comparison) -> str:
             style_key=key,
             table=table,
             told=message,
-            created=text.moment(message.created),
+            created=moment(message.created),
             configurations=tuple((name, message.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),

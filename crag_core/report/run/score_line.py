@@ -89,7 +89,7 @@ def _draw(made: Picture, line: Line, layout: str) -> Drawing:
     )
     marks = tuple(_marks(made, line, axis + _TICKS))
     title = f"{line.part.capitalize()}: {QUESTIONS[line.part]}" if line.part else "Score"
-    described = f"{title}. {line.compared_told}. {'. '.join(mark.stays for mark in marks if mark.stays)}."
+    described = f"{title}. {line.compared_text}. {'. '.join(mark.stays for mark in marks if mark.stays)}."
     return Drawing(
         *(layout, title, f"{described} The table below holds every number.", tuple(_bands(made, line, width)), points),
         *(marks, axis, axis + _TICKS + _ROW * len(marks), line.is_asked),
@@ -125,7 +125,7 @@ def _marks(made: Picture, line: Line, top: int) -> Iterator[Mark]:
     numbers = [mark.value for mark in thresholds] + ([] if line.compared is None else [line.compared])
     for row, mark in enumerate(thresholds):
         label, room = f"{mark.name} {readable(mark.value, *numbers)[0]}", (_percent(mark.low), _percent(mark.high))
-        yield Mark("threshold", label, _percent(mark.value), top + _ROW * row, room, mark.told)
+        yield Mark("threshold", label, _percent(mark.value), top + _ROW * row, room, mark.text)
     if line.compared is not None:
-        label, y = line.compared_told.partition(",")[0], top + _ROW * len(thresholds)
+        label, y = line.compared_text.partition(",")[0], top + _ROW * len(thresholds)
         yield Mark("compared", label, _percent(line.compared), y)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from crag_core.base.text.display import counted, sentence
+from crag_core.base.text.display import counted, duration, sentence
 from crag_core.base.types import Edits
-from crag_core.report.text import duration
 from crag_core.trace.injection_scan import remark
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import reroute
@@ -98,4 +97,7 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
         return
     then, now = reroute(before, view.trace.settings.policy), view.routed
     yield f"The run as taken was {headline(then.decision)}: {then.decision.reason}."
-    yield f"What that does: {difference(then, now).summary}. It was decided again from the record; no model was called."
+    found = difference(then, now)
+    counts = ", ".join(f"{count} {what}" for what, count in found.counts)
+    order = ", in another order" if found.reordered else ""
+    yield f"Of the evidence: {counts}{order}. It was decided again from the record; no model was called."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import counted, moment
 from crag_core.decision.policy import Aggregation, FastPath
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Board
-from crag_core.report import page, style_sheet, text
+from crag_core.report import page, style_sheet
 from crag_core.report.thresholds import charts
 from crag_core.report.thresholds import limits as threshold_limits
 from crag_core.report.thresholds import rates as threshold_rates
@@ -47,7 +47,7 @@ def render_thresholds(
             tuned=tuned,
             policy=tuned.policy,
             evaluator=_evaluator(tuned),
-            created=text.moment(preset.created),
+            created=moment(preset.created),
             figures=_headline(tuned),
             scores_text=_describe_scores(tuned),
             rules=_rules(tuned),

@@ -26,7 +26,7 @@ from crag_core.trace.grounding.citation_check import (
 )
 from crag_core.trace.grounding.claims import claim_of, is_prose
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations, left_out, quotable
-from crag_core.view.path.stage import PLACES
+from crag_core.view.path.stages import PLACES
 from crag_core.view.run_view import Label, RunView
 
 SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
@@ -171,9 +171,7 @@ class AnswerBlocks:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        known = self.view.changed
-        strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
-        return pieces_of(self.excerpts, strips)
+        return pieces_of(self.excerpts, self.view.all_strips)
 
     @cached_property
     def held(self) -> Held:

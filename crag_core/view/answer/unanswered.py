@@ -8,26 +8,12 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted
 from crag_core.base.text.numbers import readable
-from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome, WebSearch
-from crag_core.decision.policy import Policy
-from crag_core.decision.stability import flips, stability
-from crag_core.trace.edits import edited
-from crag_core.trace.reroute import Reroute, reroute
-from crag_core.trace.trace import Trace
+from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
+from crag_core.decision.stability import flips
+from crag_core.trace.reroute import reroute
+from crag_core.view.path.stages import describe_web
+from crag_core.view.run_view import RunView
 
-WEB_TOLD = {
-    None: "not searched",
-    WebOutcome.OFF: "not searched, it is switched off",
-    WebOutcome.COOLING: "not searched, since the last search was just made",
-    WebOutcome.APPROVED: "not searched yet",
-    WebOutcome.PENDING: "the search waits for your approval",
-    WebOutcome.REFUSED: "you refused the search",
-    WebOutcome.EMPTY: "nothing was found",
-    WebOutcome.FAILED: "the search failed",
-    WebOutcome.RATE_LIMITED: "the search was rate-limited",
-    WebOutcome.TIMED_OUT: "the search timed out",
-    WebOutcome.USED: "searched",
-}
 _WEB_WAYS = {
     None: "Let this route search the web: carry it out with the web switched on.",
     WebOutcome.OFF: "Switch the web on in the sidebar, and ask again.",
@@ -61,17 +47,13 @@ class Unanswered:
     ways: tuple[str, ...]
 
 
-def unanswered(trace: Trace, policy: Policy, routed: Reroute) -> Unanswered:
+def unanswered(view: RunView) -> Unanswered:
     """Of a run that gave no answer; every threshold that is named was tried on the record."""
-    return Unanswered(
-        tuple(_asked(trace, routed)),
-        tuple(_where(trace, routed)),
-        _nearest(trace, routed),
-        tuple(_ways(trace, policy, routed)),
-    )
+    return Unanswered(tuple(_asked(view)), tuple(_where(view)), _nearest(view), tuple(_ways(view)))
 
 
-def _asked(trace: Trace, routed: Reroute) -> Iterator[tuple[str, str]]:
+def _asked(view: RunView) -> Iterator[tuple[str, str]]:
+    trace, routed = view.trace, view.routed
     yield trace.question, "your question"
     known = {trace.question}
     path = routed.decision_path.iterations[-1].path
@@ -84,7 +66,8 @@ def _asked(trace: Trace, routed: Reroute) -> Iterator[tuple[str, str]]:
             yield query, by
 
 
-def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
+def _where(view: RunView) -> Iterator[str]:
+    trace, routed = view.trace, view.routed
     looked_at = routed.decision_path.looked_at
     sources = {passage.source for passage in looked_at}
     rounds = len(routed.decision_path.iterations)
@@ -92,19 +75,12 @@ def _where(trace: Trace, routed: Reroute) -> Iterator[str]:
     pinned = ", files that you pinned" if trace.settings.pinned else ""
     yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
-        yield f"The web: {_describe_web(trace.web)}"
+        yield describe_web(trace, routed)
 
 
-def _describe_web(web: WebSearch | None) -> str:
-    message = WEB_TOLD[web.outcome if web else None]
-    if web and web.outcome is WebOutcome.USED:
-        message = f"{counted(len(web.passages), 'result')}, none of them kept"
-    return f"{message} ({web.provider})" if web and web.provider else message
-
-
-def _nearest(trace: Trace, routed: Reroute) -> Nearest | None:
+def _nearest(view: RunView) -> Nearest | None:
     """Of the sentences that were struck out; of those that the writer had, if it was given any."""
-    known = edited(trace)
+    known, routed = view.changed, view.routed
     passages = {one.id: one for one in (*known.all_passages, *(known.web.passages if known.web else ()))}
     given = bool(routed.knowledge.excerpts)
     scored = [
@@ -124,10 +100,11 @@ def _nearest(trace: Trace, routed: Reroute) -> Nearest | None:
 # --- what can be done -----------------------------------------------------------------------------------------------
 
 
-def _ways(trace: Trace, policy: Policy, routed: Reroute) -> Iterator[str]:
-    if not routed.knowledge.excerpts and (moved := _by_threshold(trace, policy, routed)):
+def _ways(view: RunView) -> Iterator[str]:
+    trace, routed = view.trace, view.routed
+    if not routed.knowledge.excerpts and (moved := _by_threshold(view)):
         yield moved
-    elif more := _by_cutoff(trace, policy, routed):
+    elif more := _by_cutoff(view):
         yield more
     outcome = trace.web.outcome if trace.web else None
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) and outcome in _WEB_WAYS:
@@ -137,11 +114,10 @@ def _ways(trace: Trace, policy: Policy, routed: Reroute) -> Iterator[str]:
         yield "Ask another model, or none: then the best sentences are quoted as they stand."
 
 
-def _by_threshold(trace: Trace, policy: Policy, routed: Reroute) -> str:
+def _by_threshold(view: RunView) -> str:
     """The nearest move of one threshold after which there is something to answer from."""
-    known = edited(trace)
-    stable = stability(policy, known.passages or (), known.grades, known.signals, known.rounds)
-    for flip in flips(stable, policy):
+    trace, policy, routed = view.trace, view.policy, view.routed
+    for flip in flips(view.stability, policy):
         now = getattr(policy, flip.threshold)
         for value in _hundredths(flip.at, down=flip.at < now):
             lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
@@ -155,8 +131,9 @@ def _by_threshold(trace: Trace, policy: Policy, routed: Reroute) -> str:
     return ""
 
 
-def _by_cutoff(trace: Trace, policy: Policy, routed: Reroute) -> str:
+def _by_cutoff(view: RunView) -> str:
     """The highest sentence cut-off, in hundredths, that lets more in."""
+    trace, policy, routed = view.trace, view.policy, view.routed
     cutoff = policy.strips.cutoff
     scores = [one.strip.score for one in routed.knowledge.verdicts if not one.kept and one.strip.score is not None]
     best = max((score for score in scores if score <= cutoff), default=0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
@@ -12,10 +13,8 @@ from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace, context_ids
-from crag_core.view.path import corpus_stages, web_stages
-from crag_core.view.path.stage import BROKEN, PLACES, Stage, StageState, break_at, stage
-
-__all__ = ["RunPath", "Stage", "StageState", "run_path"]
+from crag_core.view.path import stages
+from crag_core.view.path.stages import BROKEN, PLACES, Stage, StageState, break_at, stage
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class RunPath:
     seconds: float
 
     def stage(self, name: str) -> Stage:
-        return next(text for text in self.stages if text.id == name)
+        return next(stage for stage in self.stages if stage.id == name)
 
 
 _SURE = ("retrieve", "grade", "route")
@@ -48,18 +47,18 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
     dropped = {passage.id for passage in trace.all_passages} & set(trace.edits.dropped)
     trace = edited(trace)
     is_decided = _is_decided(trace, routed, running)
-    text = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
+    drafts = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
     if dropped:
-        text[0] = replace(text[0], detail=f"{counted(len(dropped), 'chunk')} left out by you")
+        drafts[0] = replace(drafts[0], detail=f"{counted(len(dropped), 'chunk')} left out by you")
     if trace.support is not None:
-        text.append(_check(trace, routed))
-    stages = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in text)
-    return RunPath(stages, trace.usage.calls, trace.seconds)
+        drafts.append(_check(trace, routed))
+    found = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in drafts)
+    return RunPath(found, trace.usage.calls, trace.seconds)
 
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
     """Whether all is there that the decision is made from, and nothing that goes on may change it."""
-    if trace.passages is None or corpus_stages.grade(trace, routed).state is StageState.WOULD_BE:
+    if trace.passages is None or stages.grade(trace, routed).state is StageState.WOULD_BE:
         return False
     return running is None or (trace.decision is not None and running not in _DECIDING)
 
@@ -74,19 +73,19 @@ def _draft(name: str, trace: Trace, routed: Reroute, running: str | None, is_dec
     return stage(name, StageState.NOT_TAKEN, "not reached" if trace.failure else "not decided yet")
 
 
-def _settled(text: Stage, trace: Trace, running: str | None) -> Stage:
+def _settled(draft: Stage, trace: Trace, running: str | None) -> Stage:
     """The draft with what goes on now, with what broke off, and with why it was not carried out."""
-    if text.state not in (StageState.TAKEN, StageState.WOULD_BE):
-        return text
-    if running in PLACES[text.id][2]:
-        return replace(text, state=StageState.RUNNING, headline="now")
-    if text.state is StageState.TAKEN:
-        return text
+    if draft.state not in (StageState.TAKEN, StageState.WOULD_BE):
+        return draft
+    if running in PLACES[draft.id][2]:
+        return replace(draft, state=StageState.RUNNING, headline="now")
+    if draft.state is StageState.TAKEN:
+        return draft
     if running is not None:
-        return replace(text, state=StageState.TO_COME, headline="to come")
-    if broken := break_at(trace, text.id):
-        return replace(text, state=BROKEN[broken.state], headline=broken.summary, detail=broken.hint)
-    return replace(text, headline=text.headline or _why_undone(trace))
+        return replace(draft, state=StageState.TO_COME, headline="to come")
+    if broken := break_at(trace, draft.id):
+        return replace(draft, state=BROKEN[broken.state], headline=broken.summary, detail=broken.hint)
+    return replace(draft, headline=draft.headline or _why_undone(trace))
 
 
 def _why_undone(trace: Trace) -> str:
@@ -96,13 +95,13 @@ def _why_undone(trace: Trace) -> str:
     return "after your approval" if is_waiting and trace.context is None else "not in this record"
 
 
-def _with_cost(text: Stage, trace: Trace, routed: Reroute) -> Stage:
-    names = PLACES[text.id][2]
+def _with_cost(draft: Stage, trace: Trace, routed: Reroute) -> Stage:
+    names = PLACES[draft.id][2]
     made = [step for step in trace.steps if step.name in names and step.state is not StepState.SKIPPED]
-    is_anew = text.id == "assemble" and not _is_assembled(trace, routed)
-    if text.state in _IDLE or not made or is_anew:
-        return text
-    return replace(text, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
+    is_again = draft.id == "assemble" and not _is_assembled(trace, routed)
+    if draft.state in _IDLE or not made or is_again:
+        return draft
+    return replace(draft, calls=sum(step.usage.calls for step in made), seconds=trace.seconds_of(names))
 
 
 def _assemble(trace: Trace, routed: Reroute) -> Stage:
@@ -115,7 +114,7 @@ def _assemble(trace: Trace, routed: Reroute) -> Stage:
     text = counted(own, "excerpt") if own else ""
     if other:
         text = f"{text} + {other} from the web" if own else f"{counted(other, 'excerpt')} from the web"
-    detail = "" if _is_assembled(trace, routed) else "put together anew from the record"
+    detail = "" if _is_assembled(trace, routed) else "put together again from the record"
     return stage("assemble", StageState.TAKEN, text or "nothing is left", detail)
 
 
@@ -150,14 +149,14 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
 
 
 _DRAFTS: dict[str, Callable[[Trace, Reroute], Stage]] = {
-    "retrieve": corpus_stages.retrieve,
-    "grade": corpus_stages.grade,
-    "route": corpus_stages.route,
-    "again": corpus_stages.again,
-    "refine": corpus_stages.refine,
-    "rewrite": web_stages.rewrite,
-    "search": web_stages.search,
-    "grade_web": web_stages.grade_web,
+    "retrieve": stages.retrieve,
+    "grade": stages.grade,
+    "route": stages.route,
+    "again": stages.again,
+    "refine": stages.refine,
+    "rewrite": partial(stages.web_stage, "rewrite"),
+    "search": partial(stages.web_stage, "search"),
+    "grade_web": partial(stages.web_stage, "grade_web"),
     "assemble": _assemble,
     "answer": _answer,
 }

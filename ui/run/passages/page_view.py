@@ -14,8 +14,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Origin, Passage, StripVerdict
-from crag_core.view.chunk_text import text_lines
-from crag_core.view.sentences import describe_verdict
+from crag_core.view.sentences import describe_verdict, text_lines
 from ui import PARTS
 from ui.text import link, plain
 
@@ -94,7 +93,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
                     "top": 100 * box.top / picture.height,
                     "width": 100 * box.width / picture.width,
                     "height": 100 * box.height / picture.height,
-                    "told": "" if box.span is None else sentence(describe_verdict(verdicts[box.span])),
+                    "hint": "" if box.span is None else sentence(describe_verdict(verdicts[box.span])),
                 }
                 for box in picture.boxes
             ],
@@ -169,7 +168,5 @@ def _described(passage: Passage, verdicts: Verdicts, page: int, is_marked: bool)
     if not is_marked:
         return f"{where}. Nothing is marked on it."
     kept = sum(verdict.kept for verdict in verdicts)
-    told_all = (
-        f"{counted(kept, 'sentence')} kept, {len(verdicts) - kept} struck out" if verdicts else "marked as a whole"
-    )
-    return f"{where} with the chunk marked: {told_all}. Its text stands below the picture."
+    marked = f"{counted(kept, 'sentence')} kept, {len(verdicts) - kept} struck out" if verdicts else "marked as a whole"
+    return f"{where} with the chunk marked: {marked}. Its text stands below the picture."

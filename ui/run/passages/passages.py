@@ -7,16 +7,36 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import sentence
-from crag_core.base.types import Grade, Origin, Passage
-from crag_core.trace.reroute import Reroute
-from crag_core.view.chunk_cards import ChunkCard, chunk_cards
+from crag_core.base.types import Grade, Origin, Passage, WebOutcome
+from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
+from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
-from ui.run.passages.card_heads import draw_head
-from ui.run.passages.sentences import draw_sentences
+from ui import PARTS
 from ui.text import link, plain
 
+_head = st.components.v2.component(
+    "passage_head",
+    html=(
+        '<div class="row"><h4><button type="button"><span class="rank"></span> <span class="title"></span> '
+        '<span class="chips"></span> <span class="scores"></span> <span class="use"></span>'
+        '<span class="arrow" aria-hidden="true"></span></button></h4></div>'
+    ),
+    css=(PARTS / "passage_head.css").read_text("utf-8"),
+    js=(PARTS / "passage_head.js").read_text("utf-8"),
+)
+_sentences = st.components.v2.component(
+    "sentences",
+    html=(
+        '<div class="box" role="group"><div class="top"><span class="note"></span>'
+        '<span class="legend"><span></span></span></div><ol></ol></div>'
+    ),
+    css=(PARTS / "sentences.css").read_text("utf-8"),
+    js=(PARTS / "sentences.js").read_text("utf-8"),
+)
+_WEB_ICONS = {WebOutcome.USED: "public", WebOutcome.OFF: "public_off", WebOutcome.REFUSED: "block"}
 _OPEN = 3
 """So many cards of a list start open, whatever is decided: a slider that moves must not fold anything."""
 
@@ -27,43 +47,76 @@ class CardActions:
 
     on_drop: Callable[[str], None]
     on_pin: Callable[[str], None]
-    on_place: Callable[[str], None] | None = None
-    feedback: Callable[[Passage], None] | None = None
+    on_place: Callable[[str], None]
+    feedback: Callable[[Passage], None] | None
 
 
-def draw_passages(view: RunView, was: Reroute | None = None, actions: CardActions | None = None) -> None:
-    """Every corpus passage that this policy looks at, in the order of finding, and which later retrieval found it.
-
-    What is new since `was` is marked; None: there is nothing to compare with.
-    """
-    cards = chunk_cards(view, was)
+def draw_passages(view: RunView, actions: CardActions | None) -> None:
+    """Every corpus passage that this policy looks at, in the order of finding, and which later retrieval found it."""
+    cards = chunk_cards(view)
     with st.container(gap="xxsmall", key="passage_list"):
         for card in cards:
             if card.is_asked_for:
-                draw_card(card, view.trace.id, actions)
+                _draw_card(card, view.trace.id, actions)
     if left := sum(not card.is_asked_for for card in cards):
         st.caption(f"The record holds {left} more chunks, of retrievals that this policy does not ask for.")
 
 
-def draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:
+def draw_web(view: RunView, actions: CardActions | None) -> None:
+    """The query and who wrote it, what came of it, and each snippet with its link."""
+    web = view.trace.web
+    if web is None or web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return
+    st.subheader("From the web", anchor="web")
+    asked = f" Query: **{plain(web.query)}** ({plain(web.query_by)})." if web.query else ""
+    message = plain(describe_web(view.trace, view.routed))
+    st.markdown(f":material/{_WEB_ICONS.get(web.outcome, 'warning')}: {message}{asked}")
+    if len(web.attempts) > 1:
+        attempts = ", ".join(f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
+        st.caption(f"Asked in this order: {attempts}.")
+    with st.container(gap="xxsmall", key="web_results"):
+        for card in snippet_cards(view):
+            _draw_card(card, view.trace.id, actions)
+
+
+def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:
     """One line, and below it, when open, the passage with its sentences; a dropped one is a line with the way back."""
     key, rank = f"{run_id}_{card.label.anchor}", card.label.rank
     if card.is_dropped:
         _draw_dropped(card, key, actions)
         return
-    if not draw_head(card, f"head_{key}", is_open=rank <= _OPEN):
+    if not _draw_head(card, f"head_{key}", is_open=rank <= _OPEN):
         return
     with st.container(border=True, key=f"card_{key}", gap="xsmall"):
-        st.markdown(describe(card))
+        st.markdown(_describe(card))
         for warning in card.warnings:
             st.warning(plain(warning), icon=":material/warning:")
         if card.notes:
             st.caption(f":material/replay: {plain('; '.join(card.notes))}")
-        draw_sentences(card.sentences, f"sentences_{key}", f"Chunk {rank}, sentence by sentence")
+        # All that a tooltip could say is on the page too, in words or signs that never change the height of a row.
+        data = to_plain(card.sentences) | {"label": f"Chunk {rank}, sentence by sentence"}
+        _sentences(data=data, key=f"sentences_{key}")
         _draw_actions(card, key, actions)
 
 
-def describe(card: ChunkCard) -> str:
+def _draw_head(card: ChunkCard, key: str, is_open: bool) -> bool:
+    """Whether the card below is open now; `is_open` is how it starts. The browser keeps it under `key`."""
+    data = {
+        "anchor": card.label.anchor,
+        "rank": card.label.rank,
+        "title": str(card.label.name),
+        "scores": card.compared,
+        "ungraded": ["not graded"] if card.ungraded else [],
+        "use": card.use,
+        "used": bool(card.cited),
+        "chips": card.chips,
+        "open": is_open,
+    }
+    drawn = _head(data=data, key=key, default={"open": is_open}, on_open_change=lambda: None)
+    return bool(drawn.open)
+
+
+def _describe(card: ChunkCard) -> str:
     """What the line above has no room for: the reason, what the scores mean, citations, where it was found."""
     lines, url = [_grade(card)], card.passage.url
     if url:
@@ -80,25 +133,21 @@ def describe(card: ChunkCard) -> str:
 def _grade(card: ChunkCard) -> str:
     if card.ungraded:
         return f":orange[:material/warning: {plain(card.ungraded)}]"
-    message = [f"**{value:.2f}** {name}{_question(name)}" for name, value in card.scores]
+    questions = {name: f": {question}" for name, question in QUESTIONS.items()}
+    message = [f"**{value:.2f}** {name}{questions.get(name, '')}" for name, value in card.scores]
     return " · ".join([*message, plain(card.reason)] if card.reason else message)
-
-
-def _question(name: str) -> str:
-    return f": {QUESTIONS[name]}" if name in QUESTIONS else ""
 
 
 def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     passage, grade = card.passage, card.grade
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if actions:
-            place = actions.on_place if passage.origin is Origin.CORPUS else None
             for label, icon, act, effect in (
                 ("Drop", "remove_circle", actions.on_drop, "As if it had never been found."),
                 ("Unpin" if card.is_pinned else "Pin", "push_pin", actions.on_pin, "As if it had been graded 1.00."),
-                ("Show in the document", "find_in_page", place, None),
+                ("Show in the document", "find_in_page", actions.on_place, None),
             ):
-                if act:
+                if act is not actions.on_place or passage.origin is Origin.CORPUS:
                     st.button(
                         label, f"{icon}_{key}", effect, act, (passage.id,), icon=f":material/{icon}:", type="tertiary"
                     )

@@ -12,9 +12,9 @@ import streamlit as st
 from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types import Origin, StripVerdict
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
-from crag_core.view.run_view import Label, RunView
+from crag_core.view.run_view import RunView
 from crag_core.view.sentences import deciding_cutoff
-from ui.text import plain
+from ui.text import chart_text, plain
 
 _ROW = 34  # pixels
 _SPREAD = 0.32
@@ -71,13 +71,7 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
 
 def _lines(view: RunView) -> tuple[_Line, ...]:
     cards = (*chunk_cards(view), *snippet_cards(view))
-    return tuple(_Line(card_name(card.label), card.verdicts) for card in cards if card.verdicts)
-
-
-def card_name(label: Label) -> str:
-    """A passage by the number that its card has, for charts and tables."""
-    page = f", {label.name.page}" if label.name.page else ""
-    return f"{label.number}. {shortened(label.name.source, 34)}{page}"
+    return tuple(_Line(card.label.short, card.verdicts) for card in cards if card.verdicts)
 
 
 def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
@@ -141,11 +135,6 @@ def _hover(verdict: StripVerdict) -> str:
     score = "not graded" if verdict.strip.score is None else f"{verdict.strip.score:.2f}"
     reason = "" if verdict.kept else f" · {verdict.reason}"
     return chart_text(f"{score}{reason} · {shortened(clean(verdict.strip.text), 80)}")
-
-
-def chart_text(text: str) -> str:
-    """Plotly reads a little HTML in its labels, so angle brackets go."""
-    return text.replace("<", "‹").replace(">", "›")
 
 
 def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:

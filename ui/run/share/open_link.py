@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import streamlit as st
 
-from crag_core import report
 from crag_core.app.workbench import known_card
 from crag_core.base.errors import CragError
 from crag_core.evaluators import EVALUATORS
@@ -27,7 +26,7 @@ from ui.run.share.share_links import (
     parse_link,
 )
 from ui.session import app_state, current_run, run_job
-from ui.session.recorded_demos import demo_of
+from ui.session.demos import demo_of
 
 
 def follow() -> None:
@@ -69,7 +68,7 @@ def draw_sharing(busy: bool) -> None:
             history = app_state.workbench().history
             is_kept = history.is_on and not history.problem
             no_link = "" if is_kept or demo_of(view.taken.id) else history.problem or "runs are not kept (CRAG_HISTORY)"
-            draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link, report.render)
+            draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link)
         with st.popover("Open a record", icon=":material/file_open:", type="tertiary", disabled=busy):
             draw_import(_take, f"record_{st.session_state.setdefault('records', 0)}")
 
@@ -77,7 +76,7 @@ def draw_sharing(busy: bool) -> None:
 def draw_share_of(kept: Trace) -> None:
     """For the History page: a kept run as it was taken; the link leads to the Ask page."""
     url = (st.context.url or "").partition("?")[0].rstrip("/").removesuffix("/history")
-    draw_share(kept, kept, kept.settings.policy, _titles(), url or None, "", report.render)
+    draw_share(kept, kept, kept.settings.policy, _titles(), url or None, "")
 
 
 def _take(found: Trace) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from crag_core import report
 from crag_core.base.errors import CragError
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
@@ -18,15 +19,7 @@ from ui.text import plain
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
-def draw_share(
-    taken: Trace,
-    trace: Trace,
-    policy: Policy,
-    titles: Titles,
-    url: str | None,
-    no_link: str = "",
-    report: Callable[[Trace, Policy], str] | None = None,
-) -> None:
+def draw_share(taken: Trace, trace: Trace, policy: Policy, titles: Titles, url: str | None, no_link: str) -> None:
     """A button that opens link and downloads. `taken` is the run as recorded, `trace` and `policy` what is on the page.
 
     `url` is where the page is. `no_link` says why there can be no link, such as a history that is off.
@@ -39,11 +32,11 @@ def draw_share(
             _draw_link(link(url, link_parameters(view_of(trace, policy), titles)))
         st.markdown("**A file to send**")
         with st.container(horizontal=True, gap="small"):
-            draw_downloads(replace(taken, edits=trace.edits), trace, policy, report)
+            draw_downloads(replace(taken, edits=trace.edits), trace, policy)
         _draw_small("The record opens here again, with every number. The report is one page that needs no program.")
 
 
-def draw_downloads(record: Trace, trace: Trace, policy: Policy, report: Callable[[Trace, Policy], str] | None) -> None:
+def draw_downloads(record: Trace, trace: Trace, policy: Policy) -> None:
     """`record` as JSON, and what is on the page as a report; neither is made before somebody wants it."""
     name = record.id if RUN_ID.fullmatch(record.id) else "record"
     st.download_button(
@@ -55,15 +48,14 @@ def draw_downloads(record: Trace, trace: Trace, policy: Policy, report: Callable
         icon=":material/data_object:",
         on_click="ignore",
     )
-    if report is not None:
-        st.download_button(
-            "Report (HTML)",
-            lambda: report(trace, policy).encode("utf-8", "replace"),
-            f"crag-run-{name}.html",
-            "text/html",
-            icon=":material/article:",
-            on_click="ignore",
-        )
+    st.download_button(
+        "Report (HTML)",
+        lambda: report.render(trace, policy).encode("utf-8", "replace"),
+        f"crag-run-{name}.html",
+        "text/html",
+        icon=":material/article:",
+        on_click="ignore",
+    )
 
 
 def draw_import(on_trace: Callable[[Trace], None], key: str) -> None:

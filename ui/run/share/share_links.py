@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint
-from crag_core.base.text.display import counted, shortened
+from crag_core.base.text.display import counted
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
@@ -92,7 +91,7 @@ def link(url: str, parameters: Parameters) -> str:
 
 
 def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> SharedView:
-    """Read all values of every parameter. What cannot be used is left out and told; names of others mean nothing.
+    """Read all values of every parameter. What cannot be used is left out and reported; other parameters mean nothing.
 
     A policy or evaluator may stand there by its name too.
     """
@@ -101,20 +100,14 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
         POLICY: ("policy", lambda values: _read_choice(values, titles.policies)),
         EVALUATOR: ("evaluator", lambda values: _read_choice(values, titles.evaluators)),
         THRESHOLDS: ("thresholds", _read_thresholds),
-        STRIPS: ("strips", _read_cutoff),
+        STRIPS: ("strips", lambda values: _number(_only(values))),
         DROPPED: ("dropped", _read_edits),
         PINNED: ("pinned", _read_edits),
     }
-    found: dict[str, Any] = {}
-    problems = []
-    for name, (field, read) in readers.items():
-        if name in parameters:
-            try:
-                found[field] = read(parameters[name])
-            except BadRecord as error:
-                problems.append(f"its {_CALLED.get(name, name)} ({error})")
-    problem = f"This link was opened without {', '.join(problems)}." if problems else ""
-    return SharedView(**found, problem=problem)
+    read = {name: (field, of(parameters[name])) for name, (field, of) in readers.items() if name in parameters}
+    lost = [f"its {_CALLED.get(name, name)}" for name, (_, value) in read.items() if value is None]
+    problem = f"This link was opened without {', '.join(lost)}, which cannot be used here." if lost else ""
+    return SharedView(**{field: value for field, value in read.values() if value is not None}, problem=problem)
 
 
 def edits_of(view: SharedView, trace: Trace) -> tuple[Edits, str]:
@@ -133,51 +126,31 @@ def _mark(passage_id: str) -> str:
     return fingerprint(passage_id)[:8]
 
 
-def _read_run_id(values: Sequence[str]) -> str:
+# Each reads the values of one parameter; None for what cannot be used.
+
+
+def _read_run_id(values: Sequence[str]) -> str | None:
+    return found[0] if (found := RUN_ID.fullmatch(_only(values))) else None
+
+
+def _read_choice(values: Sequence[str], known: Mapping[str, str]) -> str | None:
+    return next((name for name, title in known.items() if _only(values) in (name, title)), None)
+
+
+def _read_thresholds(values: Sequence[str]) -> tuple[float, float] | None:
+    numbers = [number for value in values if (number := _number(value)) is not None]
+    return (numbers[0], numbers[1]) if len(numbers) == len(values) == 2 and numbers[0] <= numbers[1] else None
+
+
+def _read_edits(values: Sequence[str]) -> tuple[str, ...] | None:
     given = _only(values)
-    if not RUN_ID.fullmatch(given):
-        raise BadRecord(f"expected up to 64 letters, digits, - and _, found {_show(given)}")
-    return given
-
-
-def _read_choice(values: Sequence[str], known: Mapping[str, str]) -> str:
-    given = _only(values)
-    found = next((name for name, title in known.items() if given in (name, title)), None)
-    if found is None:
-        raise BadRecord(f"{_show(given)} is not known here")
-    return found
-
-
-def _read_thresholds(values: Sequence[str]) -> tuple[float, float]:
-    numbers = [_number(value) for value in values]
-    if len(numbers) != 2 or numbers[0] > numbers[1]:
-        raise BadRecord(f"expected two numbers from 0 to 1, the lower first, found {_show(' and '.join(values))}")
-    return numbers[0], numbers[1]
-
-
-def _read_cutoff(values: Sequence[str]) -> float:
-    return _number(_only(values))
-
-
-def _read_edits(values: Sequence[str]) -> tuple[str, ...]:
-    given = _only(values)
-    if not _EDITS.fullmatch(given):
-        raise BadRecord(f"expected marks as this program writes them, found {_show(given)}")
-    return tuple(dict.fromkeys(given.split(".")))
+    return tuple(dict.fromkeys(given.split("."))) if _EDITS.fullmatch(given) else None
 
 
 def _only(values: Sequence[str]) -> str:
-    if len(values) != 1:
-        raise BadRecord(f"expected it once, found it {len(values)} times")
-    return values[0]
+    return values[0] if len(values) == 1 else ""
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> float | None:
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not 0.0 <= value <= 1.0:
-        raise BadRecord(f"expected a number from 0 to 1, found {_show(text)}")
-    return abs(value)  # no -0.0
-
-
-def _show(text: str) -> str:
-    return shortened(repr(text), 40)
+    return abs(value) if 0.0 <= value <= 1.0 else None  # no -0.0

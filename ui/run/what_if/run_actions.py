@@ -22,24 +22,24 @@ from ui.text import plain
 
 def begin(question: str) -> None:
     """Start a run in the background; why it cannot start is shown at the next redraw."""
-    _tell_why_not(lambda: run_job.ask(question))
+    _report_errors(lambda: run_job.ask(question))
 
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, app_state.choice(), now=app_state.settings_now())
+    offered = offer(view.trace, view.routed, app_state.choice(), app_state.settings_now())
     known = replace(view.trace, web=None) if offered.searches else view.trace
     if offered.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.keep_first()
-    _tell_why_not(lambda: run_job.go_on(known, app_state.choice()))
+    _report_errors(lambda: run_job.go_on(known, app_state.choice()))
     st.rerun()
 
 
 def ask_opinion(evaluator: str) -> None:
     """For a callback: let another evaluator grade the passages of the run on the page too."""
-    _tell_why_not(lambda: run_job.start_opinion(evaluator))
+    _report_errors(lambda: run_job.start_opinion(evaluator))
     st.rerun()
 
 
@@ -90,7 +90,7 @@ def draw_failure(trace: Trace) -> None:
         if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
             return
         if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
-            _tell_why_not(lambda: run_job.go_on(trace, now))
+            _report_errors(lambda: run_job.go_on(trace, now))
             st.rerun()
         message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
         st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
@@ -102,10 +102,10 @@ def _describe(chosen: Choice, judge: str) -> str:
 
 
 def _go_on(found: Trace) -> None:
-    _tell_why_not(lambda: run_job.go_on(found))
+    _report_errors(lambda: run_job.go_on(found))
 
 
-def _tell_why_not(start: Callable[[], None]) -> None:
+def _report_errors(start: Callable[[], None]) -> None:
     try:
         start()
     except CragError as error:

@@ -32,8 +32,8 @@ class Offer:
     judges: bool = False
 
 
-def offer(trace: Trace, routed: Reroute, choice: Choice, support: str = WORDS, now: RunSettings | None = None) -> Offer:
-    """`support` is who checks the sentences of the answer; `now` what `choice` runs under, None: it cannot run."""
+def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
+    """`now` is what `choice` runs under, None: it cannot run; `support` who checks the sentences of the answer."""
     needs = _needs(trace, routed, choice, now)
     judge = known_card(choice.evaluator)
     passages = len(routed.decision_path.evidence)

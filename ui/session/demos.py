@@ -1,15 +1,20 @@
-"""Replays a recorded run step by step; calls nothing."""
+"""The recorded demos that ship with the application, and their replay step by step, which calls nothing."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import streamlit as st
+
+from crag_core.app.workbench import DATA
 from crag_core.base.types import StepName
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
 
+FOLDER = DATA / "runs"
 _MADE_BY: Mapping[str, tuple[str, ...]] = {
     StepName.RETRIEVE: ("passages",),
     StepName.GRADE: ("grades",),
@@ -24,6 +29,28 @@ _MADE_BY: Mapping[str, tuple[str, ...]] = {
 }
 _SHORTEST, _LONGEST = 0.35, 1.6  # seconds a step is shown for: long enough to read, short enough to wait for
 _WORD = 0.03
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A recorded run, with what it shows."""
+
+    title: str
+    note: str
+    trace: Trace
+
+
+@st.cache_resource(show_spinner=False)
+def demos() -> tuple[Demo, ...]:
+    """In the order in which they are best looked at."""
+    listed = tomllib.loads((FOLDER / "runs.toml").read_text("utf-8"))["run"]
+    return tuple(
+        Demo(one["title"], one["note"], Trace.from_json((FOLDER / one["file"]).read_text("utf-8"))) for one in listed
+    )
+
+
+def demo_of(run_id: str) -> Demo | None:
+    return next((demo for demo in demos() if demo.trace.id == run_id), None)
 
 
 def so_far(trace: Trace, count: int) -> Trace:

@@ -8,13 +8,13 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
+from crag_core.base.text.display import shortened
 from crag_core.base.types import Answer, AnswerState
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote
-from crag_core.trace.reroute import Reroute
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source
-from crag_core.view.run_view import RunView
+from crag_core.view.answer.unanswered import Nearest, unanswered
+from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
-from ui.run.answer.unanswered import draw_unanswered
 from ui.text import plain
 
 _component = st.components.v2.component(
@@ -32,20 +32,22 @@ _NOTES = {
     "unmeasured": ":material/help: {}",
     "uncited": ":orange[:material/warning: {}]",
 }
+_LONGEST = 300  # characters
 
 
-def draw_answer(view: RunView, title: str = "Answer", key: str = "answer") -> None:
+def draw_answer(view: RunView) -> None:
     """The recorded answer, if it belongs to this action and this evidence; the caller offers what is missing."""
     answer, run_id = view.routed.answer, view.trace.id
     if answer is None:
         return
     support = view.trace.support or ()
     if answer.state is AnswerState.CANNOT_ANSWER:
-        can_quote = _can_quote(answer, view.routed)
-        if not (can_quote and st.session_state.get(f"{key}_quoted") == run_id):
-            draw_unanswered(view, answer)
+        # Small models refuse even where the answer stands in what they were given, word for word.
+        can_quote = answer.writer != EXTRACTIVE and bool(view.routed.knowledge.excerpts)
+        if not (can_quote and st.session_state.get("answer_quoted") == run_id):
+            _draw_unanswered(view, answer)
             if can_quote:
-                _draw_offer(answer, run_id, key)
+                _draw_offer(answer, run_id)
             return
         summary = (
             f"{answer.writer} found no answer here; these sentences of the evidence come nearest. No model was called."
@@ -54,35 +56,28 @@ def draw_answer(view: RunView, title: str = "Answer", key: str = "answer") -> No
         answer, support = _quoted(view, answer), ()
     blocks = AnswerBlocks(view, answer, support)
     with st.container(border=True, gap="small"):
-        st.subheader(title, anchor=False)
+        st.subheader("Answer", anchor=False)
         if answer.text:
             data = {name: to_plain(getattr(blocks, name)) for name in ("blocks", "sum", "about", "marks")}
-            _component(data=data, key=f"{key}_{run_id}")
+            _component(data=data, key=f"answer_{run_id}")
         for kind, note in blocks.notes:
             st.caption(_NOTES[kind].format(plain(note)))
         if answer.state is AnswerState.COMPLETE:
             _draw_sources(blocks.sources)
 
 
-def _can_quote(answer: Answer, routed: Reroute) -> bool:
-    """Whether a model refused what it was given, as small ones do where the answer stands there word for word."""
-    return answer.writer != EXTRACTIVE and bool(routed.knowledge.excerpts)
-
-
-def _draw_offer(answer: Answer, trace_id: str, key: str) -> None:
+def _draw_offer(answer: Answer, trace_id: str) -> None:
     def show() -> None:
-        st.session_state[f"{key}_quoted"] = trace_id
+        st.session_state["answer_quoted"] = trace_id
 
     st.button(
-        "Show the quotations", icon=":material/format_quote:", key=f"{key}_quote_{trace_id}", on_click=show,
+        "Show the quotations", icon=":material/format_quote:", key=f"answer_quote_{trace_id}", on_click=show,
         help=f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
     )  # fmt: skip
 
 
 def _quoted(view: RunView, refused: Answer) -> Answer:
-    known = view.changed
-    strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
-    text = quote(view.routed.knowledge, strips)
+    text = quote(view.routed.knowledge, view.all_strips)
     return replace(refused, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
 
 
@@ -94,3 +89,35 @@ def _draw_sources(sources: Sequence[Source]) -> None:
         for one in shown
     )
     st.markdown("**Sources**  \n" + "  \n".join(lines))
+
+
+# --- no answer ------------------------------------------------------------------------------------------------------
+
+
+def _draw_unanswered(view: RunView, answer: Answer) -> None:
+    """What was looked for and where, what came nearest, and what can be done."""
+    found = unanswered(view)
+    with st.container(border=True, gap="small"):
+        st.subheader(":material/do_not_disturb_on: Cannot be answered from this evidence", anchor=False)
+        st.markdown(plain(answer.message))
+        if answer.text:
+            st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
+        asked = [f"“{plain(shortened(words, _LONGEST))}” :gray[{plain(by)}]" for words, by in found.asked]
+        _draw_row("Looked for", asked)
+        _draw_row("Where", [plain(where) for where in found.where])
+        if found.nearest:
+            _draw_row("Nearest miss", [_nearest(found.nearest)])
+        _draw_row("What you can do", [plain(way) for way in found.ways])
+
+
+def _draw_row(title: str, lines: list[str]) -> None:
+    name, summary = st.columns([1, 5], gap="small")
+    name.markdown(f":gray[{title}]")
+    summary.markdown(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines))
+
+
+def _nearest(nearest: Nearest) -> str:
+    score = f"score {nearest.score:.2f}"
+    why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
+    quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
+    return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"

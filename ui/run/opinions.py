@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from crag_core.app.workbench import OWN_JUDGE, known_card
-from crag_core.base.text.display import counted, shortened
+from crag_core.base.text.display import model_calls, shortened
 from crag_core.base.types import EvaluatorCard
-from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Suited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, comparisons
 from crag_core.view.run_view import RunView
-from ui.run.opinions.disagreement_chart import figure
-from ui.run.passages.sentence_table import card_name
 from ui.run.verdict import COLOURS, ICONS, headline
-from ui.text import plain
+from ui.text import chart_text, plain
+
+_ROW = 26  # pixels
+_MAIN, _OTHER, _APART = "#1d7cc4", "#9a5fc0", "#d08a1d"
 
 
 def draw_opinions(
@@ -29,13 +28,13 @@ def draw_opinions(
     on_ask: Callable[[str], None],
     on_adopt: Callable[[str], None],
     *,
-    suited: Suited | None = None,
-    has_model: bool = True,
+    suited: Suited,
+    has_model: bool,
 ) -> None:
     """`on_ask` and `on_adopt` are given the name of an evaluator. `has_model`: one that needs a model can be asked.
 
-    `suited` gives the policy to read another evaluator's scores by; None: `policy` with thresholds that suit it.
-    Folded, and drawn only when it is open, until the record holds a second opinion.
+    `suited` gives the policy to read another evaluator's scores by. Folded, and drawn only when it is open, until the
+    record holds a second opinion.
     """
     trace = view.trace
     drawer = st.expander(
@@ -48,13 +47,9 @@ def draw_opinions(
     if not drawer.open:
         return
     with drawer:
-        for found in comparisons(view, suited or partial(_suited, view.policy)):
+        for found in comparisons(view, suited):
             _draw_comparison(found, on_adopt)
         _draw_asking(trace, evaluators, on_ask, has_model)
-
-
-def _suited(policy: Policy, card: EvaluatorCard) -> Policy:
-    return policy.suited_to(card, known_card(OWN_JUDGE))
 
 
 def _draw_asking(
@@ -70,13 +65,13 @@ def _draw_asking(
         name = st.selectbox(
             "Grade the same chunks with",
             list(left),
-            format_func=lambda name: f"{left[name].title} · {_calls(costs[name])}" if name in left else str(name),
+            format_func=lambda name: f"{left[name].title} · {model_calls(costs[name])}" if name in left else str(name),
             key="opinion_of",
             width=420,
         )
         lacks_model = left[name].calls_model and not has_model
         st.button(
-            f"Grade with this one too ({_calls(costs[name])})",
+            f"Grade with this one too ({model_calls(costs[name])})",
             "opinion_ask",
             on_click=on_ask,
             args=(name,),
@@ -100,10 +95,6 @@ def calls_for(trace: Trace, card: EvaluatorCard) -> int:
     return sum(math.ceil(count / card.batch) for count in (corpus, web))
 
 
-def _calls(count: int) -> str:
-    return counted(count, "model call") if count else "no model call"
-
-
 def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None:
     main, other = found.sides
     key = f"{other.verdict.evaluator.name}_{other.verdict.writer}"
@@ -118,7 +109,7 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
             icon=":material/gavel:",
         )
     st.plotly_chart(
-        figure(found),
+        _figure(found),
         config={"displayModeBar": False},
         alt=f"{found.summary} Numbers below.",
         key=f"gaps_{key}",
@@ -138,7 +129,7 @@ def _lead(side: Side, alone: str) -> str:
 
 def _cells(row: OpinionRow, found: Comparison) -> dict[str, str]:
     cells = {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
-    return {"Chunk": f"{row.sign} {plain(card_name(row.label))}".strip()} | cells | {"Gap": row.gap}
+    return {"Chunk": f"{row.sign} {plain(row.label.short)}".strip()} | cells | {"Gap": row.gap}
 
 
 def _cell(cell: Cell) -> str:
@@ -147,3 +138,48 @@ def _cell(cell: Cell) -> str:
         return f":orange[{cell.score}] {plain(cell.reason)}" if cell.reason else cell.score
     reason = f"  \n:small[{plain(shortened(cell.reason, 300))}]" if cell.reason else ""
     return f"**{cell.score}** :{COLOURS[cell.band]}[:material/{ICONS[cell.band]}: {cell.band}]{reason}"
+
+
+def _figure(found: Comparison) -> go.Figure:
+    """For each passage its two scores, and a line between them, dashed where the bands differ too."""
+    rows = [row for row in found.rows if all(grade and grade.score is not None for grade in row.grades)]
+    figure = go.Figure()
+    for at, row in enumerate(rows):
+        ends = [grade.score for grade in row.grades if grade]
+        dash, colour = ("dash", _APART) if row.sign else ("solid", "gray")
+        figure.add_shape(
+            type="line", x0=ends[0], x1=ends[1], y0=at, y1=at, line={"color": colour, "width": 2, "dash": dash}
+        )
+    for which, (side, colour, symbol) in enumerate(
+        zip(found.sides, (_MAIN, _OTHER), ("circle", "diamond"), strict=True)
+    ):
+        figure.add_scatter(
+            x=[grade.score if (grade := row.grades[which]) else None for row in rows],
+            y=list(range(len(rows))),
+            mode="markers",
+            marker={"size": 11, "symbol": symbol, "color": colour},
+            name=chart_text(side.name),
+            hovertext=[chart_text(_hover(row, which)) for row in rows],
+            hoverinfo="text",
+        )
+    figure.update_xaxes(range=[-0.02, 1.02], dtick=0.1, zeroline=False, fixedrange=True)
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[chart_text(row.label.short) for row in rows],
+        range=[len(rows) - 0.5, -0.5],
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_layout(
+        height=_ROW * len(rows) + 80,
+        margin={"l": 8, "r": 8, "t": 34, "b": 30},
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        hovermode="closest",
+    )
+    return figure
+
+
+def _hover(row: OpinionRow, which: int) -> str:
+    cell = row.cells[which]
+    reason = f" · {shortened(cell.reason, 120)}" if cell.reason else ""
+    return f"{cell.score} · {row.label.short}{reason}"

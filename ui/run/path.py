@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from crag_core.base.text.display import clean, counted, shortened
+from crag_core.base.text.display import clean, counted, duration, shortened
 from crag_core.base.types import Handling
 from crag_core.decision.policy import Policy
-from crag_core.trace.reroute import Reroute
-from crag_core.trace.trace import Trace
-from crag_core.view.path.run_path import RunPath, Stage, StageState, run_path
+from crag_core.view.path.run_path import RunPath, run_path
+from crag_core.view.path.stages import Stage, StageState
+from crag_core.view.run_view import RunView
 from ui import PARTS
 from ui.run.verdict import COLOURS
 
@@ -47,46 +46,30 @@ _HANDLING_ICONS = {Handling.WHOLE: "page", Handling.EXTRACT: "quote", Handling.D
 
 
 def draw_path(
-    trace: Trace,
-    policy: Policy,
-    routed: Reroute,
-    on_open: Callable[[str], None] | None = None,
-    key: str = "path",
-    running: str | None = None,
-    progress: tuple[int, int] | None = None,
+    view: RunView, key: str = "path", running: str | None = None, progress: tuple[int, int] | None = None
 ) -> None:
-    """Draw the way of `routed` through the record; `running` names the step of the pipeline that goes on now, and
-    `progress` how much of it is done, and of how much.
+    """`running` names the step of the pipeline that goes on now, `progress` how much of it is done, and of how much.
 
-    A click leads to the part of the page with the stage's anchor; `on_open` is told the id of the stage.
+    A click leads to the part of the page with the stage's anchor.
     """
-    message = run_path(trace, routed, running)
+    path = run_path(view.trace, view.routed, running)
     if progress:
-        message = replace(message, stages=tuple(_with_progress(stage, *progress) for stage in message.stages))
-
-    def opened() -> None:
-        stage_id = st.session_state[key].opened
-        if on_open and any(stage.id == stage_id for stage in message.stages):
-            on_open(stage_id)
-
-    _PATH(key=key, data=path_data(message, policy, sends=on_open is not None), on_opened_change=opened)
+        done = "{} of {}".format(*progress)
+        stages = (replace(one, headline=done) if one.state is StageState.RUNNING else one for one in path.stages)
+        path = replace(path, stages=tuple(stages))
+    _PATH(key=key, data=path_data(path, view.policy))
 
 
-def path_data(message: RunPath, policy: Policy, *, sends: bool = False) -> dict[str, Any]:
+def path_data(path: RunPath, policy: Policy) -> dict[str, Any]:
     """What the component draws: plain text, and names of its own shapes and tones."""
-    action = message.stage("route").action
+    action = path.stage("route").action
     tone = COLOURS[action] if action else "plain"
     return {
         "label": _clean(f"The path of this run under policy {policy.title}"),
-        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in message.stages],
-        "lines": _lines(message, tone),
-        "total": _total(message),
-        "sends": sends,
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in path.stages],
+        "lines": _lines(path, tone),
+        "total": _total(path),
     }
-
-
-def _with_progress(stage: Stage, done: int, total: int) -> Stage:
-    return replace(stage, headline=f"{done} of {total}") if stage.state is StageState.RUNNING else stage
 
 
 def _tone(stage_id: str, tone: str) -> str:
@@ -97,7 +80,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
     icon = _HANDLING_ICONS.get(stage.handling, stage.id) if stage.handling else stage.id
     called = f"{stage.title}: {stage.action}" if stage.action else stage.title
     state = "" if stage.state is StageState.TAKEN else f"{stage.state}: "
-    message, cost = _clean(f"{called}, {state}{stage.headline}"), _cost(stage.calls, stage.seconds)
+    name, cost = _clean(f"{called}, {state}{stage.headline}"), stage.cost
     more = _clean(stage.detail) if stage.detail != stage.headline else ""
     return {
         "id": stage.id,
@@ -105,16 +88,16 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "state": stage.state.value,
         "headline": _clean(stage.headline),
         "cost": cost,
-        "name": f"{message}, {cost}" if cost else message,
-        "tip": f"{message}. {more}" if more else message,
+        "name": f"{name}, {cost}" if cost else name,
+        "tip": f"{name}. {more}" if more else name,
         "anchor": stage.anchor,
         "tone": _TONES.get(stage.state, tone),
         "icon": _MARKS.get(stage.state, icon),
     }
 
 
-def _lines(message: RunPath, tone: str) -> list[dict[str, str]]:
-    stages = {stage.id: stage for stage in message.stages}
+def _lines(path: RunPath, tone: str) -> list[dict[str, str]]:
+    stages = {stage.id: stage for stage in path.stages}
     ways = [(stages[start], stages[end]) for start, end in _WAYS if end in stages]
     return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ways]
 
@@ -137,17 +120,10 @@ def _is_passed(stage: Stage) -> bool:
     return stage.id == "grade" and stage.state is StageState.SKIPPED
 
 
-def _cost(calls: int, seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    time = "<1 ms" if seconds < 0.0005 else f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
-    return f"{counted(calls, 'call')} · {time}" if calls else time
-
-
-def _total(message: RunPath) -> str:
+def _total(path: RunPath) -> str:
     """Where it takes two lines it breaks at the comma."""
-    parts = (f"In all {_cost(0, message.seconds)}", counted(message.calls, "model call"))
-    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if message.seconds else ""
+    parts = (f"In all {duration(path.seconds)}", counted(path.calls, "model call"))
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if path.seconds else ""
 
 
 def _clean(text: str) -> str:

@@ -22,40 +22,22 @@ _score_line = st.components.v2.component(
 )
 
 
-def draw_scores(
-    view: RunView,
-    on_move: Callable[[float, float, bool], None] | None = None,
-    on_pick: Callable[[str], None] | None = None,
-    key: str = "scores",
-) -> None:
-    """`on_move(lower, upper, done)` is told where a hand puts the thresholds, `done` when it lets go; None: they stay.
-
-    `on_pick(passage_id)` is told which point was chosen; the page scrolls to the passage's card in any case.
-    """
+def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | None) -> None:
+    """`on_move(lower, upper, done)` gets where the thresholds were moved, `done` once let go; None: they are fixed."""
     drawn = picture(view)
     if drawn is None:
         st.caption("Nothing was retrieved, so there is no score to compare.")
         return
     if len(drawn.lines) > 1:
         st.caption(TWO_IN_ORDER)
-    ids = {row.id for row in drawn.rows}
 
     def moved() -> None:
-        thresholds = read_move(st.session_state[key].moved)
+        thresholds = read_move(st.session_state["scores"].moved)
         if on_move and thresholds:
             on_move(*thresholds)
 
-    def picked() -> None:
-        if on_pick and (passage_id := st.session_state[key].picked) in ids:
-            on_pick(passage_id)
-
-    can = {"can_move": on_move is not None, "can_pick": on_pick is not None}
-    _score_line(
-        key=key,
-        data=to_plain(drawn) | can | {"questions": QUESTIONS, "step": STEP, "page": PAGE},
-        on_moved_change=moved,
-        on_picked_change=picked,
-    )
+    more = {"can_move": on_move is not None, "questions": QUESTIONS, "step": STEP, "page": PAGE}
+    _score_line(key="scores", data=to_plain(drawn) | more, on_moved_change=moved)
 
 
 def read_move(sent: Any) -> tuple[float, float, bool] | None:

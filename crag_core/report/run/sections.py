@@ -1,0 +1,158 @@
+"""What the sections of a report need beside the view of the run: answer, path, scores, chunks, and what is absent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Grade, Passage, Scores, WebOutcome
+from crag_core.decision.aggregation import effective_scores
+from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.signals import RERANK
+from crag_core.report.text import web_address
+from crag_core.trace.reroute import Missing
+from crag_core.view.answer.answer_blocks import AnswerBlocks
+from crag_core.view.chunk_cards import ChunkCard
+from crag_core.view.path.run_path import run_path
+from crag_core.view.path.stages import Stage
+from crag_core.view.run_view import RunView
+from crag_core.view.sentences import TextLine, text_lines
+
+_GROUPS = (
+    ("Find and grade", "", ("retrieve", "grade", "route", "again")),
+    ("From the documents", "documents", ("refine",)),
+    ("From the web", "web", ("rewrite", "search", "grade_web")),
+    ("Answer", "", ("assemble", "answer", "check")),
+)
+_SIGNALS = {RERANK: "mean of the three best grades"}
+
+
+def path_of(view: RunView) -> tuple[tuple[str, str, tuple[Stage, ...]], ...]:
+    """Title and lane of each group with its stages, those that were not taken too."""
+    stages = {stage.id: stage for stage in run_path(view.trace, view.routed).stages}
+    return tuple((title, lane, tuple(stages[id_] for id_ in ids if id_ in stages)) for title, lane, ids in _GROUPS)
+
+
+def answer_of(view: RunView) -> AnswerBlocks | str:
+    """The answer to this decision, or why there is none: an old answer is never shown under a new action."""
+    answer, trace, failure = view.routed.answer, view.trace, view.trace.failure
+    if answer is not None:
+        if answer.state is AnswerState.CANNOT_ANSWER:
+            return answer.message or "This cannot be answered from the evidence."
+        return AnswerBlocks(view, answer, trace.support or ())
+    if trace.answer is not None:
+        return (
+            "No answer was written from this evidence. The run as taken has one, from other evidence or under "
+            "another action; it is not shown here, since it would not be the answer to this decision."
+        )
+    if trace.web and trace.web.outcome is WebOutcome.PENDING:
+        return f"No answer was written yet: the web search for “{trace.web.query}” waits for approval."
+    if failure:
+        return f"No answer was written: the run ended at the step “{failure.name}”. {failure.summary} {failure.hint}"
+    lacking = [f"{one}" for one in view.routed.missing if one is not Missing.ANSWER]
+    return f"No answer was written.{' This route would first need: ' + '; '.join(lacking) + '.' if lacking else ''}"
+
+
+# --- scores ---------------------------------------------------------------------------------------------------------
+
+
+def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
+    """Name, value and weight of what a weighted sum is made of, measured or not; () for other policies."""
+    policy = view.policy
+    if policy.aggregation is not Aggregation.SIGNALS:
+        return ()
+    looked_at = view.routed.decision_path.iterations[-1].passages
+    values = dict(view.changed.signals + _rerank(policy, looked_at, view.changed.grades))
+    return tuple(
+        (
+            _SIGNALS.get(name, name.replace("_", " ")),
+            f"{values[name]:.2f}" if name in values else "not measured",
+            f"{weight:.2f}",
+        )
+        for name, weight in policy.weights
+    )
+
+
+def _rerank(policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None) -> Scores:
+    counted = (score for score in effective_scores(policy, passages, grades).values() if score is not None)
+    top = sorted(counted, reverse=True)[:3]
+    return ((RERANK, math.fsum(top) / len(top)),) if top else ()
+
+
+# --- chunks ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A score as a bar, with the thresholds that it is held against; all in percent."""
+
+    name: str
+    value: str
+    at: float
+    thresholds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Card:
+    view: ChunkCard
+    bars: tuple[Bar, ...]
+
+    @property
+    def address(self) -> str | None:
+        return web_address(self.view.passage.url)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.view.cited or self.view.decides or self.view.edit)
+
+    @property
+    def parts(self) -> list[tuple[str, float]]:
+        """Those of the grade that are no signal of its own."""
+        grade = self.view.grade
+        return [(name, value) for name, value in grade.parts if name not in (ANSWERING, TOPICAL)] if grade else []
+
+    @cached_property
+    def lines(self) -> tuple[TextLine, ...]:
+        return text_lines("", self.view.passage.text, self.view.verdicts, "", self.view.sentences.signs)
+
+
+def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
+    return tuple(Card(card, tuple(_bars(view.policy, card))) for card in cards)
+
+
+def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
+    """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
+    limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
+    for name, value in card.scores:
+        is_compared = (name, value) in card.compared and policy.aggregation is not Aggregation.SIGNALS
+        thresholds = tuple(round(100 * one, 1) for one in limits[name]) if is_compared else ()
+        yield Bar(name, f"{value:.2f}", round(100 * value, 1), thresholds)
+
+
+# --- what is absent -------------------------------------------------------------------------------------------------
+
+
+def absences(view: RunView) -> Iterator[str]:
+    """What a reader might look for and does not find, each said once."""
+    trace = view.trace
+    if trace.passages is None:
+        yield "Nothing was retrieved, so there is no evidence to show."
+    elif trace.grades is None:
+        yield "No chunk was graded."
+    if trace.passages and trace.strips is None:
+        yield "No sentence was scored, so chunks are shown without any kept or struck out."
+    for lacking in view.routed.missing if view.is_decided else ():
+        if lacking is not Missing.ANSWER:
+            yield f"This decision would need {lacking}."
+    if view.routed.answer is None:
+        yield "There is no answer to this decision."
+    elif trace.support is None:
+        yield "How well the evidence supports each sentence of the answer was not measured."
+    if trace.web is None:
+        yield "The web was not searched."
+    if not trace.opinions:
+        yield "No second evaluator was asked for its opinion."
+    yield "The documents themselves are not in this file, only the chunks that were found in them."
+    yield "This file cannot be opened in the application; for that there is the record of the run as JSON."

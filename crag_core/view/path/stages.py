@@ -1,0 +1,291 @@
+"""The stages of a run's path: title, state, and what came of each. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from crag_core.base.text.display import counted, duration
+from crag_core.base.text.numbers import readable
+from crag_core.base.types import (
+    Action,
+    CorrectionKind,
+    Handling,
+    Passage,
+    Step,
+    StepName,
+    StepState,
+    StripVerdict,
+    WebOutcome,
+    WebSearch,
+)
+from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.policy import Strategy
+from crag_core.trace.reroute import Missing, Reroute
+from crag_core.trace.trace import Trace
+
+
+class StageState(StrEnum):
+    """`WOULD_BE`: on the path under the present thresholds, and not carried out in this record."""
+
+    TAKEN = "taken"
+    NOT_TAKEN = "not taken"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    WAITING = "waiting"
+    WOULD_BE = "would be taken"
+    RUNNING = "running"
+    TO_COME = "to come"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`headline` says in a few words what came of it, or why it was not taken; `detail` says more.
+
+    `anchor` is the part of the page with its evidence. `seconds` is None where nothing was carried out. Only "route"
+    has an `action`, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
+    """
+
+    id: str
+    title: str
+    state: StageState
+    headline: str
+    detail: str = ""
+    anchor: str = ""
+    calls: int = 0
+    seconds: float | None = None
+    action: Action | None = None
+    handling: Handling | None = None
+    leads_on: bool = True
+
+    @property
+    def cost(self) -> str:
+        """ "2 calls · 1.2 s"; "" where nothing was carried out."""
+        if self.seconds is None:
+            return ""
+        time = duration(self.seconds)
+        return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
+
+
+_HANDLINGS = {Handling.WHOLE: "Use whole", Handling.EXTRACT: "Extract", Handling.DISCARD: "Discard"}
+_ROUNDS = {
+    EXPAND: "the question expanded",
+    REFINE: "keywords refined",
+    Strategy.KEYWORD.value: "by keywords",
+    Strategy.REWRITTEN.value: "the question in other words",
+    Strategy.EXPANDED.value: "the question expanded",
+}
+_UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
+PLACES = {
+    "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
+    "grade": ("Grade", "scores", (StepName.GRADE,)),
+    "route": ("Route", "scores", (StepName.ROUTE,)),
+    "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
+    "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
+    "rewrite": ("Rewrite", "web", (StepName.REWRITE,)),
+    "search": ("Search web", "web", (StepName.SEARCH,)),
+    "grade_web": ("Grade web", "web", (StepName.GRADE_WEB,)),
+    "assemble": ("Assemble", "answers", (StepName.ASSEMBLE,)),
+    "answer": ("Answer", "answers", (StepName.ANSWER,)),
+    "check": ("Check", "answers", (StepName.CHECK_ANSWER,)),
+}
+"""Of every stage by its id, in order: title, anchor, and the steps of the record that carry it out."""
+
+BROKEN = {StepState.FAILED: StageState.FAILED, StepState.STOPPED: StageState.STOPPED}
+
+
+def stage(name: str, state: StageState, headline: str = "", detail: str = "") -> Stage:
+    """A stage without its cost."""
+    title, anchor, _ = PLACES[name]
+    return Stage(name, title, state, headline, detail, anchor)
+
+
+def break_at(trace: Trace, name: str) -> Step | None:
+    """The step at which this stage broke off, if it did."""
+    steps = PLACES[name][2]
+    return next((step for step in trace.steps if step.name in steps and step.state in BROKEN), None)
+
+
+def is_skipped(trace: Trace, step_name: StepName) -> bool:
+    return any(step.name == step_name and step.state is StepState.SKIPPED for step in trace.steps)
+
+
+def why_not(routed: Reroute) -> str:
+    """Why a stage is not on the path that the decision asks for."""
+    action = routed.decision.action
+    return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
+
+
+def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> str:
+    """How many sentences of these passages are kept."""
+    ids = {passage.id for passage in passages}
+    own = [verdict.kept for verdict in verdicts if verdict.strip.passage_id in ids]
+    return f"{sum(own)} of {counted(len(own), 'sentence')}"
+
+
+# --- on the documents -------------------------------------------------------------------------------------------------
+
+
+def retrieve(trace: Trace, routed: Reroute) -> Stage:
+    found = routed.decision_path.iterations[0].passages
+    pinned = sum("read_file" in passage.found_by for passage in found)
+    files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
+    if pinned:
+        message = f"{files}, {rest}" if len(found) > pinned else f"{files}, whole"
+    else:
+        message = f"{rest} from {counted(len({passage.source for passage in found}), 'document')}"
+    return stage("retrieve", StageState.TAKEN, message if found else "nothing found")
+
+
+def grade(trace: Trace, routed: Reroute) -> Stage:
+    decision_path = routed.decision_path
+    first = decision_path.iterations[0].decision
+    if first.rule:
+        return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
+    ids = {passage.id for passage in decision_path.looked_at}
+    grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
+    is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
+    if decision_path.ungraded or is_broken:
+        return stage("grade", StageState.WOULD_BE)
+    if not grades:
+        return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
+    scores = [grade.score for grade in grades if grade.score is not None]
+    count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
+    # Where two signals decide, the combined score is none of the numbers that the route tells.
+    best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
+    return stage("grade", StageState.TAKEN, f"{count} graded{best}", f"by {trace.settings.evaluator.title}")
+
+
+def route(trace: Trace, routed: Reroute) -> Stage:
+    decision = routed.decision
+    message = decision.reason
+    if decision.rule:
+        message = f"by rule {decision.rule}"
+    elif decision.score is not None and decision.topical is not None:
+        message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
+    elif decision.score is not None:
+        message = f"overall {readable(decision.score)[0]}"
+    own = decision.label.upper() != decision.action
+    detail = f"{decision.label}: {decision.reason}" if own else decision.reason
+    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.action)
+
+
+def again(trace: Trace, routed: Reroute) -> Stage:
+    decision_path = routed.decision_path
+    last = decision_path.iterations[-1]
+    is_expanded = last.decision.next_round == EXPAND and not decision_path.ungraded and decision_path.wanted is None
+    path = (*last.path, EXPAND) if is_expanded else last.path
+    first = {passage.id for passage in decision_path.iterations[0].passages}
+    new = sum(passage.id not in first for passage in decision_path.looked_at)
+    made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
+    detail = ", then ".join(_ROUNDS.get(name, name) for name in decision_path.wanted or path)
+    if decision_path.wanted is None:
+        state = StageState.TAKEN if path else StageState.NOT_TAKEN
+        return stage("again", state, made or why_not(routed), detail)
+    if is_skipped(trace, StepName.RETRIEVE_AGAIN):
+        return stage("again", StageState.SKIPPED, "only your pinned files", detail)
+    return stage("again", StageState.WOULD_BE, f"{made}; the next not in this record" if made else "", detail)
+
+
+def refine(trace: Trace, routed: Reroute) -> Stage:
+    """What becomes of the retrieved passages, under the title of their handling."""
+    decision_path, handling, knowledge = routed.decision_path, routed.decision.handling, routed.knowledge
+    message = replace(
+        stage("refine", StageState.TAKEN, detail=_set_aside(routed)),
+        title=_HANDLINGS.get(handling, "Refine"),
+        handling=handling,
+        leads_on=bool(knowledge.internal),
+    )
+    if not decision_path.evidence:
+        return replace(message, state=StageState.NOT_TAKEN, headline="no chunks")
+    whole = sum(not excerpt.strip_ids for excerpt in knowledge.internal)
+    if handling is Handling.DISCARD:
+        count = counted(len(decision_path.evidence), "chunk")
+        return replace(
+            message, headline=f"{whole} of {count} used after all" if whole else f"{count} set aside", detail=""
+        )
+    if Missing.STRIPS in routed.missing:
+        return replace(message, state=StageState.WOULD_BE)
+    if handling is Handling.WHOLE or whole:
+        return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
+    count = kept(knowledge.verdicts, decision_path.evidence)
+    if Missing.EXTRACTION not in routed.missing:
+        return replace(message, headline=count)
+    if is_skipped(trace, StepName.EXTRACT):
+        return replace(message, headline=f"{count}, by score", detail="no language model to extract them")
+    return replace(message, state=StageState.WOULD_BE)
+
+
+def _set_aside(routed: Reroute) -> str:
+    left = len(routed.decision_path.evidence) - len(routed.decision_path.kept)
+    return f"{counted(left, 'chunk')} set aside first" if left else ""
+
+
+# --- on the web -------------------------------------------------------------------------------------------------------
+
+
+def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
+    web = trace.web
+    if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+        unused = "the record holds a search that is not used now" if web and web.passages else ""
+        return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
+    if web is None:
+        return stage(name, StageState.WOULD_BE)
+    if web.outcome in _UNASKED:
+        return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
+    if name == "rewrite":
+        return stage(name, StageState.TAKEN, f"“{web.query}”", web.query_by)
+    return _search(web) if name == "search" else _grade_web(web, routed)
+
+
+def _search(web: WebSearch) -> Stage:
+    by = web.provider or "the web"
+    if web.outcome is WebOutcome.USED:
+        cached = "from memory, nothing left this machine" if web.from_cache else ""
+        return stage("search", StageState.TAKEN, f"{counted(len(web.passages), 'result')} from {by}", cached)
+    return {
+        WebOutcome.EMPTY: stage("search", StageState.TAKEN, f"nothing found by {by}", web.message),
+        WebOutcome.REFUSED: stage("search", StageState.SKIPPED, "refused by you", "nothing left this machine"),
+        WebOutcome.PENDING: stage("search", StageState.WAITING, "waits for your approval"),
+        WebOutcome.APPROVED: stage("search", StageState.WOULD_BE),
+    }.get(web.outcome, stage("search", StageState.FAILED, web.outcome.value, web.message))
+
+
+def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
+    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return stage("grade_web", StageState.WOULD_BE)
+    if not web.passages:
+        return stage("grade_web", StageState.NOT_TAKEN, "no results to grade")
+    if web.grades is None and web.strips is None:
+        return stage("grade_web", StageState.WOULD_BE)
+    scores = [grade.score for grade in web.grades or () if grade.score is not None]
+    best = f"best {readable(max(scores))[0]}" if scores else ""
+    external = routed.knowledge.external
+    if external and not any(excerpt.strip_ids for excerpt in external):
+        summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"
+    else:
+        summary = kept(routed.knowledge.verdicts, web.passages)
+    return replace(stage("grade_web", StageState.TAKEN, summary, best), leads_on=bool(external))
+
+
+def describe_web(trace: Trace, routed: Reroute) -> str:
+    """What came of the web search, or why there was none; the query stands beside it."""
+    web, is_wanted = trace.web, routed.decision.wants(CorrectionKind.WEB_SEARCH)
+    if web is None:
+        why = ", though this route asks for one" if is_wanted else ": this route asks for none"
+        return f"No web search was made in this run{why}."
+    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+        return "The web search was not made yet: it waits for approval, and nothing left this machine."
+    unused = " Recorded, but not used under the present thresholds." if web.passages and not is_wanted else ""
+    return f"{_outcome(web)}{unused}"
+
+
+def _outcome(web: WebSearch) -> str:
+    if web.outcome is WebOutcome.USED:
+        return f"{counted(len(web.passages), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}."
+    if web.outcome is WebOutcome.OFF:
+        return "This route asks for a web search, and web search is off."
+    if web.outcome is WebOutcome.REFUSED:
+        return "You refused this search; nothing left this machine."
+    return f"The web search brought nothing ({web.outcome}). {web.message}".strip()

@@ -1,0 +1,87 @@
+"""The record of a run in words: its rounds of retrieval, what each step cost, and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core.base.text.display import counted, duration, model_calls, moment
+from crag_core.base.types import Decision, EvaluatorCard, Round, Step, Usage
+from crag_core.decision.plan import EXPAND
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import RunView
+
+
+@dataclass(frozen=True)
+class RoundRow:
+    """One retrieval: how, what it found, and what was decided by it; None where its results were only added."""
+
+    how: str
+    found: str
+    decision: Decision | None
+
+
+def round_rows(view: RunView) -> tuple[RoundRow, ...]:
+    """Of the rounds that this policy takes; () for a run that retrieved once."""
+    path, rounds = view.routed.decision_path, {one.path: one for one in view.trace.rounds}
+    first = "first retrieval, meaning and words together"
+    rows = [
+        RoundRow(_how(rounds[one.path]) if one.path else first, counted(len(one.passages), "chunk"), one.decision)
+        for one in path.iterations
+    ]
+    last = path.iterations[-1]
+    expansion = rounds.get((*last.path, EXPAND))
+    if expansion and last.decision.next_round == EXPAND:  # else it is in the record, and this policy does not use it
+        fused = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
+        rows.append(RoundRow(_how(expansion), fused, None))
+    return tuple(rows) if len(rows) > 1 else ()
+
+
+def _how(found: Round) -> str:
+    asked = found.retrievals[-1]
+    added = "; ".join(f"{term} ({why})" for term, why in found.added)
+    terms = f", with {added}" if added else ""
+    return f"{found.path[-1]}: “{asked.query}”, {found.query_by}, {asked.engine.value}{terms}"
+
+
+def cost_of(step: Step) -> str:
+    """ "12 ms · 2 model calls, 340 tokens"."""
+    cost, usage = [duration(step.seconds)], step.usage
+    if usage.calls:
+        cost.append(f"{model_calls(usage.calls)}, {usage.prompt_tokens + usage.completion_tokens} tokens")
+    if step.taken_over:
+        cost.append("taken over from an earlier run")
+    return " · ".join(cost)
+
+
+def spent(usage: Usage, seconds: float) -> str:
+    return f"{model_calls(usage.calls)}, {seconds:.1f} s"
+
+
+def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
+    """Everything that the run depended on, as name and value; the policy is that of the run."""
+    own, policy = trace.settings, trace.settings.policy
+    found = {
+        "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
+        "Described in": policy.source,
+        "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
+        f"cut-off for sentences {policy.strips.cutoff:.3f}",
+        "Chunks graded by": _card(own.evaluator),
+        "Sentences scored by": _card(own.strip_evaluator),
+        "Embedding model": own.embedding,
+        "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
+        "Answer checked by": "comparing words" if own.support == WORDS else own.support,
+        "Web search": own.web_mode,
+        "Chunks asked for": str(own.top_k),
+        "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
+        "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
+        "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
+        "Fingerprint of the settings": trace.fingerprint,
+        "Run": f"{trace.id}, {moment(trace.created)}",
+    }
+    return tuple(found.items())
+
+
+def _card(card: EvaluatorCard) -> str:
+    version = f", version {card.version}" if card.version else ""
+    return f"{card.title} ({card.name}{version}), scale {card.scale}"

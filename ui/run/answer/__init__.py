@@ -1,1 +1,0 @@
-"""The answer, what supports it, and what people say of it."""

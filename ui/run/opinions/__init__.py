@@ -1,1 +1,0 @@
-"""What another evaluator says of the same chunks."""

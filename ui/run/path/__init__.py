@@ -1,1 +1,0 @@
-"""The path of a run as a diagram, its rounds and its steps."""

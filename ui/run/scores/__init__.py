@@ -1,1 +1,0 @@
-"""The score line with its thresholds."""
