@@ -11,11 +11,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from crag_core.base.text.confusables import LOOKS
 from crag_core.base.types import Origin, Passage, Suspicion
-from crag_core.trace.injection_phrases import DELIMITERS, MARKERS, MEANINGS, PHRASES, SPACELESS, Sign, compiled
+from crag_core.trace.injection_phrases import DELIMITERS, MARKERS, MEANINGS, SPACELESS, Sign, phrases
 from crag_core.trace.trace import Trace
 
 MOST_LOOKED_AT = 200_000
@@ -61,11 +61,6 @@ def _passages_of(trace: Trace) -> tuple[Passage, ...]:
     return (*trace.all_passages, *(trace.web.passages if trace.web else ()))
 
 
-@cache
-def _patterns() -> tuple[tuple[Sign, re.Pattern[str]], ...]:
-    return tuple((sign, compiled(phrase)) for sign, phrases in PHRASES.items() for phrase in phrases)
-
-
 def _of_passage(passage: Passage) -> Iterator[Suspicion]:
     for text, in_source in ((passage.text, False), (passage.source, True)):
         for sign, start, end in find(text):
@@ -105,7 +100,7 @@ def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
 
 
 def _worded(folded: str) -> Iterator[tuple[Sign, int, int]]:
-    for sign, pattern in ((Sign.MARKER, MARKERS), (Sign.DELIMITER, DELIMITERS), *_patterns()):
+    for sign, pattern in ((Sign.MARKER, MARKERS), (Sign.DELIMITER, DELIMITERS), *phrases()):
         for match in pattern.finditer(folded):
             # Looked at here and not by the pattern, which then knows the letters that it can begin with: twice as fast.
             begins = not match.start() or not folded[match.start() - 1].isalnum() or SPACELESS.match(match[0])
