@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency.cancellation import REPLIED
+from crag_core.base.concurrency.event_loop import apart, iterate, wait_for
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
-from crag_core.llms.event_loop import apart, iterate, wait_for
 from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from crag_core.base.concurrency.event_loop import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
-from crag_core.llms.event_loop import run
 from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, late
 from crag_core.llms.reply_shape import WrongShape, note_reply
 from crag_core.llms.server_model import ServerModel

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from crag_core.base.concurrency import event_loop
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types import Usage
-from crag_core.llms import event_loop, ollama, openai_compatible
 from crag_core.llms import model as llama_model
+from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.model import LlamaIndexModel
 from crag_core.llms.server_model import ServerModel
