@@ -57,17 +57,12 @@ class Patience:
 
 
 class TooLong(Exception):
-    """A reply did not come in time, or has no end; `told` follows the name of its server, `hint` helps."""
+    """A reply did not come in time, or has no end; `summary` follows the name of its server."""
 
     def __init__(self, summary: str, hint: str) -> None:
         super().__init__(summary)
-        self.told = summary
+        self.summary = summary
         self.hint = hint
-
-
-def late(error: TooLong, called: str, name: str) -> ModelUnavailable:
-    """The project's error for a reply of the model `name` that was given up; `called` begins the sentence."""
-    return ModelUnavailable(f"{called} {error.told} (model {name!r}).", hint=error.hint, is_late=True)
 
 
 class LoopModel(ABC):
