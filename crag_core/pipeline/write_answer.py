@@ -45,7 +45,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
-        text = quote(routed.knowledge, (trace.strips or ()) + ((trace.web.strips if trace.web else None) or ()))
+        text = quote(routed.knowledge, trace.all_strips)
         yield text
         answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
         yield Result({"answer": answer}, "quoted word for word, no language model")

@@ -58,7 +58,7 @@ def of_passages_of(trace: Trace) -> tuple[Suspicion, ...] | None:
 
 
 def _passages_of(trace: Trace) -> tuple[Passage, ...]:
-    return (*trace.all_passages, *(trace.web.passages if trace.web else ()))
+    return (*trace.all_passages, *trace.web_passages)
 
 
 def _of_passage(passage: Passage) -> Iterator[Suspicion]:

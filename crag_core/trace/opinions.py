@@ -135,7 +135,7 @@ def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
 
 def _swapped(trace: Trace, at: int) -> Trace:
     chosen, before, web = trace.opinions[at], main_opinion(trace), trace.web
-    results = {passage.id for passage in web.passages} if web else set()
+    results = {passage.id for passage in trace.web_passages}
     corpus = tuple(grade for grade in chosen.grades if grade.passage_id not in results)
     of_web = tuple(grade for grade in chosen.grades if grade.passage_id in results)
     return replace(
@@ -161,11 +161,10 @@ def _unjudged(trace: Trace) -> Trace:
 
 def main_opinion(trace: Trace) -> Opinion | None:
     """The grades that the run itself was decided by, as an opinion; None where it has graded nothing."""
-    grades = trace.grades, (trace.web.grades if trace.web else None)
-    if grades == (None, None):
+    if trace.grades is None and (trace.web is None or trace.web.grades is None):
         return None
-    given: tuple[Grade, ...] = tuple(grade for made in grades for grade in made or ())
-    return Opinion(trace.settings.evaluator, trace.settings.writer, given, trace.settings.writer_version)
+    settings = trace.settings
+    return Opinion(settings.evaluator, settings.writer, trace.all_grades, settings.writer_version)
 
 
 def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:
@@ -203,7 +202,7 @@ def _verdict(trace: Trace, suited: Suited) -> Verdict:
 
 def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
     """Of every passage that either of the two was asked about."""
-    passages = (*trace.all_passages, *(trace.web.passages if trace.web else ()))
+    passages = (*trace.all_passages, *trace.web_passages)
     one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
     alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
     rows = []

@@ -18,7 +18,8 @@ from crag_core.base.types import Usage
 from crag_core.evaluators.citations.word_check import MOST
 from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.trace.grounding.citation_check import TOGETHER, Held, quoted
-from crag_core.trace.grounding.claims import cited_in, claim_of, content_of, is_prose
+from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
+from crag_core.trace.grounding.quoted_answer import cited_in
 
 SCORES = {"supported": 1.0, "partly": 0.45, "not supported": 0.0}
 """What each verdict counts as: supported, weakly supported, supported by nothing."""

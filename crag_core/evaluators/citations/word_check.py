@@ -16,7 +16,8 @@ from crag_core.base.text.language import language_of, script_of
 from crag_core.evaluators.coverage import Rarity
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Held, Match, disagreements, match, quoted
-from crag_core.trace.grounding.claims import cited_in, claim_of, content_of, is_prose, names_in
+from crag_core.trace.grounding.claims import claim_of, content_of, is_prose, names_in
+from crag_core.trace.grounding.quoted_answer import cited_in
 
 MOST = 200
 """Sentences of an answer that are measured; the rest of a longer one is not."""
