@@ -104,7 +104,7 @@ class DocumentStore(Protocol):
         """(passages that are searched, those of them in the approximate index)."""
 
     def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
-        """Go on with making all passages anew, where a killed process had begun to."""
+        """Resume the re-indexing that a killed process had begun."""
 
     def move(self, document_ids: Iterable[str], collection: str) -> None: ...
 

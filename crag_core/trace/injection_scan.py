@@ -41,7 +41,7 @@ def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
     return tuple(one for passage in passages for one in _of_passage(passage))
 
 
-def looked_over(trace: Trace, before: Trace) -> Trace:
+def with_suspicions(trace: Trace, before: Trace) -> Trace:
     """`trace` with what is suspicious in the passages that `before` did not hold, added to what was found in those."""
     known = {passage.id for passage in _passages_of(before)} if before.suspicions is not None else set()
     new = [passage for passage in _passages_of(trace) if passage.id not in known]
@@ -50,7 +50,7 @@ def looked_over(trace: Trace, before: Trace) -> Trace:
     return replace(trace, suspicions=(trace.suspicions or ()) + find_in(new))
 
 
-def of_passages_of(trace: Trace) -> tuple[Suspicion, ...] | None:
+def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
     """Its suspicions, without those of passages that it holds no more."""
     there = {passage.id for passage in _passages_of(trace)}
     kept = trace.suspicions

@@ -12,7 +12,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
-from crag_core.trace.same_evaluator import retold, same_judge
+from crag_core.trace.same_evaluator import renamed_steps, same_judge
 from crag_core.trace.trace import RunSettings, Trace
 
 Suited = Callable[[EvaluatorCard], Policy]
@@ -144,7 +144,7 @@ def _swapped(trace: Trace, at: int) -> Trace:
         grades=corpus if corpus or not trace.all_passages else None,
         web=replace(web, grades=of_web or None) if web and web.passages else web,
         opinions=trace.opinions[:at] + ((before,) if before else ()) + trace.opinions[at + 1 :],
-        steps=retold(trace, chosen.evaluator),
+        steps=renamed_steps(trace, chosen.evaluator),
     )
 
 
@@ -155,7 +155,7 @@ def _unjudged(trace: Trace) -> Trace:
         grades=None,
         web=replace(web, grades=None) if web else None,
         opinions=with_opinion(trace, before) if before else trace.opinions,
-        steps=retold(trace, None),
+        steps=renamed_steps(trace, None),
     )
 
 

@@ -59,7 +59,7 @@ def declines(text: str) -> bool:
     return re.sub(r"[^a-z]+", " ", text.lower()).strip().startswith(CANNOT_ANSWER.lower())
 
 
-class Spoken:
+class StreamedReply:
     """What of a reply may be shown while it comes: no thought, and nothing of a "cannot answer" that may still come.
 
     `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
