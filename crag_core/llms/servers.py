@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.network.addresses import check_url
@@ -61,17 +61,6 @@ def shown(url: str) -> str:
     scheme = _SCHEME.match(url)
     rest = url[scheme.end() :] if scheme else url
     return (scheme[0] if scheme else "") + re.split(r"[/?#]", rest.rpartition("@")[2])[0]
-
-
-def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
-    """An address, and the name and password in it if there are any: clients write the address into their logs."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # told by those who ask there
-        return url, None
-    before, _, place = parts.netloc.rpartition("@")
-    login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
-    return urlunsplit(parts._replace(netloc=place)), login
 
 
 def masked(text: str) -> str:

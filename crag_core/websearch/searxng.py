@@ -27,9 +27,8 @@ class SearXNG:
     needs = "CRAG_SEARXNG_URL"
 
     def __init__(self, base_url: str, timeout: float = 8.0) -> None:
-        address = read_address(self.name, base_url)
-        self._url = f"{address.url.removesuffix('/search')}/search"
-        self._login = address.login
+        url, self._login = read_address(self.name, base_url)
+        self._url = f"{url.removesuffix('/search')}/search"
         self._timeout = timeout
 
     @classmethod

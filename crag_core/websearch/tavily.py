@@ -30,7 +30,7 @@ class Tavily:
                 "TAVILY_API_KEY: expected a key such as tvly-…, found nothing, or signs that are in no key.",
                 hint="Copy it again from app.tavily.com.",
             )
-        self._url = read_address(self.name, url).url
+        self._url, _ = read_address(self.name, url)
         self._timeout = timeout
 
     @classmethod

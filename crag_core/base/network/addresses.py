@@ -9,7 +9,7 @@ import ipaddress
 import re
 import socket
 import unicodedata
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from crag_core.base.errors import BadRecord
 
@@ -58,6 +58,17 @@ def check_url(what: str, url: str) -> None:
             f"{what}: expected the address of a server of yours, found one that is never asked ({why}).",
             hint="Write the address of the server itself; 127.0.0.1, 10.…, 172.16.… and 192.168.… are allowed.",
         )
+
+
+def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address, and the name and password in it if there are any: clients write the address into their logs."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # told by those who ask there
+        return url, None
+    before, _, place = parts.netloc.rpartition("@")
+    login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
+    return urlunsplit(parts._replace(netloc=place)), login
 
 
 def read_address(text: str) -> Address | None:
