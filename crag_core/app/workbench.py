@@ -35,7 +35,7 @@ from crag_core.experiments.store import Laboratory
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.server_model import ServerModel
+from crag_core.llms.model import ServerModel
 from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.metrics import Metrics

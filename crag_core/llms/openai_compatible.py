@@ -9,12 +9,12 @@ from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
-from crag_core.llms.model import LlamaIndexModel, Patience
+from crag_core.llms.model import ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_shape import note_reply
 from crag_core.llms.server_errors import explain_call
-from crag_core.llms.server_model import ServerModel
 from crag_core.llms.servers import ServerState, shown
 
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
@@ -94,7 +94,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
-    made = LlamaIndexModel(
+    made = LlamaIndexClient(
         llm,
         name,
         explain=lambda error: explain(error, url, name),

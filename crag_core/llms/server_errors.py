@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from crag_core.base.errors import CragError, ModelUnavailable
-from crag_core.llms.model import TooLong
+from crag_core.llms.client import TooLong
 from crag_core.llms.reply_shape import WrongShape
 from crag_core.llms.servers import shown
 

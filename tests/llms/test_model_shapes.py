@@ -15,8 +15,8 @@ from crag_core.base.protocols import Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import ServerModel
 from crag_core.llms.reply_shape import LARGEST_COUNT
-from crag_core.llms.server_model import ServerModel
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -213,7 +213,7 @@ def test_a_bug_before_the_reply_is_let_through(
     """What no client can send fails inside the client, with the same errors as a reply of another shape."""
     model = CLIENTS[wire](sound.url)
     field, value = ("keep_alive", object()) if wire == "ollama" else ("temperature", object())
-    monkeypatch.setitem(vars(model._model._llm), field, value)
+    monkeypatch.setitem(vars(model._client._llm), field, value)
     with pytest.raises((TypeError, ValueError)):
         call(model)
     assert sound.paths == []
