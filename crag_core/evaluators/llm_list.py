@@ -11,7 +11,7 @@ from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 class LLMListEvaluator(ModelEvaluator):
     """Judges up to twenty passages a call by their first 800 characters each (description 001).
 
-    Numbers without names can only be told apart by their order: a list of the wrong length is asked for once more, and
+    Numbers without names can only be distinguished by their order: a list of the wrong length is asked for once more, and
     then the whole call is ungraded.
     """
 

@@ -67,7 +67,7 @@ class LlamaIndexClient:
     """One client of one server, whose replies are awaited on the one loop of all model calls.
 
     `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
-    server that works is told from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
+    server at work differs from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
     first piece.
     """
 

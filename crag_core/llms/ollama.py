@@ -23,7 +23,7 @@ from crag_core.llms.servers import ServerState, ollama_url, shown
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
-"""Seconds in which a server has to have told all its models."""
+"""Seconds in which a server must list its models."""
 SHOWING = 1.0
 """Seconds in which it is asked what each of them can do; who has not said so by then is asked at the next look."""
 _SHOWN_AT_ONCE = 8

@@ -114,7 +114,7 @@ class _Asking:
                 self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
 
     def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
-        """Tells the listener of each reply of a model; one that is asked for again is told once."""
+        """Reports each reply of a model to the listener; one that is asked for again counts once."""
         replies = itertools.count(1)
 
         def tell() -> None:

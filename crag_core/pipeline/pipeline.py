@@ -102,7 +102,7 @@ class Pipeline:
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
     def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer; what fails is told by the trace's last step.
+        """The whole way from question to answer; a failure is in the trace's last step.
 
         Raises a `CragError` only for a question that is too long, of which there is no trace.
         """
@@ -178,7 +178,7 @@ class Pipeline:
         """A trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
 
         One that broke off, was stopped or waits goes on as the same run, under its id. From one that came to its end,
-        and `as_new` from every one, a run of its own is made, with steps that are told to be taken over.
+        and `as_new` from every one, a run of its own is made, with steps that are marked as taken over.
 
         The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
         an opinion, and an opinion of this one decides. With another embedding model or number of passages nothing
@@ -414,7 +414,7 @@ def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> t
     """The trace with a step at its end.
 
     The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
-    another run's; a stage that was skipped before is not told twice. Of second opinions each may be another
+    another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be another
     evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))

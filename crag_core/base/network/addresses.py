@@ -51,7 +51,7 @@ def check_url(what: str, url: str) -> None:
     """Raises `BadRecord` for a URL that leads to such a host; `what` names the setting."""
     try:
         host = urlsplit(url).hostname or ""
-    except ValueError:  # told by those who read the address
+    except ValueError:  # reported where the address is read
         return
     if why := why_refused(host):
         raise BadRecord(
@@ -64,7 +64,7 @@ def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
     """An address, and the name and password in it if there are any: clients write the address into their logs."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # told by those who ask there
+    except ValueError:  # reported where the server is asked
         return url, None
     before, _, place = parts.netloc.rpartition("@")
     login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
