@@ -19,7 +19,8 @@ from benchmarks.tables import Cell
 from crag_core.app import config
 from crag_core.app.workbench import EVALUATOR_FOLDER, Workbench
 from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
-from crag_core.evaluators import ModelSupport, WordSupport
+from crag_core.evaluators.citations.model_check import ModelSupport
+from crag_core.evaluators.citations.word_check import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
 LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)

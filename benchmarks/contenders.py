@@ -17,7 +17,9 @@ from crag_core.app.workbench import DATA
 from crag_core.base.protocols import Embedder, Evaluator
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators import EVALUATORS, CrossEncoderEvaluator, EvaluatorParts, cards
+from crag_core.evaluators import EVALUATORS, cards
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+from crag_core.evaluators.shared.parts import EvaluatorParts
 
 CROSS_ENCODER = "cross-encoder"
 NAMES = tuple(name for name, card in cards().items() if not card.calls_model)

@@ -37,10 +37,11 @@ from crag_core.app.workbench import EVALUATOR_FOLDER
 from crag_core.base.protocols import Piece
 from crag_core.base.text.words import words
 from crag_core.base.types import Passage
-from crag_core.evaluators import CrossEncoderStripEvaluator, WordSupport
+from crag_core.evaluators.citations.word_check import WordSupport
+from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Held, Match, match
+from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Evidence, Match, match
 from crag_core.trace.grounding.claims import claim_of, content_of, names_in
 
 SHIPPED = "words, capped by facts"
@@ -82,7 +83,7 @@ class Ways:
 
     def _match(self, claim: str, pieces: tuple[Piece, ...], weigh: Callable[[str], float]) -> Match:
         weights = {term: weigh(word) for term, word in content_of(claim, STOP_WORDS).items()}
-        return match(weights, names_in(claim, STOP_WORDS), Held(pieces), range(len(pieces)))
+        return match(weights, names_in(claim, STOP_WORDS), Evidence(pieces), range(len(pieces)))
 
 
 class _Models:

@@ -228,7 +228,7 @@ BAD = {
     "pure module, for types only": ("crag_core.trace.trace", "if TYPE_CHECKING:\n    import llama_index.core"),
     "pure module that knows the pipeline": ("crag_core.decision.policy", "import crag_core.pipeline.pipeline"),
     "pure module that knows settings": ("crag_core.base.prompts", "from crag_core.app import config"),
-    "adapter that knows another": ("crag_core.evaluators.llm", "from crag_core.llms.model import LlamaIndexModel"),
+    "adapter that knows another": ("crag_core.evaluators.llm", "from crag_core.llms.client import LlamaIndexClient"),
     "adapter, by a relative import": ("crag_core.websearch.cached", "from ..retrieval import hybrid"),
     "adapter that knows the pipeline": ("crag_core.retrieval.hybrid", "import crag_core.pipeline"),
     "evaluator with LlamaIndex": ("crag_core.evaluators.embedding", "from llama_index.core import Settings"),
@@ -257,7 +257,7 @@ def test_wrong_import_is_found(sources: dict[str, str], wrong_now: set[str], nam
 GOOD = {
     "standard library": ("crag_core.base.types", "import json, collections.abc"),
     "within a folder": ("crag_core.base.types", "from crag_core.base.text import words"),
-    "by a relative import": ("crag_core.llms.ollama", "from .model import LlamaIndexModel"),
+    "by a relative import": ("crag_core.llms.ollama", "from .client import LlamaIndexClient"),
     "adapter with its package": ("crag_core.retrieval.backends.lance.tables", "import lancedb"),
 }
 

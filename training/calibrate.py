@@ -41,7 +41,7 @@ from crag_core.evaluators.shared.model_files import (
     log_chance,
 )
 from crag_core.evaluators.shared.pair_encoder import open_reader
-from crag_core.evaluators.shared.windows import cut_windows
+from crag_core.evaluators.shared.word_pieces import cut_windows
 from training.encoding import MAX_TOKENS
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere

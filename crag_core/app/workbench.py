@@ -25,13 +25,17 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.citations.model_check import ModelSupport
+from crag_core.evaluators.citations.word_check import WordSupport
+from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
+from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.store import Laboratory
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.server_model import ServerModel
+from crag_core.llms.model import ServerModel
 from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.metrics import Metrics
@@ -123,7 +127,7 @@ class Workbench:
         self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
-        self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
+        self._words = WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self._limits: dict[tuple[str, str, int], CallLimit] = {}
         self._seen: dict[str, ServerState] = {}
@@ -201,7 +205,7 @@ class Workbench:
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
         model = None if self.config.support == WORDS else self.language_model(self.config.support)
-        return evaluators.ModelSupport(model, self.meter.stop_words) if model else self._words
+        return ModelSupport(model, self.meter.stop_words) if model else self._words
 
     def models(self) -> Models:
         """Ask both model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
@@ -291,7 +295,7 @@ class Workbench:
         `writer` names the model for the cache, as a `Choice` does.
         """
         card = known_card(name)
-        parts = evaluators.EvaluatorParts(self.embedder, self.meter, EVALUATOR_FOLDER, model)
+        parts = EvaluatorParts(self.embedder, self.meter, EVALUATOR_FOLDER, model)
         made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
@@ -343,7 +347,7 @@ class Workbench:
         model = self.language_model(choice.model)
         parts = Parts(
             evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
-            strip_evaluator=evaluators.CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
+            strip_evaluator=CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
             meter=self.meter,
             retriever=self.retriever.within(choice.collection),
             model=model,

@@ -129,8 +129,8 @@ class IndexVersion:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What making all passages anew came to. `kept_text`: of so many documents the text was taken from the old index,
-    since their files are not kept or cannot be read any more."""
+    """The result of re-indexing. `kept_text`: of so many documents the text was taken from the old index, since their
+    files are not kept or cannot be read any more."""
 
     recipe: Recipe
     documents: int

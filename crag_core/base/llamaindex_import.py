@@ -1,7 +1,7 @@
-"""Imports LlamaIndex in one thread at a time, since its modules import each other in a circle.
+"""Imports LlamaIndex in one thread at a time.
 
-Its modules import one another in circles. Two threads that meet it for the first time, one to embed and one to ask a
-model, can see each other's half-made modules and fail with an ImportError.
+Its modules import each other in a circle: two threads that import it first at the same time can fail with an
+ImportError.
 """
 
 from __future__ import annotations

@@ -72,15 +72,12 @@ class Backing:
 class Retriever(Protocol):
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`."""
-        ...
 
     def hiding(self, text: str) -> Retriever:
         """The same for a search in which passages that hold `text` count as not indexed; "": all are."""
-        ...
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         """Each document whole, as one passage found by "read_file"; raises `DocumentMissing` or `StoreUnavailable`."""
-        ...
 
 
 class DocumentStore(Protocol):
@@ -88,39 +85,31 @@ class DocumentStore(Protocol):
 
     def listing(self) -> tuple[Document, ...]:
         """All by name, also those that wait, are being indexed, or were refused."""
-        ...
 
     def documents(self) -> tuple[Document, ...]:
         """Those that can be searched, by name."""
-        ...
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
-        ...
 
     @property
     def remark(self) -> str:
         """What people should know of how the index is; "": all is well."""
-        ...
 
     @property
     def generation(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
-        ...
 
     def coverage(self) -> tuple[int, int]:
         """(passages that are searched, those of them in the approximate index)."""
-        ...
 
     def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
-        """Go on with making all passages anew, where a killed process had begun to."""
-        ...
+        """Resume the re-indexing that a killed process had begun."""
 
     def move(self, document_ids: Iterable[str], collection: str) -> None: ...
 
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
         """The ids of those that were there."""
-        ...
 
 
 class Evaluator(Protocol):
@@ -129,7 +118,6 @@ class Evaluator(Protocol):
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         """One grade a passage, in the passages' order; what cannot be graded comes back with score None and a cause."""
-        ...
 
 
 class Embedder(Protocol):
@@ -147,28 +135,23 @@ class LanguageModel(Protocol):
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         """The whole reply; raises `ModelUnavailable`, `ModelMissing` or `Stopped`."""
-        ...
 
     def complete_all(
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
         """Several replies at once under the model's own cap; a chat that failed holds its error in place of a reply."""
-        ...
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         """Pieces of text as they come, the usage last; closing the iterator closes the connection."""
-        ...
 
 
 class WebSearcher(Protocol):
     @property
     def name(self) -> str:
         """Who is asked, in the words of the user: "DuckDuckGo", or "SearXNG, then DuckDuckGo"."""
-        ...
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         """Never raises for a fault of the provider: the outcome says what happened."""
-        ...
 
 
 class SearchPause(Protocol):
@@ -176,21 +159,17 @@ class SearchPause(Protocol):
 
     def left(self, seconds: float) -> float:
         """Seconds until a search is in order again when `seconds` must lie between two; 0: now."""
-        ...
 
     def note(self) -> None:
         """A search was made just now."""
-        ...
 
     def forget(self) -> None:
         """The next search is in order, whenever the last one was."""
-        ...
 
 
 class SupportMeter(Protocol):
     def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
         """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""
-        ...
 
 
 class GradeCache(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.serialization import from_plain
@@ -178,60 +179,53 @@ class Policy:
     presets: tuple[Preset, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper", "ungraded_score"):
-            value = getattr(self, name)
+        routes = [self.route(action) for action in Action]
+        shares = {name: getattr(self, name) for name in ("lower", "upper", "ungraded_score")}
+        shares["strips.cutoff"] = self.strips.cutoff
+        for name, value in (*shares.items(), *(("drop_below", route.drop_below) for route in routes)):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must lie in 0..1, found {value}")
-        if not 0.0 <= self.strips.cutoff <= 1.0:
-            raise ValueError(f"strips.cutoff must lie in 0..1, found {self.strips.cutoff}")
         if self.lower > self.upper:
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
-        if self.aggregation is Aggregation.SIGNALS and sum(weight for _, weight in self.weights) <= 0:
-            raise ValueError("aggregation 'signals' needs weights with a positive sum")
-        for name, weight in self.weights:
-            if name not in signals.NAMES or weight < 0:
-                raise ValueError(
-                    f"weights take {', '.join(signals.NAMES)} with numbers from 0, found {name} = {weight}"
-                )
-        for name, value in (
-            ("grade_top", self.grade_top),
-            ("strips.token_budget", self.strips.token_budget),
-            ("strips.top", self.strips.top),
-            ("loop.max_iterations", self.loop.max_iterations),
-            ("expansion.max_passages", self.expansion.max_passages),
-            ("web_limit", self.web_limit),
-            ("web_query_words", self.web_query_words),
+        self._check_signals(routes)
+        for name, value, least in (
+            ("grade_top", self.grade_top, 1),
+            ("strips.token_budget", self.strips.token_budget, 1),
+            ("strips.top", self.strips.top, 1),
+            ("loop.max_iterations", self.loop.max_iterations, 1),
+            ("expansion.max_passages", self.expansion.max_passages, 1),
+            ("expansion.synonyms_per_term", self.expansion.synonyms_per_term, 0),
+            ("expansion.vocabulary", self.expansion.vocabulary, 0),
+            ("web_limit", self.web_limit, 1),
+            ("web_query_words", self.web_query_words, 1),
         ):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be 1 or more, found {value}")
-        for name, count in (
-            ("expansion.synonyms_per_term", self.expansion.synonyms_per_term),
-            ("expansion.vocabulary", self.expansion.vocabulary),
-        ):
-            if count < 0:
-                raise ValueError(f"{name} must be 0 or more, found {count}")
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be {least} or more, found {value}")
         for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
             if seconds is not None and seconds <= 0:
                 raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")
-        for action in Action:
-            route = self.route(action)
-            if route.drop_below is not None and not 0.0 <= route.drop_below <= 1.0:
-                raise ValueError(f"drop_below must lie in 0..1, found {route.drop_below}")
-            if route.re_retrieve and self.aggregation is Aggregation.SIGNALS:
-                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs chunk scores")
         names = [preset.name for preset in self.presets]
         if len(set(names)) < len(names):
             raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
         for preset in self.presets:
             if not 0.0 <= preset.lower <= preset.upper <= 1.0:
-                raise ValueError(
-                    f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {preset.lower} and {preset.upper}"
-                )
+                found = f"{preset.lower} and {preset.upper}"
+                raise ValueError(f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {found}")
+
+    def _check_signals(self, routes: list[Route]) -> None:
+        for name, weight in self.weights:
+            if name not in signals.NAMES or weight < 0:
+                known = ", ".join(signals.NAMES)
+                raise ValueError(f"weights take {known} with numbers from 0, found {name} = {weight}")
+        if self.aggregation is Aggregation.SIGNALS:
+            if sum(weight for _, weight in self.weights) <= 0:
+                raise ValueError("aggregation 'signals' needs weights with a positive sum")
+            if any(route.re_retrieve for route in routes):
+                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs chunk scores")
 
     def route(self, action: Action) -> Route:
-        return {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}[
-            action
-        ]
+        routes = {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}
+        return routes[action]
 
     def drops_below(self, action: Action) -> float | None:
         """The score below which `action` discards a passage; mean-of-kept has already dropped it for the mean."""
@@ -250,13 +244,9 @@ class Policy:
     def with_thresholds(
         self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None
     ) -> Policy:
+        lower, upper = (self.lower if lower is None else lower), (self.upper if upper is None else upper)
         strips = self.strips if cutoff is None else replace(self.strips, cutoff=cutoff)
-        return replace(
-            self,
-            lower=self.lower if lower is None else lower,
-            upper=self.upper if upper is None else upper,
-            strips=strips,
-        )
+        return replace(self, lower=lower, upper=upper, strips=strips)
 
     def preset(self, name: str) -> Policy:
         """This policy with the thresholds of one of its presets; `UnknownName` lists them."""
@@ -267,13 +257,8 @@ class Policy:
 
     def without_retrieval(self) -> Policy:
         """This policy where only the given passages are at hand: no second retrieval is asked for."""
-        return replace(
-            self,
-            loop=replace(self.loop, max_iterations=1),
-            correct=replace(self.correct, expand=False),
-            ambiguous=replace(self.ambiguous, expand=False),
-            incorrect=replace(self.incorrect, expand=False),
-        )
+        routes: dict[str, Any] = {action.lower(): replace(self.route(action), expand=False) for action in Action}
+        return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved passage is graded, once: no rule, no limit, no second retrieval."""

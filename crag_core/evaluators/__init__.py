@@ -6,9 +6,7 @@ from typing import Protocol
 
 from crag_core.base.protocols import Evaluator
 from crag_core.base.types import EvaluatorCard
-from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.evaluators.citations.word_check import WordSupport
-from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
@@ -17,22 +15,6 @@ from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.signals import SignalsEvaluator
 
-__all__ = [
-    "EVALUATORS",
-    "CrossEncoderEvaluator",
-    "CrossEncoderStripEvaluator",
-    "EmbeddingEvaluator",
-    "EvaluatorParts",
-    "HeuristicEvaluator",
-    "LLMBatchEvaluator",
-    "LLMEvaluator",
-    "LLMListEvaluator",
-    "ModelSupport",
-    "SignalsEvaluator",
-    "WordSupport",
-    "cards",
-]
-
 
 class EvaluatorClass(Protocol):
     @property
@@ -40,7 +22,6 @@ class EvaluatorClass(Protocol):
 
     def build(self, parts: EvaluatorParts) -> Evaluator:
         """Loads nothing heavy; raises `ModelMissing` where a language model is needed and none was chosen."""
-        ...
 
 
 EVALUATORS: dict[str, EvaluatorClass] = {

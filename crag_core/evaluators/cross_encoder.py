@@ -18,8 +18,7 @@ from crag_core.evaluators.coverage import coverage
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
 from crag_core.evaluators.shared.pair_encoder import PairReader, open_reader
 from crag_core.evaluators.shared.parts import EvaluatorParts
-from crag_core.evaluators.shared.scripts import why_unread
-from crag_core.evaluators.shared.windows import Pieces, cut_windows
+from crag_core.evaluators.shared.word_pieces import Pieces, cut_windows, why_unread
 
 _EMBEDDING = "all-MiniLM-L6-v2"
 

@@ -11,8 +11,8 @@ from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 class LLMListEvaluator(ModelEvaluator):
     """Judges up to twenty passages a call by their first 800 characters each (description 001).
 
-    Numbers without names can only be told apart by their order: a list of the wrong length is asked for once more, and
-    then the whole call is ungraded.
+    Numbers without names are distinguished by their order alone: a list of the wrong length is asked for once more,
+    and then the whole call is ungraded.
     """
 
     card = EvaluatorCard(

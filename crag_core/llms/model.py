@@ -1,103 +1,49 @@
-"""Any LlamaIndex LLM behind the project's `LanguageModel` protocol: cancellable, counted, with typed errors."""
+"""The model of a server: limits calls at once, cuts evidence until prompt and reply fit the context window."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
-from crag_core.base.errors import CragError, ModelUnavailable, Stopped
+from crag_core.base.concurrency.event_loop import iterate, wait_for
+from crag_core.base.errors import ModelUnavailable, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
-from crag_core.llms.event_loop import apart, iterate, wait_for
-from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
+from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
+from crag_core.llms.context_window import Capacity
 
-if TYPE_CHECKING:
-    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
-    from llama_index.core.llms import LLM
+Reads = Callable[[], Awaitable[int | None]]
+"""Asks a server how many tokens its model reads at once; None where it does not tell."""
 
-Explain = Callable[[Exception], CragError | None]
-"""Turns a client's exception, or a `WrongShape`, into the project's error; None lets it through, for it is a bug."""
-
-Value = TypeVar("Value")
-
-Structured = Callable[[dict[str, Any]], dict[str, Any]]
-"""The call arguments that ask for a reply of the given JSON schema."""
+_LOOKING = 3.0  # seconds
 
 
-OnBegin = Callable[[], object]
-"""Hears that the first piece of a reply has come."""
+class ServerModel:
+    """A `LanguageModel` that cuts evidence before each call and reports in its usage how much.
 
-
-def ignore() -> None:
-    """Hears nothing."""
-
-
-LONGEST_TEXT = 50_000
-"""Characters of one reply: more than ten times what is asked for. A server that writes on and on is not listened to."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """Seconds that a call is waited for: for its first piece, for each further one, and for the whole reply.
-
-    Before the first piece a server may load its model or serve others; after it, silence means that it is stuck.
+    It learns how the server counts tokens. A prompt that the server still finds too long is sent once more, with less.
     """
 
-    first: float = math.inf
-    silence: float = math.inf
-    whole: float = math.inf
+    def __init__(self, client: LlamaIndexClient, limit: CallLimit, capacity: Capacity, reads: Reads) -> None:
+        self.name = client.name
+        self._client = client
+        self._limit = limit
+        self._capacity = capacity
+        self._reads = reads
 
-
-class TooLong(Exception):
-    """A reply did not come in time, or has no end; `told` follows the name of its server, `hint` helps."""
-
-    def __init__(self, summary: str, hint: str) -> None:
-        super().__init__(summary)
-        self.told = summary
-        self.hint = hint
-
-
-def late(error: TooLong, called: str, name: str) -> ModelUnavailable:
-    """The project's error for a reply of the model `name` that was given up; `called` begins the sentence."""
-    return ModelUnavailable(f"{called} {error.told} (model {name!r}).", hint=error.hint, is_late=True)
-
-
-class LoopModel(ABC):
-    """A `LanguageModel` by one coroutine, which runs on the one loop of all model calls."""
-
-    name: str
-
-    @abstractmethod
-    def pieces(
-        self,
-        messages: Messages,
-        cancel: Cancel,
-        schema: dict[str, Any] | None = None,
-        on_begin: OnBegin = ignore,
-        *,
-        is_whole: bool = False,
-    ) -> AsyncGenerator[str | Usage, None]:
-        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine.
-
-        `is_whole`: nobody reads a piece before all have come, so that they may come as one.
-        """
-
-    async def ask(
+    async def _ask(
         self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, on_begin: OnBegin = ignore
     ) -> Reply | Exception:
-        """One reply, or what came instead of it."""
+        """One reply, or the error that came instead of it."""
         texts: list[str] = []
         usage = Usage(1)
         try:
-            async with aclosing(self.pieces(messages, cancel, schema, on_begin, is_whole=True)) as pieces:
+            async with aclosing(self._pieces(messages, cancel, schema, on_begin, is_whole=True)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, Usage):
                         usage = piece
@@ -121,7 +67,7 @@ class LoopModel(ABC):
     async def _ask_all(
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None
     ) -> list[Reply | Exception]:
-        """Each reply is told to `REPLIED` as it comes.
+        """`REPLIED` is called for each reply as it comes.
 
         Once one was given up for its time, those that have not begun are given up with it: they would only wait as
         long, one after the other.
@@ -130,7 +76,7 @@ class LoopModel(ABC):
         given_up: list[ModelUnavailable] = []
 
         async def ask(place: int, messages: Messages) -> Reply | Exception:
-            came = await self.ask(messages, cancel, schema, lambda: begun.add(place))
+            came = await self._ask(messages, cancel, schema, lambda: begun.add(place))
             if isinstance(came, ModelUnavailable) and came.is_late:
                 given_up.append(came)
                 for other, task in enumerate(tasks):
@@ -151,37 +97,9 @@ class LoopModel(ABC):
         return found
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
-        return iterate(self.pieces(messages, cancel), cancel)
+        return iterate(self._pieces(messages, cancel), cancel)
 
-
-class LlamaIndexModel(LoopModel):
-    """One client of one server; nothing keeps it from asking for many replies together, which `ServerModel` does.
-
-    `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
-    server that works is told from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
-    first piece.
-    """
-
-    def __init__(
-        self,
-        llm: LLM,
-        name: str,
-        *,
-        explain: Explain = lambda error: None,
-        structured: Structured = lambda schema: {},
-        streaming: Mapping[str, Any] = MappingProxyType({}),
-        patience: Patience = Patience(),
-        asks_whole: bool = False,
-    ) -> None:
-        self.name = name
-        self._llm = llm
-        self._explain = explain
-        self._structured = structured
-        self._streaming = dict(streaming)
-        self._patience = patience
-        self._asks_whole = asks_whole
-
-    async def pieces(
+    async def _pieces(
         self,
         messages: Messages,
         cancel: Cancel,
@@ -190,93 +108,35 @@ class LlamaIndexModel(LoopModel):
         *,
         is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
-        is_reply, length = False, 0
-        last: ChatResponse | None = None
-        options = self._structured(schema) if schema else {}
-        chat = _chat(messages)
-        reading, waiting = Reading(), _Waiting(self._patience)
-        try:
-            if is_whole and self._asks_whole:
-                last = await waiting.wait(self._llm.achat(chat, **options))
+        async with self._limit.turn(self.name, cancel) as call:
+
+            def begin() -> None:
+                call.is_begun = True
                 on_begin()
-                yield last.message.content or ""
-                yield _usage(last)
-                return
-            stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
+
+            for is_last in (False, True):
+                short, cut = await self._fit(messages)
+                try:
+                    made = self._client.pieces(short, cancel, schema, begin, is_whole=is_whole)
+                    async with aclosing(made) as pieces:
+                        async for piece in pieces:
+                            yield self._counted(piece, short, cut) if isinstance(piece, Usage) else piece
+                    return
+                except PromptTooLong as error:
+                    self._capacity.has_refused(short, error.said)
+                    if call.is_begun or is_last:
+                        raise
+
+    async def _fit(self, messages: Messages) -> tuple[Messages, int]:
+        capacity = self._capacity
+        if not capacity.is_asked and capacity.is_long(messages):
             try:
-                while (response := await waiting.wait(anext(stream, None))) is not None:
-                    last = response
-                    if not waiting.is_begun:
-                        waiting.is_begun = True
-                        on_begin()
-                    is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
-                    if last.delta:
-                        length += len(last.delta)
-                        if length > LONGEST_TEXT:
-                            raise TooLong(f"wrote more than {LONGEST_TEXT} characters", "Choose another model.")
-                        yield last.delta
-            finally:
-                close = getattr(stream, "aclose", None)
-                if close:
-                    with suppress(RuntimeError):  # cancelled twice: its last piece closes it, in a task of its own
-                        await close()
-                await reading.end()
-            if not is_reply:
-                raise WrongShape("an end without a word")
-        except Exception as error:
-            raise self._explained(error, reading) from error
-        yield _usage(last)
+                async with asyncio.timeout(_LOOKING):
+                    capacity.has_said(await self._reads())
+            except Exception:  # who is away, or tells something else, fails at the call itself or not at all
+                pass
+        return capacity.fit(messages)
 
-    def _explained(self, error: Exception, reading: Reading) -> Exception:
-        if isinstance(error, CragError):
-            return error
-        if summary := self._explain(error):
-            return summary
-        wrong = reading.wrong_shape(error)
-        return (self._explain(wrong) if wrong else None) or error
-
-
-class _Waiting:
-    """How long the next piece of one reply is waited for."""
-
-    def __init__(self, patience: Patience) -> None:
-        self.is_begun = False
-        self._patience = patience
-        self._end = time.monotonic() + patience.whole
-
-    async def wait(self, work: Awaitable[Value]) -> Value:
-        """Raises `TooLong`."""
-        left = self._end - time.monotonic()
-        limit = min(self._patience.silence if self.is_begun else self._patience.first, left)
-        scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
-        try:
-            async with scope:
-                return await apart(work)
-        except TimeoutError:
-            if not scope.expired():  # the client's own
-                raise
-            raise self._too_long(is_whole=limit == left) from None
-
-    def _too_long(self, is_whole: bool) -> TooLong:
-        now = self._patience
-        if is_whole:
-            return TooLong(f"took longer than {now.whole:g} s in all for a reply", "Choose a smaller model.")
-        if self.is_begun:
-            return TooLong(f"fell silent for {now.silence:g} s in the middle of a reply", "Choose a smaller model.")
-        return TooLong(
-            f"did not begin to answer within {now.first:g} s: it still loads the model, or serves others",
-            "Wait and continue, or choose a smaller model.",
-        )
-
-
-def _chat(messages: Messages) -> list[ChatMessage]:
-    from llama_index.core.base.llms.types import ChatMessage
-
-    # Half a surrogate pair, as broken documents have them, cannot be sent.
-    sound = [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
-    return [ChatMessage(role=role, content=text) for role, text in sound]
-
-
-def _usage(response: ChatResponse | None) -> Usage:
-    """One call, with the tokens that the server reported."""
-    return Usage(1, *counts(response.raw if response else None))
+    def _counted(self, usage: Usage, sent: Messages, cut: int) -> Usage:
+        self._capacity.has_counted(sent, usage.prompt_tokens)
+        return replace(usage, cut=cut)

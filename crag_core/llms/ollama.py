@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from crag_core.base.concurrency.event_loop import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.network.addresses import without_login
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
-from crag_core.llms.event_loop import run
-from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, late
-from crag_core.llms.reply_shape import WrongShape, note_reply
-from crag_core.llms.server_model import ServerModel
-from crag_core.llms.servers import ServerState, ollama_url, shown, without_login, wrong_path
+from crag_core.llms.model import ServerModel
+from crag_core.llms.reply_shape import note_reply
+from crag_core.llms.server_errors import explain_call
+from crag_core.llms.servers import ServerState, ollama_url, shown
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
-"""Seconds in which a server has to have told all its models."""
+"""Seconds in which a server must list its models."""
 SHOWING = 1.0
 """Seconds in which it is asked what each of them can do; who has not said so by then is asked at the next look."""
 _SHOWN_AT_ONCE = 8
 _GLANCE = 0.5  # seconds for what is loaded
+_CHECK = "Check OLLAMA_HOST: scheme, host and port, such as http://localhost:11434."
+_START = "Start it with: ollama serve"
 _LONGEST = 300  # characters of what the server says of a failure
 LOADING = 5
 """Before its first piece a reply is waited for so many times as long as for a further one: the server may load the
@@ -65,17 +68,14 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     from crag_core.base.network import http_guard
 
     called = shown(host)
-    misplaced = wrong_path("OLLAMA_HOST", host)
     try:
         listed, chat_models = run(_look(host, timeout))
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", "Check OLLAMA_HOST.")
+        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return silent(host)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        if misplaced:
-            return ServerState(False, (), *misplaced)
-        return ServerState(False, (), f"What answers at {called} is not Ollama.", "Check OLLAMA_HOST.")
+        return ServerState(False, (), f"What answers at {called} is not Ollama.", _CHECK)
     if not listed:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
     versions = tuple((item.model, item.digest[:VERSION_SIGNS]) for item in listed if item.model and item.digest)
@@ -135,7 +135,7 @@ def loaded(host: str) -> tuple[str, ...] | None:
 
 
 def silent(host: str) -> ServerState:
-    return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", "Start it with: ollama serve")
+    return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", _START)
 
 
 def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel:
@@ -161,7 +161,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         async_client=AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds),
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
-    made = LlamaIndexModel(
+    made = LlamaIndexClient(
         llm,
         name,
         explain=lambda error: explain(error, host, name),
@@ -179,35 +179,15 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:
-    import httpx
     from ollama import ResponseError
 
-    from crag_core.base.network.http_guard import refusal_in
-
-    called, misplaced = shown(host), wrong_path("OLLAMA_HOST", host)
-    if why := refusal_in(error):
-        return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OLLAMA_HOST.")
-    if isinstance(error, TooLong):
-        return late(error, f"Ollama at {called}", name)
-    if isinstance(error, ResponseError) and error.status_code in (404, 405) and misplaced:
-        return ModelUnavailable(misplaced[0], hint=misplaced[1])
-    if isinstance(error, ResponseError) and (too_long := describe_length(error, called, name)):
-        return too_long
-    if isinstance(error, ResponseError) and error.status_code == 404:
-        return ModelMissing(
-            f"Ollama at {called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}"
-        )
+    called = f"Ollama at {shown(host)}"
     if isinstance(error, ResponseError):
-        failed = f"Ollama at {called} failed: {words_of(error.error)[:_LONGEST]}."
-        return ModelUnavailable(failed, hint="See the log of ollama serve.")
-    if isinstance(error, ConnectionError | OSError | httpx.HTTPError):
-        return ModelUnavailable(f"Ollama at {called} does not answer or went away.", hint="Start it with: ollama serve")
-    found = error.found if isinstance(error, WrongShape) else "no JSON"
-    if isinstance(error, WrongShape | json.JSONDecodeError):
-        wrong = f"expected an object with a message, found {found}"
-        if misplaced:
-            return ModelUnavailable(misplaced[0], hint=misplaced[1])
-        return ModelUnavailable(
-            f"What answers at {called} does not speak Ollama's protocol: {wrong}.", hint="Check OLLAMA_HOST."
-        )
-    return None
+        said = words_of(error.error)[:_LONGEST]
+        if too_long := describe_length(error, shown(host), name):
+            return too_long
+        if error.status_code == 404 and "model" in said:
+            return ModelMissing(f"{called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}")
+        return ModelUnavailable(f"{called} failed: {said}.", hint=f"See the log of ollama serve. {_CHECK}")
+    expected = "Ollama's protocol: expected an object with a message"
+    return explain_call(error, called, host, name, expected=expected, check=_CHECK, start=_START)

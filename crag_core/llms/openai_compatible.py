@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
+from crag_core.base.concurrency.event_loop import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.network.addresses import without_login
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
-from crag_core.llms.event_loop import run
-from crag_core.llms.model import LlamaIndexModel, Patience, TooLong, late
+from crag_core.llms.model import ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.reply_shape import WrongShape, note_reply
-from crag_core.llms.server_model import ServerModel
-from crag_core.llms.servers import ServerState, shown, without_login, wrong_path
+from crag_core.llms.reply_shape import note_reply
+from crag_core.llms.server_errors import explain_call
+from crag_core.llms.servers import ServerState, shown
 
+_CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
+_START = "Start it, or check the URL."
 _KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
 
 
@@ -37,25 +40,20 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         ):
             return await client.get(f"{bare.rstrip('/')}/models")
 
-    misplaced = wrong_path("OPENAI_BASE_URL", url)
     try:
         reply = run(ask())
         reply.raise_for_status()
         names = _names(reply.json())
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", "Check OPENAI_BASE_URL.")
+        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
-        if misplaced and status in (404, 405):
-            return ServerState(False, (), *misplaced)
-        hint = _KEY if status in (401, 403) else "The URL usually ends in /v1."
+        hint = _KEY if status in (401, 403) else _CHECK
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
     except (ValueError, RecursionError):
-        if misplaced:
-            return ServerState(False, (), *misplaced)
-        return ServerState(False, (), f"What answers at {called} does not list models.", "The URL usually ends in /v1.")
+        return ServerState(False, (), f"What answers at {called} does not list models.", _CHECK)
     return ServerState(True, names)
 
 
@@ -69,7 +67,7 @@ def _names(listed: object) -> tuple[str, ...]:
 
 
 def silent(url: str) -> ServerState:
-    return ServerState(False, (), f"No model server answers at {shown(url)}.", "Start it, or check the URL.")
+    return ServerState(False, (), f"No model server answers at {shown(url)}.", _START)
 
 
 def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> ServerModel:
@@ -96,7 +94,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
     )
-    made = LlamaIndexModel(
+    made = LlamaIndexClient(
         llm,
         name,
         explain=lambda error: explain(error, url, name),
@@ -129,38 +127,18 @@ def reads_at_once(listed: object, name: str) -> int | None:
 
 
 def explain(error: Exception, url: str, name: str) -> CragError | None:
-    import httpx
     import openai
 
-    from crag_core.base.network.http_guard import refusal_in
-
-    called, misplaced = shown(url), wrong_path("OPENAI_BASE_URL", url)
-    if why := refusal_in(error):
-        return ModelUnavailable(f"What answers at {called} {why}.", hint="Check OPENAI_BASE_URL.")
-    if isinstance(error, TooLong):
-        return late(error, f"The server at {called}", name)
-    if isinstance(error, openai.APIStatusError) and error.status_code in (404, 405) and misplaced:
-        return ModelUnavailable(misplaced[0], hint=misplaced[1])
-    if isinstance(error, openai.APIStatusError) and (too_long := describe_length(error, called, name)):
+    called = f"The server at {shown(url)}"
+    if isinstance(error, openai.APIStatusError) and (too_long := describe_length(error, shown(url), name)):
         return too_long
     if isinstance(error, openai.NotFoundError):
-        return ModelMissing(
-            f"The server at {called} does not have the model {name!r}.", hint="Choose one that it lists."
-        )
+        hint = f"Choose one that it lists. {_CHECK}"
+        return ModelMissing(f"{called} does not have the model {name!r}.", hint=hint)
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelUnavailable(f"The server at {called} refused the key.", hint=_KEY)
+        return ModelUnavailable(f"{called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APIStatusError):
-        failed = f"The server at {called} failed with status {error.status_code}."
-        return ModelUnavailable(failed, hint="See its log.")
-    found = error.found if isinstance(error, WrongShape) else "no JSON"
-    if isinstance(error, WrongShape | json.JSONDecodeError):
-        wrong = f"expected choices with a message, found {found}"
-        return ModelUnavailable(
-            f"What answers at {called} does not speak OpenAI's protocol: {wrong}.",
-            hint="Check OPENAI_BASE_URL; it usually ends in /v1.",
-        )
-    if isinstance(error, openai.APIError | httpx.HTTPError | OSError):
-        return ModelUnavailable(
-            f"The server at {called} does not answer or went away.", hint="Start it, or check the URL."
-        )
-    return None
+        return ModelUnavailable(f"{called} failed with status {error.status_code}.", hint=f"See its log. {_CHECK}")
+    expected = "OpenAI's protocol: expected choices with a message"
+    away = (openai.APIError,)
+    return explain_call(error, called, url, name, expected=expected, check=_CHECK, start=_START, away=away)

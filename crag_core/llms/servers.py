@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.network.addresses import check_url
@@ -14,12 +14,6 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
 _HIDDEN = "•••"
 _SECRETS = re.compile(r"(^|//)[^/?#\s]*@|(?<=[?#])\S+")
 _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
-
-_ADDED = {
-    "OLLAMA_HOST": re.compile(r"/(?:api|v1)(?:/(?:chat|generate|tags|show|ps|version|models|(?:chat/)?completions))?$"),
-    "OPENAI_BASE_URL": re.compile(r"/(?:(?:chat/)?completions|chat|models|responses|embeddings)$"),
-}
-"""Ends of addresses that people copy from examples, where only what stands before them is asked for."""
 
 
 @dataclass(frozen=True)
@@ -67,43 +61,6 @@ def shown(url: str) -> str:
     scheme = _SCHEME.match(url)
     rest = url[scheme.end() :] if scheme else url
     return (scheme[0] if scheme else "") + re.split(r"[/?#]", rest.rpartition("@")[2])[0]
-
-
-def wrong_path(variable: str, url: str) -> tuple[str, str] | None:
-    """What is wrong with the path of an address, and the address to write; None where the path may be right.
-
-    The rest of a path, and what stands before the host, may be a secret: then only what is to go is named.
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # told by those who ask there
-        return None
-    path = parts.path.rstrip("/")
-    adds = _ADDED.get(variable)
-    found = adds.search(path) if adds else None
-    is_openai = variable == "OPENAI_BASE_URL"
-    right = path[: found.start()] if found else path
-    right = "/v1" if is_openai and right in ("", "/api") else right
-    if right == path:
-        return None
-    is_public = "@" not in parts.netloc and not parts.query and right in ("", "/v1")
-    tail = found[0] if found else path
-    hint = f"Write {shown(url)}{right}" if is_public else f"Write the same address without {tail}"
-    if not tail:
-        return f"{variable} has no path; that of a server that speaks OpenAI's protocol is usually /v1.", hint
-    why = "the program adds what follows the address by itself" if found else "OpenAI's protocol is spoken at /v1"
-    return f"{variable} ends in {tail}, where nothing answers: {why}.", hint
-
-
-def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
-    """An address, and the name and password in it if there are any: clients write the address into their logs."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # told by those who ask there
-        return url, None
-    before, _, place = parts.netloc.rpartition("@")
-    login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
-    return urlunsplit(parts._replace(netloc=place)), login
 
 
 def masked(text: str) -> str:

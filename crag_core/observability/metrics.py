@@ -23,7 +23,7 @@ from crag_core.base.types import Action, Step, StepName, StepState
 from crag_core.observability.gauges import Gauges, Read
 from crag_core.observability.run_counters import BUCKETS, RunCounts
 from crag_core.observability.trends import own_retrieval_ms
-from crag_core.pipeline.run import Go, Listener
+from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.run_stats import Measured, measure
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
@@ -79,7 +79,7 @@ class Metrics(Listener):
             self.observe(summarize(trace), trace.id)
             self._observe_path(measure(trace, 0.0))
 
-    def ended(self, go: Go) -> None:
+    def ended(self, go: Attempt) -> None:
         self._under_way.dec()
         self._counts.count(go)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from crag_core.base.types import AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
-from crag_core.pipeline.run import Go
+from crag_core.pipeline.run import Attempt
 from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import Trace
 
@@ -47,7 +47,7 @@ class RunCounts:
         self._answers = counter("answers", "Answers by state", "state")
         self._start_at_zero()
 
-    def count(self, go: Go) -> None:
+    def count(self, go: Attempt) -> None:
         (self._runs if go.is_first else self._carried_on).labels(go.ending.value).inc()
         self._bugs.inc(bool(go.bug))
         if go.ending is Ending.DONE:
@@ -72,7 +72,7 @@ class RunCounts:
             for ended in StepState:
                 self._steps.labels(step, ended.value)
 
-    def _count_steps(self, go: Go) -> None:
+    def _count_steps(self, go: Attempt) -> None:
         made = Count(go.trace.steps) - Count(go.since.steps)
         for step in made.elements():
             self._steps.labels(step.name, step.state.value).inc()

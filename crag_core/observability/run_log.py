@@ -6,7 +6,7 @@ import logging
 
 from crag_core.base.types import Step, StepState
 from crag_core.observability.redaction import redact
-from crag_core.pipeline.run import Go, Listener
+from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.trace import Trace
 
 LOG = logging.getLogger("crag.run")
@@ -50,7 +50,7 @@ class RunLog(Listener):
             **broken,
         )
 
-    def ended(self, go: Go) -> None:
+    def ended(self, go: Attempt) -> None:
         level = logging.ERROR if go.bug else logging.INFO
         if not LOG.isEnabledFor(level):
             return

@@ -9,7 +9,7 @@ from opentelemetry.trace import Span, Status, StatusCode, TracerProvider, set_sp
 
 from crag_core.base.types import Step, StepState
 from crag_core.observability.redaction import redact
-from crag_core.pipeline.run import Go, Listener
+from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.run_stats import Ending, measure
 from crag_core.trace.trace import Trace
 
@@ -79,7 +79,7 @@ class Spans(Listener):
         place.span.end()
         PLACE.set(Place(place.run, place.before))
 
-    def ended(self, go: Go) -> None:
+    def ended(self, go: Attempt) -> None:
         place = PLACE.get()
         if place is None:
             return

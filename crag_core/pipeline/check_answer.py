@@ -8,7 +8,8 @@ from crag_core.base.types import AnswerState, StepName, StepState, Support, Usag
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
-from crag_core.trace.grounding.claims import cited_in, sentences
+from crag_core.trace.grounding.claims import sentences
+from crag_core.trace.grounding.quoted_answer import cited_in
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -23,9 +24,7 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
         return None
     spans = sentences(answer.text)
-    known = edited(trace)
-    strips = (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
-    pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, strips)
+    pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, edited(trace).all_strips)
     said = [answer.text[start:end] for start, end in spans]
     try:
         found = parts.support.measure(said, pieces, run.cancel)

@@ -46,10 +46,9 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
 
     What is dropped is left out, what is pinned is not.
     """
-    card, results = settings.evaluator, trace.web.passages if trace.web else ()
+    card = settings.evaluator
     corpus = decision_path_of(trace, trace.settings.policy).looked_at
-    view = edited(trace).web
-    web = view.passages if view else ()
+    web = edited(trace).web_passages
     if not (corpus or web):
         return Result({}, "nothing was retrieved that could be graded", state=StepState.SKIPPED)
     asking = _Asking(StepName.SECOND_OPINION, card, corpus + web, _by_id(grades_under(trace, settings)))
@@ -58,7 +57,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
         return None
     for passages in todo:  # apart, as in a run: some grades are made from the passages beside
         asking.ask(parts.evaluator, trace.question, passages, run)
-    kept = asking.grades_of((*trace.all_passages, *results))
+    kept = asking.grades_of((*trace.all_passages, *trace.web_passages))
     # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
     made = settings if card.calls_model else trace.settings
     opinion = Opinion(card, made.writer, kept, made.writer_version)
@@ -115,7 +114,7 @@ class _Asking:
                 self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
 
     def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
-        """Tells the listener of each reply of a model; one that is asked for again is told once."""
+        """Reports each reply of a model to the listener; one that is asked for again counts once."""
         replies = itertools.count(1)
 
         def tell() -> None:

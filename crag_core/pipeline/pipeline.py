@@ -26,11 +26,11 @@ from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepSt
 from crag_core.pipeline import grading, stages, web_stages, write_answer
 from crag_core.pipeline.check_answer import check
 from crag_core.pipeline.retrieve_again import retrieve_again
-from crag_core.pipeline.run import RUN_ID, Go, Listener, Parts, Result, Run
+from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run
 from crag_core.pipeline.web_query import check_question
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
-from crag_core.trace.injection_scan import looked_over, of_passages_of
+from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
 from crag_core.trace.opinions import judged_under
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.run_stats import Ending, ending_of
@@ -99,10 +99,10 @@ class Pipeline:
             return trace
         settings = replace(self.settings, policy=self.settings.policy.without_retrieval())
         signals = self.parts.meter.measure(question, passages)
-        return looked_over(replace(trace, settings=settings, passages=passages, signals=signals), trace)
+        return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
     def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer; what fails is told by the trace's last step.
+        """The whole way from question to answer; a failure is in the trace's last step.
 
         Raises a `CragError` only for a question that is too long, of which there is no trace.
         """
@@ -111,7 +111,7 @@ class Pipeline:
     def resume(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the answer."""
         run = run or Run()
-        with self._going(trace, run) as record:
+        with self._attempt(trace, run) as record:
             if self._advance(record, run) and self._work(((StepName.ANSWER, _write),), record, run):
                 self._check(record, run)
         return record.trace
@@ -119,7 +119,7 @@ class Pipeline:
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
         run = run or Run()
-        with self._going(trace, run) as record:
+        with self._attempt(trace, run) as record:
             self._advance(record, run)
         return record.trace
 
@@ -136,7 +136,7 @@ class Pipeline:
 
     def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
         start = self._clock()
-        with self._going(trace, run) as record:
+        with self._attempt(trace, run) as record:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
             for piece in write_answer.stream(edited(trace), self.parts, run):
@@ -156,12 +156,12 @@ class Pipeline:
         """
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
         trace = Trace(self._new_id(), self._now(), question, settings)
-        return self._go((*FIRST, *ITERATION), trace, run)
+        return self._run_stages((*FIRST, *ITERATION), trace, run)
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """The same record with the scores of the sentences of these passages of it."""
         score = partial(stages.score_strips_of, passages=passages)
-        return self._go(((StepName.SCORE_STRIPS, score),), trace, run)
+        return self._run_stages(((StepName.SCORE_STRIPS, score),), trace, run)
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
         """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
@@ -172,13 +172,13 @@ class Pipeline:
         if same_judge(trace.settings, self.settings):
             return trace
         ask = partial(grading.second_opinion, settings=self.settings)
-        return self._go(((StepName.SECOND_OPINION, ask),), trace, run)
+        return self._run_stages(((StepName.SECOND_OPINION, ask),), trace, run)
 
     def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
         """A trace with the facts of `trace` that hold under this pipeline's settings, to be resumed.
 
         One that broke off, was stopped or waits goes on as the same run, under its id. From one that came to its end,
-        and `as_new` from every one, a run of its own is made, with steps that are told to be taken over.
+        and `as_new` from every one, a run of its own is made, with steps that are marked as taken over.
 
         The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
         an opinion, and an opinion of this one decides. With another embedding model or number of passages nothing
@@ -219,7 +219,7 @@ class Pipeline:
             support=None,
             steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
         )
-        return replace(adopted, suspicions=of_passages_of(adopted))
+        return replace(adopted, suspicions=remaining_suspicions(adopted))
 
     def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
         """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
@@ -236,8 +236,8 @@ class Pipeline:
         return web if same_scores else replace(web, grades=None, strips=None)
 
     @contextmanager
-    def _going(self, trace: Trace, run: Run) -> Iterator[_Record]:
-        """One go at a run: whoever listens hears of its beginning, and once of its end, whatever becomes of it."""
+    def _attempt(self, trace: Trace, run: Run) -> Iterator[_Record]:
+        """One attempt at a run: each listener hears of its beginning, and once of its end, whatever happens."""
         record, ending, bug = _Record(trace), None, ""
         listeners = (run.listener, *self._observers)
         token = RUN_ID.set(trace.id)
@@ -252,15 +252,15 @@ class Pipeline:
             ending, bug = Ending.FAILED, type(error).__name__
             raise
         finally:
-            go = Go(trace, record.trace, ending or ending_of(record.trace), bug)
+            attempt = Attempt(trace, record.trace, ending or ending_of(record.trace), bug)
             for listener in listeners:
-                listener.ended(go)
+                listener.ended(attempt)
             RUN_ID.reset(token)
 
-    def _go(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
-        """One go of these stages alone."""
+    def _run_stages(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
+        """One attempt of these stages alone."""
         run = run or Run()
-        with self._going(trace, run) as record:
+        with self._attempt(trace, run) as record:
             self._work(todo, record, run)
         return record.trace
 
@@ -407,14 +407,14 @@ def _changed(trace: Trace, result: Result) -> Trace:
     """With the result's changes, and what is suspicious in new passages: looking for it is the step's time."""
     # What stands behind an answer goes with it.
     changes = ({"support": None} if "answer" in result.changes else {}) | dict(result.changes)
-    return looked_over(replace(trace, **changes), trace)
+    return with_suspicions(replace(trace, **changes), trace)
 
 
 def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with a step at its end.
 
     The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
-    another run's; a stage that was skipped before is not told twice. Of second opinions each may be another
+    another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be another
     evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))

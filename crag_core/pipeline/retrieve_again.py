@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from crag_core.base import prompts
-from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Messages, Retriever
 from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, Usage
 from crag_core.decision.plan import EXPAND, REFINE
@@ -15,7 +14,7 @@ from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.pipeline.run import Parts, Result, Run
-from crag_core.pipeline.web_query import clean_query, keyword_query
+from crag_core.pipeline.web_query import ask_for_query, keyword_query
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
@@ -128,14 +127,7 @@ def _ask(messages: Messages, limit: int, fallback: _Query, parts: Parts, run: Ru
     """The model's query, or `fallback` with a note when there is no model, or none that was not tried already."""
     if parts.model is None:
         return fallback
-    try:
-        reply = parts.model.complete(messages, run.cancel)
-    except Stopped:
-        raise
-    except CragError as error:
-        return replace(fallback, by=f"{fallback.by}, since: {error.message}", usage=Usage(calls=1))
-    query = clean_query(reply.text, limit)
-    if query and query.casefold() not in {text.casefold() for text in tried}:
-        return _Query(query, fallback.engine, f"written by {parts.model.name}", usage=reply.usage)
-    why = "repeated a query" if query else "gave no query"
-    return replace(fallback, by=f"{fallback.by}, since {parts.model.name} {why}", usage=reply.usage)
+    query, usage, why = ask_for_query(parts.model, messages, limit, run.cancel, tried)
+    if query:
+        return _Query(query, fallback.engine, f"written by {parts.model.name}", usage=usage)
+    return replace(fallback, by=f"{fallback.by}, {why}", usage=usage)

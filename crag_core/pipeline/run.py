@@ -27,8 +27,8 @@ class WebMode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Go:
-    """One go at a run, over: the record that it began with, the one that it left, and how it ended.
+class Attempt:
+    """One attempt at a run, over: the record that it began with, the one that it left, and how it ended.
 
     `bug` names the type of the error, none of the project's own, that broke it; "": none did.
     """
@@ -47,8 +47,8 @@ class Go:
 class Listener:
     """Hears of a run while it happens; called from the thread that runs it. Override what you need.
 
-    For every `opened` there is one `ended`, whatever becomes of the go. A step that finds nothing to do is `started`
-    and never `finished`.
+    For every `opened` there is one `ended`, however the attempt ends. A step that finds nothing to do is `started` and
+    never `finished`.
     """
 
     def opened(self, trace: Trace) -> None: ...
@@ -61,7 +61,7 @@ class Listener:
 
     def wrote(self, piece: str) -> None: ...
 
-    def ended(self, go: Go) -> None: ...
+    def ended(self, attempt: Attempt) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """One go: who listens, and the flag that stops it."""
+    """One attempt: who listens, and the flag that stops it."""
 
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)

@@ -1,12 +1,14 @@
-"""The web query: a model's rewrite, cleaned, or the keywords of the question."""
+"""Search queries: a model's, cleaned, or the keywords of the question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from crag_core.base.errors import BadRecord
+from crag_core.base.errors import BadRecord, CragError, Stopped
+from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
+from crag_core.base.types import Usage
 
 LONGEST_QUESTION = 2000
 """Characters of a question, wherever it comes from; it goes into every prompt of a run."""
@@ -23,6 +25,22 @@ def check_question(question: str) -> None:
             f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
             hint="Ask it in fewer words; a long text is better added as a document.",
         )
+
+
+def ask_for_query(
+    model: LanguageModel, messages: Messages, limit: int, cancel: Cancel, tried: Sequence[str] = ()
+) -> tuple[str, Usage, str]:
+    """(the model's query, cost, ""), or ("", cost, why there is none that was not tried); raises `Stopped` alone."""
+    try:
+        reply = model.complete(messages, cancel)
+    except Stopped:
+        raise
+    except CragError as error:
+        return "", Usage(calls=1), f"since: {error.message}"
+    query = clean_query(reply.text, limit)
+    if query and query.casefold() not in {text.casefold() for text in tried}:
+        return query, reply.usage, ""
+    return "", reply.usage, f"since {model.name} {'repeated a query' if query else 'gave no query'}"
 
 
 def clean_query(reply: str, word_limit: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core.base import prompts
-from crag_core.base.errors import CragError, Stopped
+from crag_core.base.errors import Stopped
 from crag_core.base.types import CorrectionKind, Grade, Passage, StepState, Usage, WebOutcome, WebSearch
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
-from crag_core.pipeline.web_query import clean_query, keyword_query
+from crag_core.pipeline.web_query import ask_for_query, keyword_query
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace
 
@@ -106,13 +106,7 @@ def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, s
     keywords = keyword_query(trace.question, parts.meter.keywords, limit)
     if parts.model is None:
         return keywords, "the question's keywords", Usage(), ""
-    try:
-        reply = parts.model.complete(prompts.rewrite(trace.question, limit), run.cancel)
-    except Stopped:
-        raise
-    except CragError as error:
-        return keywords, "the question's keywords", Usage(calls=1), f", since: {error.message}"
-    query = clean_query(reply.text, limit)
-    if not query:
-        return keywords, "the question's keywords", reply.usage, f", since {parts.model.name} gave no query"
-    return query, f"rewritten by {parts.model.name}", reply.usage, ""
+    query, usage, why = ask_for_query(parts.model, prompts.rewrite(trace.question, limit), limit, run.cancel)
+    if query:
+        return query, f"rewritten by {parts.model.name}", usage, ""
+    return keywords, "the question's keywords", usage, f", {why}"

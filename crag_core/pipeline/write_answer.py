@@ -11,7 +11,7 @@ from crag_core.base.types import Answer, AnswerState, StepState, Usage
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.grounding.quoted_answer import (
     EXTRACTIVE,
-    Spoken,
+    StreamedReply,
     declines,
     left_out,
     may_decline,
@@ -45,7 +45,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
-        text = quote(routed.knowledge, (trace.strips or ()) + ((trace.web.strips if trace.web else None) or ()))
+        text = quote(routed.knowledge, trace.all_strips)
         yield text
         answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
         yield Result({"answer": answer}, "quoted word for word, no language model")
@@ -55,7 +55,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
 
 def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
     excerpts = routed.knowledge.excerpts
-    spoken = Spoken()
+    spoken = StreamedReply()
     usage = Usage(calls=1)
     state, message, hint, broken = AnswerState.COMPLETE, "", "", ""
     try:

@@ -103,8 +103,8 @@ def _about_others(said: tuple[_About, ...] | None, dropped: Collection[str]) -> 
 def _pinned(trace: Trace, ids: Collection[str]) -> Trace:
     web = trace.web
     corpus = tuple(passage for passage in trace.all_passages if passage.id in ids)
-    results = tuple(passage for passage in web.passages if passage.id in ids) if web else ()
-    parts = _parts((trace.grades or ()) + ((web.grades if web else None) or ()))
+    results = tuple(passage for passage in trace.web_passages if passage.id in ids)
+    parts = _parts(trace.all_grades)
     if corpus:
         strips = _scored_full(trace.strips, corpus, trace.all_passages)
         extractions = _picked_whole(trace.extractions, strips or (), corpus)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action
@@ -75,11 +76,10 @@ class Label:
 
 def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, created: str) -> Label | None:
     """None for a passage that is not in the record."""
-    web = trace.web.passages if trace.web else ()
-    found = next((passage for passage in (*trace.all_passages, *web) if passage.id == passage_id), None)
+    found = next((one for one in (*trace.all_passages, *trace.web_passages) if one.id == passage_id), None)
     if found is None:
         return None
-    return _label(trace, policy, About.PASSAGE, mark, created, target=passage_id, text=found.text)
+    return _label(trace, policy, About.PASSAGE, mark, created, target=passage_id, text=fingerprint(found.text))
 
 
 def of_route(
@@ -91,34 +91,23 @@ def of_route(
 
 def of_answer(trace: Trace, policy: Policy, mark: Mark, created: str) -> Label | None:
     """None for a run without an answer."""
-    return None if trace.answer is None else _label(trace, policy, About.ANSWER, mark, created, text=trace.answer.text)
+    if trace.answer is None:
+        return None
+    return _label(trace, policy, About.ANSWER, mark, created, text=fingerprint(trace.answer.text))
 
 
-def _label(
-    trace: Trace,
-    policy: Policy,
-    about: About,
-    mark: Mark,
-    created: str,
-    target: str = "",
-    text: str | None = None,
-    action: Action | None = None,
-    expected: Action | None = None,
-) -> Label:
-    judge = trace.settings.evaluator
+def _label(trace: Trace, policy: Policy, about: About, mark: Mark, created: str, **judged: Any) -> Label:
+    """`judged` are the fields of what was judged, those that such a label has."""
     return Label(
         run_id=trace.id,
         about=about,
-        target=target,
         mark=mark,
         question=trace.question,
-        text="" if text is None else fingerprint(text),
         policy=policy.name,
         lower=policy.lower,
         upper=policy.upper,
-        evaluator=judge.name,
-        evaluator_version=judge.version,
+        evaluator=trace.settings.evaluator.name,
+        evaluator_version=trace.settings.evaluator.version,
         created=created,
-        action=action,
-        expected=expected,
+        **({"target": "", "text": ""} | judged),
     )

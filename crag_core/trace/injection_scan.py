@@ -11,11 +11,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from crag_core.base.text.confusables import LOOKS
 from crag_core.base.types import Origin, Passage, Suspicion
-from crag_core.trace.injection_phrases import DELIMITERS, MARKERS, MEANINGS, PHRASES, SPACELESS, Sign, compiled
+from crag_core.trace.injection_phrases import DELIMITERS, MARKERS, MEANINGS, SPACELESS, Sign, phrases
 from crag_core.trace.trace import Trace
 
 MOST_LOOKED_AT = 200_000
@@ -41,7 +41,7 @@ def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
     return tuple(one for passage in passages for one in _of_passage(passage))
 
 
-def looked_over(trace: Trace, before: Trace) -> Trace:
+def with_suspicions(trace: Trace, before: Trace) -> Trace:
     """`trace` with what is suspicious in the passages that `before` did not hold, added to what was found in those."""
     known = {passage.id for passage in _passages_of(before)} if before.suspicions is not None else set()
     new = [passage for passage in _passages_of(trace) if passage.id not in known]
@@ -50,7 +50,7 @@ def looked_over(trace: Trace, before: Trace) -> Trace:
     return replace(trace, suspicions=(trace.suspicions or ()) + find_in(new))
 
 
-def of_passages_of(trace: Trace) -> tuple[Suspicion, ...] | None:
+def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
     """Its suspicions, without those of passages that it holds no more."""
     there = {passage.id for passage in _passages_of(trace)}
     kept = trace.suspicions
@@ -58,12 +58,7 @@ def of_passages_of(trace: Trace) -> tuple[Suspicion, ...] | None:
 
 
 def _passages_of(trace: Trace) -> tuple[Passage, ...]:
-    return (*trace.all_passages, *(trace.web.passages if trace.web else ()))
-
-
-@cache
-def _patterns() -> tuple[tuple[Sign, re.Pattern[str]], ...]:
-    return tuple((sign, compiled(phrase)) for sign, phrases in PHRASES.items() for phrase in phrases)
+    return (*trace.all_passages, *trace.web_passages)
 
 
 def _of_passage(passage: Passage) -> Iterator[Suspicion]:
@@ -105,7 +100,7 @@ def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
 
 
 def _worded(folded: str) -> Iterator[tuple[Sign, int, int]]:
-    for sign, pattern in ((Sign.MARKER, MARKERS), (Sign.DELIMITER, DELIMITERS), *_patterns()):
+    for sign, pattern in ((Sign.MARKER, MARKERS), (Sign.DELIMITER, DELIMITERS), *phrases()):
         for match in pattern.finditer(folded):
             # Looked at here and not by the pattern, which then knows the letters that it can begin with: twice as fast.
             begins = not match.start() or not folded[match.start() - 1].isalnum() or SPACELESS.match(match[0])

@@ -12,7 +12,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
-from crag_core.trace.same_evaluator import retold, same_judge
+from crag_core.trace.same_evaluator import renamed_steps, same_judge
 from crag_core.trace.trace import RunSettings, Trace
 
 Suited = Callable[[EvaluatorCard], Policy]
@@ -135,7 +135,7 @@ def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
 
 def _swapped(trace: Trace, at: int) -> Trace:
     chosen, before, web = trace.opinions[at], main_opinion(trace), trace.web
-    results = {passage.id for passage in web.passages} if web else set()
+    results = {passage.id for passage in trace.web_passages}
     corpus = tuple(grade for grade in chosen.grades if grade.passage_id not in results)
     of_web = tuple(grade for grade in chosen.grades if grade.passage_id in results)
     return replace(
@@ -144,7 +144,7 @@ def _swapped(trace: Trace, at: int) -> Trace:
         grades=corpus if corpus or not trace.all_passages else None,
         web=replace(web, grades=of_web or None) if web and web.passages else web,
         opinions=trace.opinions[:at] + ((before,) if before else ()) + trace.opinions[at + 1 :],
-        steps=retold(trace, chosen.evaluator),
+        steps=renamed_steps(trace, chosen.evaluator),
     )
 
 
@@ -155,17 +155,16 @@ def _unjudged(trace: Trace) -> Trace:
         grades=None,
         web=replace(web, grades=None) if web else None,
         opinions=with_opinion(trace, before) if before else trace.opinions,
-        steps=retold(trace, None),
+        steps=renamed_steps(trace, None),
     )
 
 
 def main_opinion(trace: Trace) -> Opinion | None:
     """The grades that the run itself was decided by, as an opinion; None where it has graded nothing."""
-    grades = trace.grades, (trace.web.grades if trace.web else None)
-    if grades == (None, None):
+    if trace.grades is None and (trace.web is None or trace.web.grades is None):
         return None
-    given: tuple[Grade, ...] = tuple(grade for made in grades for grade in made or ())
-    return Opinion(trace.settings.evaluator, trace.settings.writer, given, trace.settings.writer_version)
+    settings = trace.settings
+    return Opinion(settings.evaluator, settings.writer, trace.all_grades, settings.writer_version)
 
 
 def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:
@@ -203,7 +202,7 @@ def _verdict(trace: Trace, suited: Suited) -> Verdict:
 
 def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
     """Of every passage that either of the two was asked about."""
-    passages = (*trace.all_passages, *(trace.web.passages if trace.web else ()))
+    passages = (*trace.all_passages, *trace.web_passages)
     one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
     alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
     rows = []

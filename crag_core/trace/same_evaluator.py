@@ -38,7 +38,7 @@ def graded_by(card: EvaluatorCard) -> str:
     return f"graded by {card.title.lower()}"
 
 
-def retold(trace: Trace, judge: EvaluatorCard | None) -> tuple[Step, ...]:
+def renamed_steps(trace: Trace, judge: EvaluatorCard | None) -> tuple[Step, ...]:
     """The steps as `judge` now decides: his are those of grading, those of the evaluator before a second opinion.
 
     None: nobody decides.

@@ -142,9 +142,22 @@ class Trace:
                 found.setdefault(passage.id, passage)
         return tuple(found.values())
 
+    @property
+    def web_passages(self) -> tuple[Passage, ...]:
+        return self.web.passages if self.web else ()
+
+    @property
+    def all_grades(self) -> tuple[Grade, ...]:
+        """Of corpus and web."""
+        return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
+
+    @property
+    def all_strips(self) -> tuple[Strip, ...]:
+        """Of corpus and web."""
+        return (self.strips or ()) + ((self.web.strips if self.web else None) or ())
+
     def grade_of(self, passage_id: str) -> Grade | None:
-        web = (self.web.grades if self.web else None) or ()
-        return next((grade for grade in (self.grades or ()) + web if grade.passage_id == passage_id), None)
+        return next((grade for grade in self.all_grades if grade.passage_id == passage_id), None)
 
     @property
     def is_unfinished(self) -> bool:
@@ -231,9 +244,8 @@ def _check_card(path: str, card: EvaluatorCard) -> None:
 def _check_support(trace: Trace) -> None:
     """Sentences are cut out of the answer and drawn one after the other, with their evidence beside them."""
     text = trace.answer.text if trace.answer else ""
-    web = trace.web.passages if trace.web else ()
-    strips = (*(trace.strips or ()), *((trace.web.strips if trace.web else None) or ()))
-    known = {passage.id for passage in (*trace.all_passages, *web)} | {strip.id for strip in strips}
+    known = {passage.id for passage in (*trace.all_passages, *trace.web_passages)}
+    known |= {strip.id for strip in trace.all_strips}
     done = 0
     for index, one in enumerate(trace.support or ()):
         if not done <= one.start <= one.end <= len(text):
@@ -249,8 +261,7 @@ def _check_support(trace: Trace) -> None:
 
 def _check_suspicions(trace: Trace) -> None:
     """Places are cut out of their passages to be shown."""
-    web = trace.web.passages if trace.web else ()
-    known = {passage.id: passage for passage in (*trace.all_passages, *web)}
+    known = {passage.id: passage for passage in (*trace.all_passages, *trace.web_passages)}
     for index, one in enumerate(trace.suspicions or ()):
         passage = known.get(one.passage_id)
         length = 0 if passage is None else len(passage.source if one.in_source else passage.text)

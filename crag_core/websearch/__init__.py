@@ -14,23 +14,18 @@ from crag_core.websearch.searxng import SearXNG
 from crag_core.websearch.snapshot import Snapshot
 from crag_core.websearch.tavily import Tavily
 
-__all__ = ["PROVIDERS", "DuckDuckGo", "SearXNG", "Snapshot", "Tavily"]
-
 
 class ProviderClass(Protocol):
     @property
     def name(self) -> str:
         """As people know it."""
-        ...
 
     @property
     def needs(self) -> str:
         """The variable of the setting that it cannot do without; "": it needs none."""
-        ...
 
     def build(self, settings: Mapping[str, Any], is_last: bool) -> WebSearcher:
         """From all settings by their variables; `is_last`: nobody else is asked when it fails."""
-        ...
 
 
 PROVIDERS: dict[str, ProviderClass] = {

@@ -23,7 +23,7 @@ class CachedSearcher:
         clock: Clock = time.monotonic,
     ) -> None:
         self.identity = identity or searcher.name
-        """Another one wherever other results are to be expected, as far as can be told."""
+        """Differs wherever other results are to be expected."""
         self._searcher = searcher
         self._size = size
         self._seconds = seconds

@@ -1,39 +1,113 @@
-"""One JSON request with bounds on time and size, no redirects, and cancellation.
-
-A synchronous read cannot be interrupted from another thread and has no time limit for the whole; an awaited one has
-both. So requests run on one event loop in a thread of its own.
-"""
+"""One JSON request with bounds on time and size, no redirects, and cancellation."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import ssl
-import threading
-import zlib
-from functools import cache
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from crag_core.base.concurrency.cancellation import wait_for
+from crag_core.base.concurrency.event_loop import wait_for
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import WebOutcome
-from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
-from crag_core.websearch.results import is_web_address
+from crag_core.websearch.results import is_web_address, well_formed
 
 if TYPE_CHECKING:
     import httpx
 
-LARGEST_REPLY = 2_000_000  # bytes, unpacked
-_HEADERS = {"Accept": "application/json, */*;q=0.5", "Accept-Encoding": "gzip", "User-Agent": "CRAG-Explorer"}
+LARGEST_REPLY = 2_000_000  # bytes
+_HEADERS = {"Accept": "application/json, */*;q=0.5", "User-Agent": "CRAG-Explorer"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is asked: a GET with `params`, or a POST of `body` as JSON.
+
+    `key` is sent as a bearer token and struck out of whatever comes back; `login` is a name and a password.
+    """
+
+    url: str
+    params: Mapping[str, str | int] | None = None
+    body: Mapping[str, Any] | None = None
+    login: tuple[str, str] | None = field(default=None, repr=False)
+    key: str = field(default="", repr=False)
+
+    def cleaned(self, value: Any) -> Any:
+        """A JSON value whose texts are well formed and do not hold the key, which servers repeat in what they say."""
+        if isinstance(value, str):
+            text = well_formed(value)
+            return text.replace(self.key, "[key]") if self.key else text
+        if isinstance(value, list):
+            return [self.cleaned(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self.cleaned(item) for name, item in value.items()}
+        return value
+
+    def shortened(self, text: object) -> str:
+        """A foreign text for a message: without the key, on one line, at most 160 characters."""
+        return _on_one_line(self.cleaned(str(text)))  # cleaned first: a cut could leave a piece of the key
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP status and the JSON that came with it; `data` is None when the body was no JSON."""
+
+    status: int
+    data: Any
+
+    @property
+    def said(self) -> str:
+        """What an error says of itself, wherever the server puts it; "" where it says nothing."""
+        data = self.data
+        while not isinstance(data, str):
+            if isinstance(data, list) and data:
+                data = data[0]
+            elif isinstance(data, dict):
+                data = next((data[key] for key in ("detail", "error", "message", "msg") if key in data), "")
+            else:
+                return ""
+        return _on_one_line(data)
+
+    @property
+    def describe(self) -> str:
+        """The status, and what was said with it."""
+        return f"HTTP {self.status}: {self.said}" if self.said else f"HTTP {self.status}"
+
+
+class NoAnswer(Exception):
+    """A call brought no results; `why` goes on where the provider's name begins a sentence."""
+
+    def __init__(self, outcome: WebOutcome, why: str) -> None:
+        super().__init__(why)
+        self.outcome = outcome
+        self.why = why
+
+
+class Deadline:
+    """The end of `seconds` that begin now; several calls may share them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())[:160]
 
 
 def fetch(call: Call, deadline: Deadline, cancel: Cancel) -> Answer:
     """Ask and read the answer, whatever its status; raises `NoAnswer`, or `Stopped` once `cancel` is set."""
     if cancel.is_set():
         raise Stopped("Stopped by you.")
-    status, body = wait_for(asyncio.run_coroutine_threadsafe(_ask(call, deadline), _loop()), cancel)
+    status, body = wait_for(_ask(call, deadline), cancel)
     try:
         return Answer(status, call.cleaned(json.loads(body)))
     except (ValueError, RecursionError):
@@ -43,13 +117,19 @@ def fetch(call: Call, deadline: Deadline, cancel: Cancel) -> Answer:
 async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
     import httpx
 
+    from crag_core.base.network.http_guard import NotAsked
+
+    headers = {"Authorization": f"Bearer {call.key}"} if call.key else {}
+    method = "GET" if call.body is None else "POST"
     try:
-        async with (
-            asyncio.timeout(deadline.left),
-            _client(call) as client,
-            client.stream(**_request(call)) as response,
-        ):
-            return response.status_code, await _body(response)
+        async with asyncio.timeout(deadline.left), _client(call, deadline.seconds) as client:
+            # A login goes in its own argument: in the address, the client would write it into its log.
+            response = await client.request(
+                method, call.url, params=call.params, json=call.body, headers=headers, auth=call.login
+            )
+            return response.status_code, response.content
+    except NotAsked as error:
+        raise NoAnswer(WebOutcome.FAILED, str(error)) from None
     except (TimeoutError, httpx.TimeoutException):
         raise NoAnswer(WebOutcome.TIMED_OUT, f"did not answer within {deadline.seconds:g} s") from None
     except httpx.ConnectError as error:
@@ -60,47 +140,23 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
         raise NoAnswer(WebOutcome.FAILED, f"could not be asked ({call.shortened(error)})") from None
 
 
-def _client(call: Call) -> httpx.AsyncClient:
+def _client(call: Call, seconds: float) -> httpx.AsyncClient:
     import httpx
 
-    from crag_core.base.network.http_guard import check_peer, check_request
+    from crag_core.base.network.http_guard import async_hooks
 
     async def refuse_redirect(response: httpx.Response) -> None:
-        check_peer(response)
         # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
         if response.has_redirect_location:
             raise NoAnswer(WebOutcome.FAILED, _redirected(call, response.headers["location"]))
 
-    hooks: dict[str, list[Any]] = {"request": [check_request], "response": [refuse_redirect]}
+    bounds: dict[str, Any] = async_hooks(LARGEST_REPLY, seconds)
+    bounds["event_hooks"]["response"].insert(0, refuse_redirect)
     try:
-        return httpx.AsyncClient(headers=_HEADERS, timeout=None, verify=_certificates(), event_hooks=hooks)
+        return httpx.AsyncClient(headers=_HEADERS, timeout=None, **bounds)
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         why = f"could not be asked: the proxy set in the environment cannot be used ({call.shortened(error)})"
         raise NoAnswer(WebOutcome.FAILED, why) from None
-
-
-def _request(call: Call) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {call.key}"} if call.key else {}
-    # A login goes in its own argument: in the address, the client would write it into its log.
-    rest = {"params": call.params, "json": call.body, "headers": headers, "auth": call.login}
-    return {"method": "GET" if call.body is None else "POST", "url": call.url, **rest}
-
-
-async def _body(response: httpx.Response) -> bytes:
-    """The body, unpacked here piece by piece: a client that unpacks by itself makes gigabytes of a small bomb."""
-    coding = response.headers.get("content-encoding", "identity").lower()
-    if coding not in ("gzip", "identity"):
-        raise NoAnswer(WebOutcome.FAILED, "answered in a packing that it was not asked for")
-    unpacker = zlib.decompressobj(wbits=31) if coding == "gzip" else None
-    body = bytearray()
-    async for piece in response.aiter_raw():
-        try:
-            body += unpacker.decompress(piece, LARGEST_REPLY + 1 - len(body)) if unpacker else piece
-        except zlib.error:
-            raise NoAnswer(WebOutcome.FAILED, "answered with something that cannot be unpacked") from None
-        if len(body) > LARGEST_REPLY:
-            raise NoAnswer(WebOutcome.FAILED, f"answered with more than {LARGEST_REPLY // 1_000_000} MB; none is used")
-    return bytes(body)
 
 
 def _redirected(call: Call, location: str) -> str:
@@ -110,18 +166,3 @@ def _redirected(call: Call, location: str) -> str:
         target = ""
     shown = target if is_web_address(target) else "no web address"
     return f"sends requests on to {shown}, which is not followed; if it has moved there, set that as its address"
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Made once, since reading the certificates takes longer than a search on this machine."""
-    import httpx
-
-    return httpx.create_ssl_context()
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="web-search-calls", daemon=True).start()
-    return loop

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import Passage, WebOutcome
-from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
-from crag_core.websearch.http import fetch
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch
 from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
 from crag_core.websearch.server_address import read_address
 
@@ -28,9 +27,8 @@ class SearXNG:
     needs = "CRAG_SEARXNG_URL"
 
     def __init__(self, base_url: str, timeout: float = 8.0) -> None:
-        address = read_address(self.name, base_url)
-        self._url = f"{address.url.removesuffix('/search')}/search"
-        self._login = address.login
+        url, self._login = read_address(self.name, base_url)
+        self._url = f"{url.removesuffix('/search')}/search"
         self._timeout = timeout
 
     @classmethod

@@ -9,8 +9,7 @@ from typing import Any, Self
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import WebOutcome
-from crag_core.websearch.calls import Answer, Call, Deadline, NoAnswer
-from crag_core.websearch.http import fetch
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch
 from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
 from crag_core.websearch.server_address import read_address
 
@@ -31,7 +30,7 @@ class Tavily:
                 "TAVILY_API_KEY: expected a key such as tvly-…, found nothing, or signs that are in no key.",
                 hint="Copy it again from app.tavily.com.",
             )
-        self._url = read_address(self.name, url).url
+        self._url, _ = read_address(self.name, url)
         self._timeout = timeout
 
     @classmethod

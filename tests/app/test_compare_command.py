@@ -20,7 +20,7 @@ from crag_core.app.cli.set_files import open_set
 from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.warm_up import QUESTION
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet

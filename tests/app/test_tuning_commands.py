@@ -12,7 +12,7 @@ from crag_core.app import workbench
 from crag_core.app.cli.tune_options import NOT_KEPT, objective
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.errors import BadRecord, EmbeddingUnavailable
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import parse_preset
 from tests.word_embedder import WordEmbedder

@@ -20,7 +20,7 @@ from crag_core.app.policy_files import find_policy, load_policies
 from crag_core.app.workbench import known_card, suit
 from crag_core.base.types import Action, Decision
 from crag_core.decision.decide import decide
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import Objective, losses
 from crag_core.experiments.thresholds.rates import Prices

@@ -11,8 +11,8 @@ import pytest
 
 from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
 from crag_core.base.protocols import Piece
-from crag_core.evaluators import WordSupport
-from crag_core.trace.grounding.citation_check import SUPPORTED, Held, lacking
+from crag_core.evaluators.citations.word_check import WordSupport
+from crag_core.trace.grounding.citation_check import SUPPORTED, Evidence, lacking
 
 METER = WordSupport(EVALUATOR_FOLDER, frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
 
@@ -118,7 +118,7 @@ def score(evidence: str, said: str) -> float:
 @pytest.mark.parametrize(("evidence", "said"), WRONG)
 def test_what_disagrees_is_not_called_supported(evidence: str, said: str) -> None:
     assert score(evidence, said) < SUPPORTED
-    assert lacking(said, Held((Piece("p#0", evidence, 1),)), ["p#0"]), "and the reader is told what disagrees"
+    assert lacking(said, Evidence((Piece("p#0", evidence, 1),)), ["p#0"]), "and the reader is told what disagrees"
 
 
 @pytest.mark.parametrize(("evidence", "said"), RIGHT)

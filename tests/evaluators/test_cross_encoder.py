@@ -14,7 +14,7 @@ import pytest
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import Grade, Passage
-from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
 from tests.evaluators.tiny_evaluator import FUSION, JOINT, TOPICAL, VOCABULARY, make_evaluator
 from tests.fakes import passage

@@ -20,7 +20,8 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade, StepState
-from crag_core.evaluators import EVALUATORS, CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared import pair_encoder
 from crag_core.evaluators.shared.model_files import chance, log_chance
 from crag_core.pipeline.pipeline import raise_failure

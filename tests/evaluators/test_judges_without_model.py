@@ -9,7 +9,9 @@ from threading import Event
 import pytest
 
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators import EVALUATORS, EmbeddingEvaluator, HeuristicEvaluator, cards
+from crag_core.evaluators import EVALUATORS, cards
+from crag_core.evaluators.embedding import EmbeddingEvaluator
+from crag_core.evaluators.heuristic import HeuristicEvaluator
 from tests.fakes import QUESTION, passage
 
 

@@ -13,7 +13,7 @@ import pytest
 from crag_core.base import prompts
 from crag_core.base.errors import Stopped
 from crag_core.base.types import Grade, Passage
-from crag_core.evaluators import LLMEvaluator
+from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.call_limit import CallLimit
 from tests.fakes import QUESTION, passage, passages

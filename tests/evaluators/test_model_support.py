@@ -15,8 +15,7 @@ from crag_core.base import prompts
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage
-from crag_core.evaluators import ModelSupport
-from crag_core.evaluators.citations.model_check import SCORES
+from crag_core.evaluators.citations.model_check import SCORES, ModelSupport
 from crag_core.evaluators.citations.word_check import MOST
 from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.llms import ollama

@@ -17,7 +17,7 @@ from crag_core.app.policy_files import load_policies
 from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench, build_pipeline, default_evaluator, suit
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
-from crag_core.evaluators import CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace

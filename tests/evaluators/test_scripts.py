@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.evaluators.shared.scripts import share_of_other_scripts, why_unread
-from crag_core.evaluators.shared.windows import Pieces
+from crag_core.evaluators.shared.word_pieces import Pieces, share_of_other_scripts, why_unread
 
 
 def seen(text: str, pieces: int = 10, unknown: int = 0) -> Pieces:

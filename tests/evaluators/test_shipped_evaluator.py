@@ -14,7 +14,7 @@ import pytest
 from crag_core.app import workbench
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade
-from crag_core.evaluators import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import measure_cosine
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from tests.fakes import passage
@@ -73,8 +73,8 @@ def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
         "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
-        "from crag_core.app.workbench import evaluators\n"
-        f"made = evaluators.CrossEncoderEvaluator(Path({str(shipped)!r}), frozenset())\n"
+        "from crag_core.app.workbench import CrossEncoderStripEvaluator\n"
+        f"made = CrossEncoderStripEvaluator(Path({str(shipped)!r}), frozenset())\n"
         f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators import SignalsEvaluator
+from crag_core.evaluators.signals import SignalsEvaluator
 from tests.fakes import passage
 
 QUESTION = "ferry fare"  # two words: a passage holds 0, half or all of them

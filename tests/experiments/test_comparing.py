@@ -18,7 +18,7 @@ from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
-from crag_core.evaluators import ModelSupport
+from crag_core.evaluators.citations.model_check import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, Scoring
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set

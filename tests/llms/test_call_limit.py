@@ -16,9 +16,9 @@ from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit, run_of
+from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
 from crag_core.llms.context_window import Capacity
-from crag_core.llms.model import LlamaIndexModel, LoopModel, OnBegin, ignore
-from crag_core.llms.server_model import ServerModel
+from crag_core.llms.model import ServerModel
 from crag_core.pipeline.run import TimedCancel
 from tests.fakes import Hand, set_when
 from tests.stand_ins.engines import ScriptedModel
@@ -200,7 +200,7 @@ def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_
 # --- through the model ----------------------------------------------------------------------------------------------
 
 
-class Gated(LoopModel):
+class Gated:
     """Its replies come when `go` is set; `begun` tells what was asked, in order."""
 
     name = "gated"
@@ -230,7 +230,7 @@ async def reads_nothing() -> int | None:
     return None
 
 
-def limited(model: LoopModel, limit: CallLimit) -> ServerModel:
+def limited(model: Any, limit: CallLimit) -> ServerModel:
     return ServerModel(model, limit, Capacity(), reads_nothing)
 
 
@@ -273,7 +273,7 @@ def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
 
 
 def test_bug_in_a_client_is_let_through_and_gives_its_turn_back() -> None:
-    model = limited(LlamaIndexModel(object(), "broken"), CallLimit(1))  # type: ignore[arg-type]
+    model = limited(LlamaIndexClient(object(), "broken"), CallLimit(1))  # type: ignore[arg-type]
     for _ in range(3):
         with pytest.raises(AttributeError):
             model.complete(CHAT, threading.Event())

@@ -14,9 +14,9 @@ from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
-from crag_core.llms.model import LoopModel, OnBegin, ignore
-from crag_core.llms.server_model import ServerModel
+from crag_core.llms.model import ServerModel
 from tests.builders import passage
 
 REAL = (  # as Ollama sends it on from its runner
@@ -29,7 +29,7 @@ LONG = tuple(Excerpt(passage(f"p{n}"), COMPOUND * 300) for n in range(1, 4))
 ASKED = prompts.answer("What?", LONG)
 
 
-class Counting(LoopModel):
+class Counting:
     """Reads `reads` tokens, `each` for a letter, and refuses what is longer; counts what it is sent."""
 
     name = "counting"
@@ -59,7 +59,7 @@ class Counting(LoopModel):
         yield Usage(1, counted, 1)
 
 
-def fitting(model: LoopModel, reads: int | None = None) -> tuple[ServerModel, Capacity]:
+def fitting(model: Any, reads: int | None = None) -> tuple[ServerModel, Capacity]:
     async def told_by_server() -> int | None:
         return reads
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from crag_core.base.concurrency import event_loop
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types import Usage
-from crag_core.llms import event_loop, ollama, openai_compatible
-from crag_core.llms import model as llama_model
+from crag_core.llms import client as llama_client
+from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import LlamaIndexModel
-from crag_core.llms.server_model import ServerModel
+from crag_core.llms.model import ServerModel
 from tests.fakes import set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
@@ -210,7 +210,7 @@ def test_missing_model_names_what_to_do(server: ModelServer, call: Callable[...,
     with pytest.raises(ModelMissing, match="does not have the model 'nobody'") as failed:
         call(model_of(server, name="nobody"), no_cancel())
     assert not failed.value.retryable
-    assert failed.value.hint in ("Get it with: ollama pull nobody", "Choose one that it lists.")
+    assert failed.value.hint.startswith(("Get it with: ollama pull nobody", "Choose one that it lists."))
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -223,13 +223,6 @@ def test_openai_refused_key_says_which_variable(status: int) -> None:
             )
     assert failed.value.hint.startswith("Set OPENAI_API_KEY")
     assert "s3cret" not in str(failed.value)
-
-
-def test_bug_in_the_client_is_let_through(server: ModelServer) -> None:
-    model = LlamaIndexModel(object(), "broken")  # type: ignore[arg-type]
-    for call in CALLS:
-        with pytest.raises(AttributeError):
-            call(model, no_cancel())
 
 
 # --- cancelling -----------------------------------------------------------------------------------------------------
@@ -401,7 +394,7 @@ def test_a_call_that_has_heard_nothing_is_told_until_its_first_piece(server: Mod
 
 
 def test_a_text_without_end_is_given_up(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llama_model, "LONGEST_TEXT", 1000)
+    monkeypatch.setattr(llama_client, "LONGEST_TEXT", 1000)
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=50)
     with pytest.raises(ModelUnavailable, match="wrote more than 1000 characters"):
         list(model_of(server).stream(CHAT, no_cancel()))

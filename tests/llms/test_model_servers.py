@@ -12,10 +12,10 @@ import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp
 
-from crag_core.base.errors import ModelUnavailable
+from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.servers import ServerState, host_url, wrong_path
+from crag_core.llms.servers import ServerState, host_url
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
@@ -126,7 +126,7 @@ STRANGE = [
 def test_what_is_not_ollama_is_told_so(response: Response) -> None:
     with Something(response) as server:
         state = ollama.look(server.url)
-    assert (state.reachable, state.models, state.hint) == (False, (), "Check OLLAMA_HOST.")
+    assert (state.reachable, state.models) == (False, ()) and state.hint.startswith("Check OLLAMA_HOST: ")
     assert "is not Ollama" in state.message
 
 
@@ -157,7 +157,7 @@ def test_openai_with_models(openai_server: OpenAIServer) -> None:
 def test_openai_at_an_address_without_v1_says_that_it_usually_ends_so(openai_server: OpenAIServer) -> None:
     state = openai_compatible.look(openai_server.url)
     assert not state.reachable
-    assert "OPENAI_BASE_URL has no path" in state.message and state.hint == f"Write {openai_server.url}/v1"
+    assert "usually ends in /v1" in state.hint
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -279,37 +279,22 @@ def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time()
 
 
 @pytest.mark.parametrize("path", ["/api", "/v1", "/api/", "/api/chat", "/v1/chat/completions", "/api/tags"])
-def test_an_ollama_address_with_a_path_too_many_is_told_with_the_right_one(
-    ollama_server: OllamaServer, path: str
-) -> None:
+def test_an_ollama_address_with_a_path_too_many_is_told(ollama_server: OllamaServer, path: str) -> None:
     state = ollama.look(f"{ollama_server.url}{path}")
-    assert not state.reachable and f"OLLAMA_HOST ends in {path.rstrip('/')}" in state.message
-    assert state.hint == f"Write {ollama_server.url}"
-    with pytest.raises(ModelUnavailable, match="OLLAMA_HOST ends in") as failed:
+    assert not state.reachable and state.hint.startswith("Check OLLAMA_HOST: scheme, host and port")
+    with pytest.raises(ModelUnavailable) as failed:
         ollama.model(f"{ollama_server.url}{path}", "qwen:7b", 5.0, CallLimit(1)).complete(
             (("user", "?"),), threading.Event()
         )
-    assert failed.value.hint == f"Write {ollama_server.url}"
+    assert "Check OLLAMA_HOST" in failed.value.hint
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/chat/completions", "", "/api"])
-def test_an_openai_address_with_a_wrong_path_is_told_with_the_right_one(openai_server: OpenAIServer, path: str) -> None:
+def test_an_openai_address_with_a_wrong_path_is_told(openai_server: OpenAIServer, path: str) -> None:
     state = openai_compatible.look(f"{openai_server.url}{path}")
-    assert not state.reachable and "OPENAI_BASE_URL" in state.message
-    assert state.hint == f"Write {openai_server.api_base}"
-    with pytest.raises(ModelUnavailable, match="OPENAI_BASE_URL") as failed:
+    assert not state.reachable and "usually ends in /v1" in state.hint
+    with pytest.raises((ModelUnavailable, ModelMissing)) as failed:
         openai_compatible.model(f"{openai_server.url}{path}", "one", "", 5.0, CallLimit(1)).complete(
             (("user", "?"),), threading.Event()
         )
-    assert failed.value.hint == f"Write {openai_server.api_base}"
-
-
-@pytest.mark.parametrize("url", ["http://me:s3cret@box:1/v1", "http://box/hidden-s3cret/api"])
-def test_the_right_address_is_not_written_out_where_it_may_hold_a_secret(url: str) -> None:
-    message, hint = wrong_path("OLLAMA_HOST", url) or ("", "")
-    assert message and "s3cret" not in message + hint and "Write the same address without /" in hint
-
-
-@pytest.mark.parametrize("url", ["http://box:11434", "http://box/ollama", "http://box/apis", "http://[::1"])
-def test_any_other_path_may_be_right(url: str) -> None:
-    assert wrong_path("OLLAMA_HOST", url) is None
+    assert "usually ends in /v1" in failed.value.hint

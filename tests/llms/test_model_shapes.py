@@ -15,8 +15,8 @@ from crag_core.base.protocols import Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import ServerModel
 from crag_core.llms.reply_shape import LARGEST_COUNT
-from crag_core.llms.server_model import ServerModel
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -27,7 +27,7 @@ CLIENTS: dict[str, Callable[[str], ServerModel]] = {
     "openai": lambda url: openai_compatible.model(f"{url}/v1", MODEL, "", 5.0, CallLimit(1)),
 }
 EXPECTED = {
-    "ollama": ("does not speak Ollama's protocol: expected an object with a message, found", "Check OLLAMA_HOST."),
+    "ollama": ("does not speak Ollama's protocol: expected an object with a message, found", "Check OLLAMA_HOST: "),
     "openai": ("does not speak OpenAI's protocol: expected choices with a message, found", "Check OPENAI_BASE_URL; "),
 }
 EVENTS = {"content-type": "text/event-stream"}
@@ -213,7 +213,7 @@ def test_a_bug_before_the_reply_is_let_through(
     """What no client can send fails inside the client, with the same errors as a reply of another shape."""
     model = CLIENTS[wire](sound.url)
     field, value = ("keep_alive", object()) if wire == "ollama" else ("temperature", object())
-    monkeypatch.setitem(vars(model._model._llm), field, value)
+    monkeypatch.setitem(vars(model._client._llm), field, value)
     with pytest.raises((TypeError, ValueError)):
         call(model)
     assert sound.paths == []
@@ -249,10 +249,11 @@ LISTS = [
 def test_a_list_of_another_shape_is_told_and_never_a_bug(body: str) -> None:
     with answering(lambda path: Said(headers=JSON, pieces=lambda: [body.encode()])) as server:
         for state, hint in (
-            (ollama.look(server.url), "Check OLLAMA_HOST."),
-            (openai_compatible.look(f"{server.url}/v1"), "The URL usually ends in /v1."),
+            (ollama.look(server.url), "Check OLLAMA_HOST: "),
+            (openai_compatible.look(f"{server.url}/v1"), "Check OPENAI_BASE_URL; it usually ends in /v1."),
         ):
-            assert (state.reachable, state.models, state.hint) == (False, (), hint) and server.url in state.message
+            assert (state.reachable, state.models) == (False, ()) and server.url in state.message
+            assert state.hint.startswith(hint)
 
 
 def test_nothing_else_is_asked_of_a_server_than_its_list_and_replies() -> None:

@@ -20,13 +20,11 @@ from crag_core.base.protocols import Evaluator, LanguageModel, Messages
 from crag_core.base.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators import (
-    CrossEncoderEvaluator,
-    HeuristicEvaluator,
-    LLMBatchEvaluator,
-    LLMEvaluator,
-    LLMListEvaluator,
-)
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+from crag_core.evaluators.heuristic import HeuristicEvaluator
+from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.call_limit import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget

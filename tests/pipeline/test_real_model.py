@@ -11,8 +11,8 @@ import pytest
 
 from crag_core.base import prompts
 from crag_core.base.types import AnswerState, StepName, StepState
-from crag_core.evaluators import LLMEvaluator, ModelSupport
-from crag_core.evaluators.citations.model_check import SCORES
+from crag_core.evaluators.citations.model_check import SCORES, ModelSupport
+from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.call_limit import CallLimit
 from crag_core.pipeline.pipeline import Pipeline

@@ -10,7 +10,7 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Step
 from crag_core.pipeline.pipeline import Pipeline, approve
-from crag_core.pipeline.run import RUN_ID, Go, Listener, Run, WebMode
+from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Run, WebMode
 from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, passages
@@ -23,7 +23,7 @@ class Ends(Listener):
 
     def __init__(self) -> None:
         self.opened_with: list[Trace] = []
-        self.goes: list[Go] = []
+        self.goes: list[Attempt] = []
         self.heard_in: list[str] = []
 
     def opened(self, trace: Trace) -> None:
@@ -32,7 +32,7 @@ class Ends(Listener):
     def finished(self, step: Step, trace: Trace) -> None:
         self.heard_in.append(RUN_ID.get())
 
-    def ended(self, go: Go) -> None:
+    def ended(self, go: Attempt) -> None:
         self.goes.append(go)
         self.heard_in.append(RUN_ID.get())
 

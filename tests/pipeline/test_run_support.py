@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
-from crag_core.evaluators import ModelSupport
+from crag_core.evaluators.citations.model_check import ModelSupport
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.check_answer import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode

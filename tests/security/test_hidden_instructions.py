@@ -14,7 +14,9 @@ import pytest
 from crag_core.base import prompts
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Excerpt
-from crag_core.evaluators import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
+from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.experiments.drafting.wording import ask_for_question
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from crag_core.base.text.language import language_of, script_of
 from crag_core.trace.grounding.claims import (
-    cited_in,
     claim_of,
     content_of,
     denies,
@@ -22,6 +21,7 @@ from crag_core.trace.grounding.claims import (
     stands_in,
     terms_of,
 )
+from crag_core.trace.grounding.quoted_answer import cited_in
 
 
 def cut(text: str) -> list[str]:

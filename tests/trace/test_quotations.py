@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
-from crag_core.trace.grounding.quoted_answer import Spoken, citations, declines, quote, why_no_evidence
+from crag_core.trace.grounding.quoted_answer import StreamedReply, citations, declines, quote, why_no_evidence
 from tests.builders import passage, strips_of
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. Cats pay nothing.")
@@ -173,7 +173,7 @@ REPLIES = {
 @pytest.mark.parametrize(("reply", "shown"), REPLIES.values(), ids=REPLIES)
 def test_no_thought_and_no_refusal_is_seen_of_a_stream(reply: str, shown: str) -> None:
     for size in (1, 2, 3, 7, 100):
-        spoken, seen = Spoken(), ""
+        spoken, seen = StreamedReply(), ""
         for start in range(0, len(reply), size):
             seen += spoken.add(reply[start : start + size])
             assert shown.startswith(seen), f"what was shown once stays, in pieces of {size}"
@@ -181,12 +181,12 @@ def test_no_thought_and_no_refusal_is_seen_of_a_stream(reply: str, shown: str) -
 
 
 def test_words_are_shown_as_they_come() -> None:
-    spoken = Spoken()
+    spoken = StreamedReply()
     assert [spoken.add(piece) for piece in ("The ", "dues ", "are")] == ["The ", "dues ", "are"]
 
 
 def test_a_thought_that_was_not_opened_is_not_in_the_answer() -> None:
-    spoken = Spoken()
+    spoken = StreamedReply()
     for piece in ("Let me see. ", "</think>", "Fourteen."):
         spoken.add(piece)
     assert spoken.text == "Fourteen."

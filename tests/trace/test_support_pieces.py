@@ -14,7 +14,7 @@ from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     TOGETHER,
     WEAK,
-    Held,
+    Evidence,
     Standing,
     lacking,
     match,
@@ -30,10 +30,10 @@ FERRY = Piece("p1#0", "The ferry to Vennick leaves at nine from pier 3.", 1)
 DOGS = Piece("p1#1", "Dogs travel free of charge on a leash.", 1)
 YACHT = Piece("p2#0", "A yacht of ten metres pays 14 pounds a night.", 2)
 SAME = Piece("p3#0", "Dogs travel free, on a leash.", 3)
-HELD = Held((FERRY, DOGS, YACHT, SAME))
+HELD = Evidence((FERRY, DOGS, YACHT, SAME))
 
 
-def look_up(claim: str, held: Held = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
+def look_up(claim: str, held: Evidence = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
     weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
     return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
 
@@ -89,7 +89,7 @@ def test_the_piece_that_holds_most_comes_first_then_what_adds_to_it() -> None:
 def test_what_stands_in_no_piece_gets_nothing() -> None:
     found = look_up("herring and beetroot")
     assert (found.places, found.best, found.together, found.score) == ((), 0.0, 0.0, 0.0)
-    assert look_up("anything", Held(())).score == 0.0
+    assert look_up("anything", Evidence(())).score == 0.0
     assert match({}, (), HELD, range(4)).score == 0.0
 
 
@@ -113,7 +113,7 @@ def test_names_that_stand_nowhere_are_told(claim: str, missing: tuple[str, ...])
 
 
 def test_a_name_may_have_another_ending() -> None:
-    held = Held((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
+    held = Evidence((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
     assert held.has("berlin") and held.has("johnson") and held.has("fahren")
     assert not held.has("ber") and not held.has("johnstone") and not held.has("vennick")
 
@@ -130,17 +130,17 @@ def test_a_match_is_a_share_and_more_evidence_never_lowers_it(
     pieces = tuple(Piece(str(at), " ".join(text), at + 1) for at, text in enumerate(evidence))
     weigh = dict(zip(("ferry", "dogs", "yacht", "leash", "free", "night", "herri", "14", "9"), weights, strict=True))
     claim = {term: weigh[term] for term in content_of(" ".join(said), ())}
-    found = match(claim, (), Held(pieces), range(len(pieces)))
+    found = match(claim, (), Evidence(pieces), range(len(pieces)))
     assert 0.0 <= found.best <= found.together <= 1.0 and len(found.places) <= TOGETHER
-    more = match(claim, (), Held((*pieces, Piece("x", "herring", 9))), range(len(pieces) + 1))
+    more = match(claim, (), Evidence((*pieces, Piece("x", "herring", 9))), range(len(pieces) + 1))
     assert more.best >= found.best - 1e-9
 
 
 def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
     row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
-    assert Held((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
-    assert Held((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
-    assert Held((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language, and that is no language"
+    assert Evidence((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
+    assert Evidence((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
+    assert Evidence((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
 
 
 # --- what is said of it -----------------------------------------------------------------------------------------------

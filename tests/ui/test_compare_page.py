@@ -25,7 +25,7 @@ from crag_core.app.policy_files import load_policies
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types import Action
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.comparison.warm_up import QUESTION as WARMING_UP

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
-from crag_core.evaluators import EmbeddingEvaluator
+from crag_core.evaluators.embedding import EmbeddingEvaluator
 from tests.ui.conftest import ask, choose, header, shown
 
 pytestmark = pytest.mark.embedding

@@ -225,11 +225,6 @@ def test_answer_that_is_not_its_json_is_a_failure(server: SearXNGServer, body: b
     assert "not SearXNG's JSON" in reply.message and "formats: [html, json]" in reply.message
 
 
-def test_unpacking_the_start_page_for_json_is_told_the_same_way(server: SearXNGServer) -> None:
-    server.mishaps = Mishaps(said=START_PAGE, is_packed=True)
-    assert "not SearXNG's JSON" in search(server).message
-
-
 # --- its address ----------------------------------------------------------------------------------------------------
 
 

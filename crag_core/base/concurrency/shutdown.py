@@ -120,11 +120,11 @@ is_ending = BACKGROUND.is_ending
 
 
 def end(code: int) -> NoReturn:
-    """End this process once all is closed; output that cannot be written is told, one that nobody reads is not.
+    """End this process once all is closed; output that cannot be written is reported, one that nobody reads is not.
 
     From the main thread, when its work is done: Ctrl-C ends it at once from here on.
     """
-    _let_the_next_kill()
+    _handle_signals(signal.SIG_DFL)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -140,21 +140,14 @@ def end_on_signals() -> None:
     """From now on Ctrl-C and SIGTERM end the process once all is closed, as if by the signal itself; a second one ends
     it at once. From the main thread, which goes on meanwhile.
     """
-    said: SimpleQueue[int] = SimpleQueue()  # unlike any lock, it can be used where the main thread is interrupted
 
-    def wait() -> None:
-        number = said.get()
+    def end_by(number: int) -> None:
         if sys.stderr.isatty():
             print("\nStopping; what is under way is kept. Ctrl-C again ends it at once.", file=sys.stderr, flush=True)
         _close()
         _die(number)
 
-    def hear(number: int, frame: object) -> None:
-        _let_the_next_kill()
-        said.put(number)
-
-    Thread(target=wait, name="ending", daemon=True).start()
-    _listen(hear)
+    _watch_signals(end_by, lambda number: None)
 
 
 def run(command: Callable[[], int]) -> NoReturn:
@@ -163,28 +156,23 @@ def run(command: Callable[[], int]) -> NoReturn:
     Ctrl-C interrupts it, and is waited for as anything else is. Then the code is 130, also where foreign code, such as
     a module that was being loaded, makes another error of the interruption.
     """
-    said: SimpleQueue[int] = SimpleQueue()
     interrupted: list[int] = []
 
-    def wait() -> None:
-        number = said.get()
+    def end_by(number: int) -> None:
         if number == signal.SIGINT:
             time.sleep(STOPPING_S)
-            _close()
-            os._exit(130)
         _close()
+        if number == signal.SIGINT:
+            os._exit(130)
         _die(number)
 
-    def hear(number: int, frame: object) -> None:
-        _let_the_next_kill()
-        said.put(number)
+    def interrupt(number: int) -> None:
         if number == signal.SIGINT:
             interrupted.append(number)
             raise KeyboardInterrupt
 
-    Thread(target=wait, name="ending", daemon=True).start()
     try:
-        _listen(hear)
+        _watch_signals(end_by, interrupt)
         code = command()
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
@@ -195,16 +183,23 @@ def run(command: Callable[[], int]) -> NoReturn:
     end(130 if interrupted and code else code)
 
 
-def _listen(hear: Callable[[int, object], None]) -> None:
+def _watch_signals(end_by: Callable[[int], object], interrupt: Callable[[int], object]) -> None:
+    """The first signal calls `interrupt` in the main thread and `end_by` in another; the next one kills."""
+    received: SimpleQueue[int] = SimpleQueue()  # unlike any lock, usable where the main thread is interrupted
+
+    def on_signal(number: int, frame: object) -> None:
+        _handle_signals(signal.SIG_DFL)
+        received.put(number)
+        interrupt(number)
+
+    Thread(target=lambda: end_by(received.get()), name="ending", daemon=True).start()
+    _handle_signals(on_signal)
+
+
+def _handle_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
     for each in SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:  # nohup
-            signal.signal(each, hear)
-
-
-def _let_the_next_kill() -> None:
-    for each in SIGNALS:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, signal.SIG_DFL)
+            signal.signal(each, handler)
 
 
 def _close() -> None:

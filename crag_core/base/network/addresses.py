@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 import unicodedata
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from crag_core.base.errors import BadRecord
 
@@ -27,7 +28,7 @@ _NAMES = frozenset(
         *("instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com"),
     }
 )
-_PARTS = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_NUMBERS = re.compile(r"[0-9a-fA-FxX.]+")
 _CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address (NAT64, and the old compatible form)."""
 
@@ -50,7 +51,7 @@ def check_url(what: str, url: str) -> None:
     """Raises `BadRecord` for a URL that leads to such a host; `what` names the setting."""
     try:
         host = urlsplit(url).hostname or ""
-    except ValueError:  # told by those who read the address
+    except ValueError:  # reported where the address is read
         return
     if why := why_refused(host):
         raise BadRecord(
@@ -59,34 +60,26 @@ def check_url(what: str, url: str) -> None:
         )
 
 
+def without_login(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address, and the name and password in it if there are any: clients write the address into their logs."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # reported where the server is asked
+        return url, None
+    before, _, place = parts.netloc.rpartition("@")
+    login = (unquote(parts.username or ""), unquote(parts.password or "")) if before else None
+    return urlunsplit(parts._replace(netloc=place)), login
+
+
 def read_address(text: str) -> Address | None:
     """An IP address in any spelling that a resolver takes: dotted, decimal, octal, hexadecimal, short; else None."""
     try:
         return ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         pass
-    parts = text.split(".")
-    if not 1 <= len(parts) <= 4 or not all(_PARTS.fullmatch(part) for part in parts):
-        return None
-    *before, last = [_number(part) for part in parts]
-    if any(value is None for value in (*before, last)):
-        return None
-    number = 0
-    for value in before:
-        if (value or 0) > 255:
-            return None
-        number = number * 256 + (value or 0)
-    room = 8 * (4 - len(before))
-    return ipaddress.IPv4Address((number << room) | (last or 0)) if (last or 0) < 1 << room else None
-
-
-def _number(part: str) -> int | None:
-    """As the C library reads it: 0x is hexadecimal, a leading 0 octal."""
     try:
-        if part.lower().startswith("0x"):
-            return int(part[2:] or "0", 16)
-        return int(part, 8 if len(part) > 1 and part.startswith("0") else 10)
-    except ValueError:  # an 8 or a 9 in an octal number
+        return ipaddress.IPv4Address(socket.inet_aton(text)) if _NUMBERS.fullmatch(text) else None
+    except OSError:
         return None
 
 

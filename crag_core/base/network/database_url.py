@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import BadRecord
 
@@ -14,24 +13,6 @@ if TYPE_CHECKING:
 _POSTGRES = ("postgres", "postgresql")
 ESCAPE = "Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25."
 _HOST = re.compile(r"[\w.-]*|[0-9A-Fa-f:.]*(%\w+)?")
-
-
-class Address(Protocol):
-    """What SQLAlchemy reads from a URL."""
-
-    @property
-    def drivername(self) -> str: ...
-    @property
-    def password(self) -> object | None: ...
-    @property
-    def host(self) -> str | None: ...
-    @property
-    def port(self) -> int | None: ...
-    @property
-    def database(self) -> str | None: ...
-    @property
-    def query(self) -> Mapping[str, str | tuple[str, ...]]: ...
-    def get_backend_name(self) -> str: ...
 
 
 def show_place(setting: str) -> str:
@@ -48,7 +29,7 @@ def with_driver(url: str) -> str:
     return f"postgresql+psycopg{mark}{rest}" if mark and scheme in _POSTGRES else url
 
 
-def driver_options(address: Address, seconds: int) -> dict[str, object]:
+def driver_options(address: URL, seconds: int) -> dict[str, object]:
     """For the driver that `with_driver` names: how long it tries to connect, unless the URL says so, and no prepared
     statements, which do not survive the usual poolers.
     """
@@ -58,7 +39,7 @@ def driver_options(address: Address, seconds: int) -> dict[str, object]:
     return options if "connect_timeout" in address.query else {**options, "connect_timeout": seconds}
 
 
-def check_address(address: Address) -> None:
+def check_address(address: URL) -> None:
     """Raises ValueError for what may be a piece of a password.
 
     A bare "@" in one, say, makes what follows it a part of the host, which is shown.
@@ -90,7 +71,7 @@ def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
     return url, dict(options)
 
 
-def name_of(address: Address) -> str:
+def name_of(address: URL) -> str:
     """Without user, password and options."""
     host = address.host or ""
     place = f"[{host}]" if ":" in host else host
@@ -98,7 +79,7 @@ def name_of(address: Address) -> str:
     return f"{address.get_backend_name()}://{place}{port}/{address.database or ''}"
 
 
-def hide_password(text: str, address: Address) -> str:
+def hide_password(text: str, address: URL) -> str:
     """In what a server or a driver says."""
     for secret in (address.password, address.query.get("password")):
         if secret:

@@ -34,65 +34,12 @@ _VISIBLE = re.compile(r"\S")
 _LAST_WORD = re.compile(r"[^\s(\[\"'“„«]+$")
 _LONGEST_ABBREVIATION = 20  # characters; to look back further would take quadratic time
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_NEVER_LAST = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "hr",
-        "fr",
-        "st",
-        "mt",
-        "sr",
-        "jr",
-        "gen",
-        "col",
-        "capt",
-        "lt",
-        "sgt",
-        "rev",
-        "hon",
-        "pres",
-        "gov",
-        "e.g",
-        "i.e",
-        "cf",
-        "vs",
-        "approx",
-        "ca",
-        "resp",
-        "incl",
-        "excl",
-        "min",
-        "max",
-        "tel",
-        "fig",
-        "figs",
-        "eq",
-        "sec",
-        "ch",
-        "vol",
-        "pp",
-        "ed",
-        "eds",
-        "u.s",
-        "u.k",
-        "z.b",
-        "d.h",
-        "u.a",
-        "o.ä",
-        "bzw",
-        "evtl",
-        "ggf",
-        "inkl",
-        "zzgl",
-        "mme",
-        "mlle",
-        "env",
-    ]
+_ABBREVIATIONS = (
+    "mr mrs ms dr prof hr fr st mt sr jr gen col capt lt sgt rev hon pres gov e.g i.e cf vs approx ca "
+    "resp incl excl min max tel fig figs eq sec ch vol pp ed eds u.s u.k z.b d.h u.a o.ä bzw evtl ggf "
+    "inkl zzgl mme mlle env"
 )
+_NEVER_LAST = frozenset(_ABBREVIATIONS.split())
 _MAY_BE_LAST = frozenset(["a.m", "p.m"])
 _GERMAN_ORDINAL = re.compile(r"\b(?:der|die|das|den|dem|des|im|vom|zum|zur|beim)\s+\d{1,2}$", re.IGNORECASE)
 _GERMAN_MONTH = re.compile(

@@ -17,8 +17,9 @@ from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.types import Usage
 from crag_core.evaluators.citations.word_check import MOST
 from crag_core.evaluators.shared.ask_model import ROOM
-from crag_core.trace.grounding.citation_check import TOGETHER, Held, quoted
-from crag_core.trace.grounding.claims import cited_in, claim_of, content_of, is_prose
+from crag_core.trace.grounding.citation_check import TOGETHER, Evidence, quoted
+from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
+from crag_core.trace.grounding.quoted_answer import cited_in
 
 SCORES = {"supported": 1.0, "partly": 0.45, "not supported": 0.0}
 """What each verdict counts as: supported, weakly supported, supported by nothing."""
@@ -47,20 +48,20 @@ class ModelSupport:
 
     def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
         """One a sentence of an answer, in order; all calls at once, as far as the model allows."""
-        held = Held(tuple(pieces))
+        evidence = Evidence(tuple(pieces))
         found, asked = dict[int, Backing](), dict[int, _Asked]()
         for place, sentence in enumerate(sentences[:MOST]):
             claim, cited = claim_of(sentence), cited_in(sentence)
             content = content_of(claim, self._stop_words)
-            if source := quoted(claim, cited, held):
+            if source := quoted(claim, cited, evidence):
                 found[place] = Backing(1.0, source)
             elif content and is_prose(sentence):
-                places = _fitting(content, cited, held)
-                asked[place] = _Asked(places, prompts.check(claim, [held.pieces[at].text for at in places]))
-        found |= self._judge(asked, held, cancel)
+                places = _fitting(content, cited, evidence)
+                asked[place] = _Asked(places, prompts.check(claim, [evidence.pieces[at].text for at in places]))
+        found |= self._judge(asked, evidence, cancel)
         return tuple(found.get(place, Backing(None)) for place in range(len(sentences)))
 
-    def _judge(self, asked: Mapping[int, _Asked], held: Held, cancel: Cancel) -> dict[int, Backing]:
+    def _judge(self, asked: Mapping[int, _Asked], evidence: Evidence, cancel: Cancel) -> dict[int, Backing]:
         found = {place: Backing(0.0) for place, one in asked.items() if not one.places}
         replies = self._ask({place: one.chat for place, one in asked.items() if one.places}, cancel)
         message = {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in replies.items()}
@@ -73,7 +74,7 @@ class ModelSupport:
         message |= {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in second.items()}
         for place, one in message.items():
             usage = replies[place].usage + (second[place].usage if place in second else Usage())
-            found[place] = _backing(one, [held.pieces[at] for at in asked[place].places], usage)
+            found[place] = _backing(one, [evidence.pieces[at] for at in asked[place].places], usage)
         return found
 
     def _ask(self, chats: Mapping[int, Messages], cancel: Cancel) -> dict[int, Reply]:
@@ -96,15 +97,15 @@ def _backing(message: VerdictReply, shown: Sequence[Piece], usage: Usage) -> Bac
     return Backing(score, tuple(named)[:TOGETHER] if score else (), usage)
 
 
-def _fitting(content: Mapping[str, str], cited: Collection[int], held: Held) -> tuple[int, ...]:
+def _fitting(content: Mapping[str, str], cited: Collection[int], evidence: Evidence) -> tuple[int, ...]:
     """The places of the pieces that there is room for, in order: those first that hold most words of the claim."""
 
     def rank(at: int) -> tuple[int, bool]:
-        return -len(content.keys() & held.terms[at]), held.pieces[at].excerpt not in cited
+        return -len(content.keys() & evidence.terms[at]), evidence.pieces[at].excerpt not in cited
 
     taken, room = [], ROOM
-    for at in sorted(range(len(held.pieces)), key=rank):
-        shown = held.pieces[at].text[: prompts.JUDGED_CHARACTERS]
+    for at in sorted(range(len(evidence.pieces)), key=rank):
+        shown = evidence.pieces[at].text[: prompts.JUDGED_CHARACTERS]
         room -= len(shown.encode("utf-8", "replace")) + _TAGS
         if room < 0:
             break

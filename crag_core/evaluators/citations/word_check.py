@@ -15,8 +15,18 @@ from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.text.language import language_of, script_of
 from crag_core.evaluators.coverage import Rarity
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
-from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Held, Match, disagreements, match, quoted
-from crag_core.trace.grounding.claims import cited_in, claim_of, content_of, is_prose, names_in
+from crag_core.trace.grounding.citation_check import (
+    LACKING,
+    SUPPORTED,
+    WEAK,
+    Evidence,
+    Match,
+    disagreements,
+    match,
+    quoted,
+)
+from crag_core.trace.grounding.claims import claim_of, content_of, is_prose, names_in
+from crag_core.trace.grounding.quoted_answer import cited_in
 
 MOST = 200
 """Sentences of an answer that are measured; the rest of a longer one is not."""
@@ -41,34 +51,34 @@ class WordSupport:
         """One a sentence of an answer, in order; it takes milliseconds, so nobody has to stop it."""
         if self._rarity is None:
             self._rarity = parse_rarity(read_file(self._folder, RARITY))
-        held = Held(tuple(pieces))
+        evidence = Evidence(tuple(pieces))
         whole = language_of(" ".join(claim_of(sentence) for sentence in sentences[:MOST]))
-        found = (self._measure_one(sentence, whole, held, self._rarity) for sentence in sentences[:MOST])
+        found = (self._measure_one(sentence, whole, evidence, self._rarity) for sentence in sentences[:MOST])
         return (*found, *(Backing(None) for _ in sentences[MOST:]))
 
-    def _measure_one(self, sentence: str, whole: str, held: Held, rarity: Rarity) -> Backing:
+    def _measure_one(self, sentence: str, whole: str, evidence: Evidence, rarity: Rarity) -> Backing:
         claim, cited = claim_of(sentence), cited_in(sentence)
-        if source := quoted(claim, cited, held):
+        if source := quoted(claim, cited, evidence):
             return Backing(1.0, source)
         content, script = content_of(claim, self._stop_words), script_of(claim)
         if not content or not is_prose(sentence) or script not in ("", *SCRIPTS):
             return Backing(None)
         language = language_of(claim) or whole
         own = (script, language or ("" if _is_english(content.values(), rarity) else "not en"))
-        places = [at for at, written in enumerate(held.written_in) if _is_comparable(own, written)]
+        places = [at for at, written in enumerate(evidence.written_in) if _is_comparable(own, written)]
         weights = {term: rarity.idf(word) for term, word in content.items()}
         names = () if language == "de" else names_in(claim, self._stop_words)
-        found = match(weights, names, held, places, cited)
-        score = _score(claim, found, held, content)
-        if score < SUPPORTED and _is_beyond(places, cited, held):
+        found = match(weights, names, evidence, places, cited)
+        score = _score(claim, found, evidence, content)
+        if score < SUPPORTED and _is_beyond(places, cited, evidence):
             return Backing(None)
-        behind = tuple(dict.fromkeys(held.pieces[at].id for at in found.places))
+        behind = tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))
         return Backing(score, behind if score >= WEAK else ())
 
 
-def _score(claim: str, found: Match, held: Held, content: Collection[str]) -> float:
+def _score(claim: str, found: Match, evidence: Evidence, content: Collection[str]) -> float:
     """The mean of what the best piece holds and of what they hold together; capped where they lack a fact."""
-    is_capped = found.score > LACKING and bool(found.lacking or disagreements(claim, held, found.places, content))
+    is_capped = found.score > LACKING and bool(found.lacking or disagreements(claim, evidence, found.places, content))
     return LACKING if is_capped else found.score
 
 
@@ -84,7 +94,7 @@ def _is_comparable(own: tuple[str, str], other: tuple[str, str]) -> bool:
     return all("" in both or both[0] == both[1] for both in zip(own, other, strict=True))
 
 
-def _is_beyond(places: Sequence[int], cited: Sequence[int], held: Held) -> bool:
+def _is_beyond(places: Sequence[int], cited: Sequence[int], evidence: Evidence) -> bool:
     """Whether half or more of what it may rest on cannot be compared: of the cited excerpts, else of all."""
-    asked = [at for at, piece in enumerate(held.pieces) if piece.excerpt in cited] or range(len(held.pieces))
+    asked = [at for at, piece in enumerate(evidence.pieces) if piece.excerpt in cited] or range(len(evidence.pieces))
     return bool(asked) and 2 * len(set(asked) & set(places)) <= len(asked)

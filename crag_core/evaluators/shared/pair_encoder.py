@@ -24,7 +24,7 @@ from crag_core.evaluators.shared.model_files import (
     read_checked,
     unusable,
 )
-from crag_core.evaluators.shared.windows import Pieces
+from crag_core.evaluators.shared.word_pieces import Pieces
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OUTPUTS = ("answering", "topical")

@@ -8,7 +8,6 @@ it.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -80,7 +79,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Held:
+class Evidence:
     """The evidence, made ready to look claims up in."""
 
     pieces: tuple[Piece, ...]
@@ -100,13 +99,13 @@ class Held:
         Rows of a table tell none, so "" stands for what is in no known language too.
         """
         whole = language_of(" ".join(piece.text for piece in self.pieces))
-        found = ((script_of(piece.text), language_of(piece.text).strip("?") or whole) for piece in self.pieces)
-        return tuple((script, language.strip("?")) for script, language in found)
+        languages = (language_of(piece.text).strip("?") or whole.strip("?") for piece in self.pieces)
+        return tuple((script_of(piece.text), language) for piece, language in zip(self.pieces, languages, strict=True))
 
     @cached_property
-    def _words(self) -> list[str]:
+    def _words(self) -> frozenset[str]:
         found = {bare_word(word) for piece in self.pieces for word in words(piece.text)}
-        return sorted(found | {part for word in found if "-" in word for part in word.split("-")})
+        return frozenset(found | {part for word in found if "-" in word for part in word.split("-")})
 
     def has(self, name: str) -> bool:
         """Whether a name stands in it, be it with another ending."""
@@ -114,15 +113,9 @@ class Held:
 
     def _has_word(self, word: str) -> bool:
         """ "Berlin" in "Berliner" and the other way round."""
-        at = bisect_left(self._words, word)
-        near = self._words[at] if at < len(self._words) else ""
-        if near.startswith(word) and len(near) <= len(word) + 3:
+        if len(word) > 5 and not self._words.isdisjoint((word[:-1], word[:-2])):
             return True
-        return len(word) > 5 and any(self._is_word(word[:-cut]) for cut in (1, 2))
-
-    def _is_word(self, word: str) -> bool:
-        at = bisect_left(self._words, word)
-        return at < len(self._words) and self._words[at] == word
+        return any(other.startswith(word) and len(other) <= len(word) + 3 for other in self._words)
 
 
 def standing(score: float | None) -> Standing:
@@ -149,17 +142,19 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
     return tuple(found)
 
 
-def quoted(claim: str, cited: Collection[int], held: Held) -> tuple[str, ...]:
+def quoted(claim: str, cited: Collection[int], evidence: Evidence) -> tuple[str, ...]:
     """The piece that the claim stands in word for word, one of a cited excerpt if there is; () where in none."""
     least = 1 if is_quotation(claim) else 4
-    found = [piece for piece, said in zip(held.pieces, held.spoken, strict=True) if stands_in(claim, said, least)]
+    found = [
+        piece for piece, said in zip(evidence.pieces, evidence.spoken, strict=True) if stands_in(claim, said, least)
+    ]
     return tuple(piece.id for piece in sorted(found, key=lambda piece: piece.excerpt not in cited)[:1])
 
 
 def match(
     weights: Mapping[str, float],
     names: Collection[str],
-    held: Held,
+    evidence: Evidence,
     places: Sequence[int],
     cited: Collection[int] = (),
 ) -> Match:
@@ -167,17 +162,17 @@ def match(
 
     Where the `cited` excerpts hold about as much as others, they are what stands behind it.
     """
-    found = _gather(weights, held, places)
-    there = _gather(weights, held, [at for at in places if held.pieces[at].excerpt in cited])
+    found = _gather(weights, evidence, places)
+    there = _gather(weights, evidence, [at for at in places if evidence.pieces[at].excerpt in cited])
     if there.places and there.score >= found.score - _AS_GOOD:
         found = replace(found, places=there.places)
-    return replace(found, lacking=tuple(sorted(name for name in names if not held.has(name))))
+    return replace(found, lacking=tuple(sorted(name for name in names if not evidence.has(name))))
 
 
-def _gather(weights: Mapping[str, float], held: Held, places: Iterable[int]) -> Match:
+def _gather(weights: Mapping[str, float], evidence: Evidence, places: Iterable[int]) -> Match:
     """The piece that holds most of the claim, then those that add most to it."""
     total = math.fsum(weights.values())
-    hits = {at: weights.keys() & held.terms[at] for at in places}
+    hits = {at: weights.keys() & evidence.terms[at] for at in places}
     left, chosen, shares = dict(weights), list[int](), list[float]()
     while hits and total > 0 and len(chosen) < TOGETHER:
         gains = {at: math.fsum(left[term] for term in terms if term in left) for at, terms in hits.items()}
@@ -224,25 +219,25 @@ def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...
     return () if not one.cited or is_cited else tuple(dict.fromkeys(numbers[0] for numbers in found))
 
 
-def lacking(sentence: str, held: Held, behind: Collection[str]) -> tuple[str, ...]:
+def lacking(sentence: str, evidence: Evidence, behind: Collection[str]) -> tuple[str, ...]:
     """What may keep a sentence at `LACKING`: names that the evidence lacks, and what else the pieces with the ids in
     `behind` do not say.
     """
     claim = claim_of(sentence)
     names = () if language_of(claim) == "de" else names_in(claim, ())
-    places = [at for at, piece in enumerate(held.pieces) if piece.id in behind]
-    lost = sorted(name for name in names if not held.has(name))
-    return (*lost, *disagreements(claim, held, places, content_of(claim, ())))
+    places = [at for at, piece in enumerate(evidence.pieces) if piece.id in behind]
+    lost = sorted(name for name in names if not evidence.has(name))
+    return (*lost, *disagreements(claim, evidence, places, content_of(claim, ())))
 
 
-def disagreements(claim: str, held: Held, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
+def disagreements(claim: str, evidence: Evidence, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
     """What a claim says of how much, how often and whether at all that the pieces at `places` do not say.
 
     `content` holds the terms of what the claim says, without little words.
     """
-    found = [held.pieces[at].text for at in places]
+    found = [evidence.pieces[at].text for at in places]
     near = sorted({beside for at in places for beside in (at - 1, at + 1)} - set(places))
-    beside = [held.pieces[at].text for at in near if 0 <= at < len(held.pieces)]
+    beside = [evidence.pieces[at].text for at in near if 0 <= at < len(evidence.pieces)]
     return (*disagreeing(claim, found, beside), *_turned_round(claim, found, frozenset(content)))
 
 

@@ -50,12 +50,6 @@ def sentences(text: str) -> tuple[Span, ...]:
     return tuple(trimmed for span in pairwise(breaks) if (trimmed := _trim(text, span)))
 
 
-def cited_in(sentence: str) -> tuple[int, ...]:
-    """The numbers that a sentence cites, each once, in order; also those that no excerpt has."""
-    found = [int(number) for match in CITATION.finditer(sentence) for number in re.findall(r"\d+", match.group(1))]
-    return tuple(dict.fromkeys(found))
-
-
 def claim_of(sentence: str) -> str:
     """The sentence without citations, headings before it, and the marks of lists, tables and emphasis."""
     bare = " ".join(CITATION.sub(" ", _HEADINGS.sub("", sentence)).split())

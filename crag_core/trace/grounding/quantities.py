@@ -74,7 +74,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Rate:
-    """How often in a time, by the day or by the month where that can be told; `bound` is what stands before it."""
+    """How often in a time, by the day or by the month where that is known; `bound` is what stands before it."""
 
     often: Fraction
     base: str
@@ -274,7 +274,7 @@ def _is_times(word: str) -> bool:
 
 
 def _kept_number(found: str) -> str:
-    """A bound such as "plus de 5" is told by the number behind it, which stays."""
+    """A bound such as "plus de 5" is recognised by the number behind it, which stays."""
     number = found.rpartition(" ")[2]
     return f" {number}" if number.startswith("#") else ""
 

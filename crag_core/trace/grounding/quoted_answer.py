@@ -45,10 +45,13 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
 
 def citations(text: str, count: int) -> tuple[int, ...]:
     """The excerpt numbers cited in `text`, each once, in order; numbers beyond `count` are left out."""
-    found: list[int] = []
-    for match in CITATION.finditer(text):
-        found += [int(number) for number in re.findall(r"\d+", match.group(1))]
-    return tuple(dict.fromkeys(number for number in found if 1 <= number <= count))
+    return tuple(number for number in cited_in(text) if 1 <= number <= count)
+
+
+def cited_in(text: str) -> tuple[int, ...]:
+    """The numbers that a text cites, each once, in order; also those that no excerpt has."""
+    found = [int(number) for match in CITATION.finditer(text) for number in re.findall(r"\d+", match.group(1))]
+    return tuple(dict.fromkeys(found))
 
 
 def declines(text: str) -> bool:
@@ -56,7 +59,7 @@ def declines(text: str) -> bool:
     return re.sub(r"[^a-z]+", " ", text.lower()).strip().startswith(CANNOT_ANSWER.lower())
 
 
-class Spoken:
+class StreamedReply:
     """What of a reply may be shown while it comes: no thought, and nothing of a "cannot answer" that may still come.
 
     `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.

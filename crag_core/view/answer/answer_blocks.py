@@ -15,7 +15,7 @@ from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     WEAK,
     WORDS,
-    Held,
+    Evidence,
     Standing,
     lacking,
     pieces_of,
@@ -174,8 +174,8 @@ class AnswerBlocks:
         return pieces_of(self.excerpts, self.view.all_strips)
 
     @cached_property
-    def held(self) -> Held:
-        return Held(self.pieces)
+    def held(self) -> Evidence:
+        return Evidence(self.pieces)
 
     @cached_property
     def judge(self) -> str:

@@ -10,10 +10,11 @@ import psycopg
 
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.network import reply_timeout
-from crag_core.base.network.database_url import Address, hide_password
+from crag_core.base.network.database_url import hide_password
 
 if TYPE_CHECKING:
     from psycopg.rows import TupleRow
+    from sqlalchemy import URL
 
     Connection = psycopg.Connection[TupleRow]
 
@@ -36,7 +37,7 @@ _ADVICE = {
 
 
 @contextmanager
-def explain_faults(place: str, address: Address) -> Iterator[None]:
+def explain_faults(place: str, address: URL) -> Iterator[None]:
     """Turn what the driver raises into `StoreUnavailable`."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""One event loop in one thread for all model calls, so that any call can be cancelled.
+"""One event loop in one thread for all calls of models and web searches, so that any call can be cancelled.
 
 A synchronous HTTP read cannot be interrupted from another thread; an awaited one can, and closes its connection.
 """
@@ -9,7 +9,6 @@ import asyncio
 import queue
 import threading
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
-from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
@@ -57,7 +56,7 @@ def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
                 yield items.get(timeout=GLANCE)
             except queue.Empty:
                 continue
-        _raise_from(future)
+        future.result()
     finally:
         future.cancel()
 
@@ -72,14 +71,8 @@ async def _forward(work: AsyncIterator[Value], items: queue.SimpleQueue[Value]) 
             await close()
 
 
-def _raise_from(future: Future[None]) -> None:
-    error = future.exception()
-    if error:
-        raise error
-
-
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="model-calls", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name="network-calls", daemon=True).start()
     return loop

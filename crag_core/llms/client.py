@@ -1,0 +1,195 @@
+"""A LlamaIndex LLM as the client of one model server: cancellable, counted, with time limits and typed errors."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from crag_core.base.concurrency.event_loop import apart
+from crag_core.base.errors import CragError
+from crag_core.base.protocols import Cancel, Messages
+from crag_core.base.types import Usage
+from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+    from llama_index.core.llms import LLM
+
+Explain = Callable[[Exception], CragError | None]
+"""Turns a client's exception, or a `WrongShape`, into the project's error; None lets it through, for it is a bug."""
+
+Value = TypeVar("Value")
+
+Structured = Callable[[dict[str, Any]], dict[str, Any]]
+"""The call arguments that ask for a reply of the given JSON schema."""
+
+
+OnBegin = Callable[[], object]
+"""Hears that the first piece of a reply has come."""
+
+
+def ignore() -> None:
+    """Hears nothing."""
+
+
+LONGEST_TEXT = 50_000
+"""Characters of one reply: more than ten times what is asked for. A server that writes on and on is not listened to."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a call is waited for: for its first piece, for each further one, and for the whole reply.
+
+    Before the first piece a server may load its model or serve others; after it, silence means that it is stuck.
+    """
+
+    first: float = math.inf
+    silence: float = math.inf
+    whole: float = math.inf
+
+
+class TooLong(Exception):
+    """A reply did not come in time, or has no end; `summary` follows the name of its server."""
+
+    def __init__(self, summary: str, hint: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.hint = hint
+
+
+class LlamaIndexClient:
+    """One client of one server, whose replies are awaited on the one loop of all model calls.
+
+    `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
+    server at work differs from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
+    first piece.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        name: str,
+        *,
+        explain: Explain = lambda error: None,
+        structured: Structured = lambda schema: {},
+        streaming: Mapping[str, Any] = MappingProxyType({}),
+        patience: Patience = Patience(),
+        asks_whole: bool = False,
+    ) -> None:
+        self.name = name
+        self._llm = llm
+        self._explain = explain
+        self._structured = structured
+        self._streaming = dict(streaming)
+        self._patience = patience
+        self._asks_whole = asks_whole
+
+    async def pieces(
+        self,
+        messages: Messages,
+        cancel: Cancel,
+        schema: dict[str, Any] | None = None,
+        on_begin: OnBegin = ignore,
+        *,
+        is_whole: bool = False,
+    ) -> AsyncGenerator[str | Usage, None]:
+        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine.
+
+        `is_whole`: nobody reads a piece before all have come, so that they may come as one.
+        """
+        is_reply, length = False, 0
+        last: ChatResponse | None = None
+        options = self._structured(schema) if schema else {}
+        chat = _chat(messages)
+        reading, waiting = Reading(), _Waiting(self._patience)
+        try:
+            if is_whole and self._asks_whole:
+                last = await waiting.wait(self._llm.achat(chat, **options))
+                on_begin()
+                yield last.message.content or ""
+                yield _usage(last)
+                return
+            stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
+            try:
+                while (response := await waiting.wait(anext(stream, None))) is not None:
+                    last = response
+                    if not waiting.is_begun:
+                        waiting.is_begun = True
+                        on_begin()
+                    is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
+                    if last.delta:
+                        length += len(last.delta)
+                        if length > LONGEST_TEXT:
+                            raise TooLong(f"wrote more than {LONGEST_TEXT} characters", "Choose another model.")
+                        yield last.delta
+            finally:
+                close = getattr(stream, "aclose", None)
+                if close:
+                    with suppress(RuntimeError):  # cancelled twice: its last piece closes it, in a task of its own
+                        await close()
+                await reading.end()
+            if not is_reply:
+                raise WrongShape("an end without a word")
+        except Exception as error:
+            raise self._explained(error, reading) from error
+        yield _usage(last)
+
+    def _explained(self, error: Exception, reading: Reading) -> Exception:
+        if isinstance(error, CragError):
+            return error
+        if summary := self._explain(error):
+            return summary
+        wrong = reading.wrong_shape(error)
+        return (self._explain(wrong) if wrong else None) or error
+
+
+class _Waiting:
+    """How long the next piece of one reply is waited for."""
+
+    def __init__(self, patience: Patience) -> None:
+        self.is_begun = False
+        self._patience = patience
+        self._end = time.monotonic() + patience.whole
+
+    async def wait(self, work: Awaitable[Value]) -> Value:
+        """Raises `TooLong`."""
+        left = self._end - time.monotonic()
+        limit = min(self._patience.silence if self.is_begun else self._patience.first, left)
+        scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
+        try:
+            async with scope:
+                return await apart(work)
+        except TimeoutError:
+            if not scope.expired():  # the client's own
+                raise
+            raise self._too_long(is_whole=limit == left) from None
+
+    def _too_long(self, is_whole: bool) -> TooLong:
+        now = self._patience
+        if is_whole:
+            return TooLong(f"took longer than {now.whole:g} s in all for a reply", "Choose a smaller model.")
+        if self.is_begun:
+            return TooLong(f"fell silent for {now.silence:g} s in the middle of a reply", "Choose a smaller model.")
+        return TooLong(
+            f"did not begin to answer within {now.first:g} s: it still loads the model, or serves others",
+            "Wait and continue, or choose a smaller model.",
+        )
+
+
+def _chat(messages: Messages) -> list[ChatMessage]:
+    from llama_index.core.base.llms.types import ChatMessage
+
+    # Half a surrogate pair, as broken documents have them, cannot be sent.
+    sound = [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
+    return [ChatMessage(role=role, content=text) for role, text in sound]
+
+
+def _usage(response: ChatResponse | None) -> Usage:
+    """One call, with the tokens that the server reported."""
+    return Usage(1, *counts(response.raw if response else None))
