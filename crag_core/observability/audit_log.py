@@ -82,15 +82,10 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     if step.name == StepName.RETRIEVE_AGAIN:
         made = trace.rounds[-1]
         query, found = made.retrievals[-1].query, sum(len(one.passages) for one in made.retrievals)
-        message = {
-            "event": "retrieve_again",
-            "round": made.path[-1],
-            "query": query,
-            "by": made.query_by,
-            "found": found,
-        }
+        event = {"event": "retrieve_again", "round": made.path[-1]}
+        event |= {"query": query, "by": made.query_by, "found": found}
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
-        return [message, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
+        return [event, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
     if step.name == StepName.SEARCH and trace.web:
         asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
         return [asked, *_suspicious(trace, trace.web.passages)]
