@@ -73,9 +73,6 @@ class DiskCache(GradeCache):
 
         self._run(write)
 
-    def close(self) -> None:
-        """Nothing stays open between two calls; here so that every cache can be closed."""
-
     def _valid_times(self, now: float) -> tuple[float, float]:
         return now - self._seconds, now + SKEW_S
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.network.database_url import (
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
     from crag_core.storage.history.rows import Rows
+
+T = TypeVar("T")
+Empty = TypeVar("Empty")
 
 BUSY_S = 5.0
 CONNECT_S = 5
@@ -60,9 +63,8 @@ class Database:
         self._file = place if isinstance(place, Path) else _file_of(place, self._url)
         self.problem = ""
 
-    @contextmanager
-    def reading(self) -> Iterator[Rows | None]:
-        """None where nothing has been written yet: looking creates nothing."""
+    def read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
+        """What `work` gives; `empty` where nothing has been written yet: looking creates nothing."""
         from crag_core.storage.history import schema
         from crag_core.storage.history.rows import Rows
 
@@ -72,13 +74,11 @@ class Database:
                 with self._engine.connect() as connection:
                     version = schema.version(connection)
                     if version == len(schema.STEPS):
-                        yield Rows(connection)
-                        return
-        if version:  # an earlier release wrote it
-            with self.writing() as rows:
-                yield rows
-        else:
-            yield None
+                        return work(Rows(connection))
+        if not version:
+            return empty
+        with self.writing() as rows:  # an earlier release wrote it
+            return work(rows)
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
@@ -145,10 +145,8 @@ class Database:
 def _engine(url: URL) -> Engine:
     from sqlalchemy import NullPool, create_engine, event
 
-    if url.drivername == "postgresql+psycopg":
+    if url.get_backend_name() == "postgresql":
         return create_engine(url, pool_pre_ping=True, creator=partial(_connect, url))
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
     # A connection for each transaction costs little, and none is left pointing to a file that was moved away.
     engine = create_engine(url, poolclass=NullPool, creator=partial(_open, url))
 
@@ -206,6 +204,8 @@ def _read_url(text: str) -> URL:
         dialect.import_dbapi()
         if url.get_backend_name() != "sqlite":
             check_address(url)
+            if url.get_driver_name() != "psycopg":
+                raise ValueError("expected the driver that is installed")
     except (ArgumentError, ValueError):
         # What was found may hold a password.
         raise BadRecord(
