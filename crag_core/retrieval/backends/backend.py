@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from crag_core.base.documents import Document, IndexVersion
+from crag_core.base.errors import DocumentMissing
 from crag_core.base.types import Passage
 from crag_core.retrieval.hits import Hit
 
@@ -137,6 +138,14 @@ class Originals(Protocol):
     def tidy(self, known: Collection[str]) -> None:
         """Remove what a killed process left: files half written, and those of documents that are not `known`."""
         ...
+
+
+def original_missing(is_damaged: bool) -> DocumentMissing:
+    reason = "is damaged" if is_damaged else "is not here: it was indexed before originals were kept"
+    return DocumentMissing(
+        f"The original of this document {reason}.",
+        hint="Add the same file again on the Documents page: that keeps it, and changes nothing else.",
+    )
 
 
 class Backend(Protocol):

@@ -28,13 +28,12 @@ class LanceRows(Generic[R]):
         self._read: tuple[int, list[R]] | None = None
 
     def is_there(self) -> bool:
-        with self._tables.explain():
-            return self._tables.open(self._name) is not None
+        with self._tables.opened(self._name) as table:
+            return table is not None
 
     def rows(self) -> list[R]:
         """All of them, in no order; read again only where somebody has written since."""
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return []
             version = table.version
@@ -49,8 +48,7 @@ class LanceRows(Generic[R]):
         """With one commit; the table is made if need be."""
         import pyarrow as pa
 
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is None:
                 table = self._tables.create(self._name, _schema(self._kind))
             if not rows:
@@ -62,8 +60,7 @@ class LanceRows(Generic[R]):
 
     def drop(self, ids: Iterable[str]) -> None:
         listed = ", ".join(map(quote, ids))
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is not None and listed:
                 table.delete(f"id IN ({listed})")
 

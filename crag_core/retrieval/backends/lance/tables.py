@@ -18,7 +18,7 @@ _KEEP_OLD_VERSIONS = timedelta(hours=1)
 
 
 class LanceTables:
-    """Use all but `explain` inside `with tables.explain():`."""
+    """Use all but `opened` inside `with tables.explain():`."""
 
     def __init__(self, uri: str, place: str, options: Mapping[str, str] | None = None) -> None:
         """`place` is how the errors name `uri`; `options` are LanceDB's storage options."""
@@ -38,6 +38,12 @@ class LanceTables:
         if name not in self._opened:
             self._opened[name] = self._connect().open_table(name)
         return self._opened[name]
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[LanceTable | None]:
+        """The same, with the faults inside explained."""
+        with self.explain():
+            yield self.open(name)
 
     def create(self, name: str, schema: Any) -> LanceTable:
         """A table that does not exist yet; inside the backend's lock."""

@@ -13,12 +13,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends.lance.passages import LancePassages
-from crag_core.retrieval.backends.lance.remote_tables import LanceParts
+from crag_core.retrieval.backends.lance.backend import LanceBackend
+from crag_core.retrieval.backends.lance.remote_tables import Remote
 from crag_core.retrieval.backends.lance.tables import LanceTables, is_of_engine
-from crag_core.retrieval.backends.lance.write_protocol import Send, Write
+from crag_core.retrieval.backends.lance.write_protocol import Send
 from crag_core.retrieval.backends.objects.lock import ObjectLock
 from crag_core.retrieval.backends.objects.originals import ObjectOriginals
 
@@ -38,7 +37,7 @@ _ADVICE = (
 )
 
 
-class ObjectBackend:
+class ObjectBackend(LanceBackend):
     """A `Backend`, written to by `send`, else here; making one touches no network.
 
     Raises `BadRecord` for a URL of no use.
@@ -51,18 +50,12 @@ class ObjectBackend:
                 "CRAG_STORE: expected s3://BUCKET or s3://BUCKET/FOLDER, found something else behind s3://.",
                 hint="Keys and endpoint are told by AWS_… variables, not by the URL.",
             )
-        self.place = url.rstrip("/")
         self._bucket, self._prefix = found[1], found[2].strip("/")
         self._store: S3Store | None = None
-        self._tables = ObjectTables(self.place, partial(self._make, _LOOK_TIMEOUT))
-        self._lance = LanceParts(self._tables, send, partial(Write, url, ""))
-        self.documents = self._lance.rows("documents", Document)
-        self.generations = self._lance.rows("generations", IndexVersion)
-        self.originals = ObjectOriginals(self._open, self._tables)
+        tables = ObjectTables(url.rstrip("/"), partial(self._make, _LOOK_TIMEOUT))
+        super().__init__(tables, Remote(send, url, "") if send else None)
+        self.originals = ObjectOriginals(self._open, tables)
         self._lock = ObjectLock(self._open)
-
-    def passages(self, generation: IndexVersion) -> LancePassages:
-        return self._lance.passages(generation)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
