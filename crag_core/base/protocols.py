@@ -104,7 +104,7 @@ class DocumentStore(Protocol):
         ...
 
     @property
-    def generation(self) -> IndexVersion:
+    def index_version(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
         ...
 

@@ -48,7 +48,7 @@ GAUGES = (RUNS, DECISIONS, SHARE, SECONDS, CALLS, TOKENS)
 
 
 class KeptRuns(Collector):
-    """Reads the history at every scrape. Where it cannot be read, `crag_history_up` is 0 and no figure is told."""
+    """Reads the history at every scrape. Where it cannot be read, `crag_history_up` is 0, and there are no figures."""
 
     def __init__(self, read: Callable[[], Sequence[Measured]], clock: Clock = time.time) -> None:
         self._read = read
@@ -92,7 +92,7 @@ def registry_of(read: Callable[[], Sequence[Measured]], version: str) -> Collect
 
 
 def _samples(runs: Sequence[Measured]) -> Iterator[tuple[_Gauge, tuple[str, ...], float]]:
-    """What is told of the runs of one window; nothing is told of nothing, rather than 0."""
+    """The figures of the runs of one window; without runs there is none, rather than 0."""
     found = figures(runs)
     for ending in Ending:
         yield RUNS, (ending.value,), sum(run.ending is ending for run in runs)

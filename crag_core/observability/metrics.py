@@ -204,7 +204,7 @@ class Metrics(Listener):
 
 
 def new_registry(version: str) -> CollectorRegistry:
-    """With what every process tells of itself."""
+    """With the version, and the metrics of the process."""
     registry = CollectorRegistry()
     Info("crag_build", "This version", registry=registry).info({"version": version})
     for collector in (ProcessCollector, PlatformCollector, GCCollector):

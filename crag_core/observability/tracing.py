@@ -56,7 +56,7 @@ def _provider(endpoint: str, version: str) -> TracerProvider:
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(_log_changes(exporter, shown(own or endpoint))))
     _close_at_exit(provider)
-    # It tells of every batch that does not arrive, and of every span that has no room in the queue.
+    # It would log every batch that does not arrive, and every span that has no room in the queue.
     noisy = logging.getLogger("opentelemetry")
     noisy.addHandler(logging.NullHandler())
     noisy.propagate = False
@@ -97,5 +97,5 @@ def _close_at_exit(provider: TracerProvider) -> None:
         closed.set()
 
     threading.Thread(target=close, name="spans-closing", daemon=True).start()
-    # After the runs that it tells of.
+    # After the runs whose spans these are.
     at_end(closing.set, lambda seconds: closed.wait(min(seconds, _LAST_CHANCE_S)), is_last=True)

@@ -49,7 +49,7 @@ def test_away_at_the_start(open_bench: Open, server: OllamaServer, scheme: str) 
         run(workbench)
     assert heard(server) == {"judge": 6, "answer": 2}
     told = problem(workbench)
-    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so grades are made anew" in told
+    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so chunks are graded again" in told
 
 
 def test_silent_costs_one_connection_for_all_runs_of_half_a_minute(

@@ -138,7 +138,7 @@ def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float
     (replaced,) = workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
     assert replaced.outcome == IngestOutcome.REPLACED and len(workbench.store.documents()) == 4
     rebuilt = workbench.rebuild(Recipe("words", 100, 10), lambda progress: None, _never())
-    assert rebuilt is not None and workbench.store.generation.recipe.tokens == 100
+    assert rebuilt is not None and workbench.store.index_version.recipe.tokens == 100
     assert broken_at(workbench.pipeline(quoting(workbench)).run(QUESTION)) == ""
 
 

@@ -1,4 +1,4 @@
-"""Leases of workers on documents, to tell running work from work that a kill left behind."""
+"""Leases of workers on documents: is the work still running, or did a kill leave it behind?"""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @cache
 def _machine() -> str:
-    """Its name, with a sign that tells it from others of that name, and from containers that count their own processes.
+    """Its name, with a suffix that no other machine of that name has, nor a container with process ids of its own.
 
-    The same after the machine was started anew.
+    The same after a restart of the machine.
     """
     message = []
     with suppress(OSError):

@@ -113,7 +113,7 @@ class GradeCache(ABC):
         self._report("reached", "")
 
     def _explain(self, purpose: str, detail: str, hint: str) -> str:
-        return f"The grade cache {self._place} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
+        return f"The grade cache {self._place} cannot be {purpose} ({detail[:200]}), so chunks are graded again. {hint}"
 
     def _report(self, kind: str, problem: str) -> None:
         """The newest problem of each kind counts, and every change is logged once; "": things of this kind work."""

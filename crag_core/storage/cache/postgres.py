@@ -83,14 +83,14 @@ class PostgresCache(GradeCache):
         return create_engine(self._url, pool_timeout=REPLY_S, pool_recycle=RECYCLE_S, connect_args=options)
 
     def _run(self, work: Callable[[Connection], Found]) -> Found:
-        """Once more where the server was started anew since the last time, or has no table yet."""
+        """Once more where the server was restarted since the last time, or has no table yet."""
         from sqlalchemy.exc import DBAPIError
 
         try:
             return self._transact(work)
         except DBAPIError as error:
             if _code(error) == _MISSING_TABLE:
-                with suppress(DBAPIError):  # another process may be quicker; what else is wrong, the next one tells
+                with suppress(DBAPIError):  # another process may be quicker; other faults come up below
                     self._transact(lambda connection: connection.exec_driver_sql(_TABLE))
             elif not error.connection_invalidated:
                 raise

@@ -67,7 +67,7 @@ class Rows:
         return found
 
     def pruned_until(self) -> float | None:
-        """The time that old runs were told from young ones by at the last pruning; None: there was none."""
+        """The time that the last pruning took for now; None: there was none."""
         found: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
         return found
 

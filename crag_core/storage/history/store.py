@@ -132,9 +132,9 @@ class HistoryStore:
     def prune(self, older_than_days: float) -> int:
         """Delete runs that were first kept so long ago, with their labels; how many. Nothing for 0 days.
 
-        A clock that jumps ahead makes everything look old. So what is old is told by a time of its own, which follows
-        the clock, but by a day at most each time that old runs are deleted, which is once an hour: a clock has to be
-        wrong for days before anything young goes, and after a pause of weeks what is old goes within some days.
+        A clock that jumps ahead makes everything look old. So age is counted by a time of its own, which follows the
+        clock, but by a day at most each time that old runs are deleted, which is once an hour: only a clock that is
+        wrong for days deletes young runs, and after a pause of weeks old runs are deleted within some days.
         """
         if older_than_days <= 0:
             return 0

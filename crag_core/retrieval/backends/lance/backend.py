@@ -26,7 +26,7 @@ class LanceBackend:
         self._tables = tables
         self._remote = remote
         self.documents = self._rows("documents", Document)
-        self.generations = self._rows("generations", IndexVersion)
+        self.index_versions = self._rows("generations", IndexVersion)
 
     def passages(self, version: IndexVersion) -> LancePassages:
         if self._remote is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EMBEDDING = b"crag_embedding"
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
-"""Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
+"""Columns beside those of LlamaIndex's LanceDBVectorStore, and their values in an index that lacks them."""
 _PASSAGE = {
     "id": "id",
     "text": "text",
@@ -203,7 +203,7 @@ class LancePassages:
             if stats and stats.num_unindexed_rows:  # LanceDB only warns of an index that it cannot read
                 raise RuntimeError("the keyword index cannot be read")
 
-    def remake_keywords(self) -> bool:
+    def rebuild_keywords(self) -> bool:
         with self._tables.opened(self._name) as table:
             if table is not None:
                 self._bring_up_to_date(table)
@@ -264,7 +264,7 @@ class LancePassages:
             return query.to_arrow()
 
     def _bring_up_to_date(self, table: LanceTable) -> None:
-        """The columns of a table of earlier days; what was written of them before, tidying writes as it is now."""
+        """Add the columns that an index of an earlier release lacks; tidying rewrites its older rows."""
         if self._name in self._tables.up_to_date:
             return
         if not table.schema.field("text").metadata:
@@ -273,7 +273,7 @@ class LancePassages:
             table.add_columns({name: _ADDED[name] for name in missing})
 
     def _missing(self, table: LanceTable) -> set[str]:
-        """The columns that an index of earlier days lacks."""
+        """The columns that an index of an earlier release lacks."""
         if self._name in self._tables.up_to_date:
             return set()
         schema = table.schema

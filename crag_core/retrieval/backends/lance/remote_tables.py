@@ -82,8 +82,8 @@ class RemotePassages(LancePassages):
     def tidy(self) -> None:
         self._call("tidy")
 
-    def remake_keywords(self) -> bool:
-        self._call("remake_keywords")
+    def rebuild_keywords(self) -> bool:
+        self._call("rebuild_keywords")
         return True
 
     def rehearse(self, document_ids: Collection[str]) -> None:
@@ -94,10 +94,10 @@ class RemotePassages(LancePassages):
         self._tables.forget(self._name)
 
     def _call(self, name: str, **arguments: Any) -> None:
-        self._remote.call(name, generation=self._version, **arguments)
+        self._remote.call(name, version=self._version, **arguments)
 
     def _call_twice(self, name: str, **arguments: Any) -> None:
-        self._remote.call_twice(name, generation=self._version, **arguments)
+        self._remote.call_twice(name, version=self._version, **arguments)
 
 
 class RemoteRows(LanceRows[R]):

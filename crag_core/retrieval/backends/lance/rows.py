@@ -1,4 +1,4 @@
-"""A short list of dataclasses as a LanceDB table of its own, such as the documents with what is to become of each."""
+"""A short list of dataclasses as a LanceDB table, such as the documents with the state of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SQL = {"int": "bigint", "float": "double", "str": "string"}
 
 
 class LanceRows(Generic[R]):
-    """`Rows` of one dataclass whose fields are texts and numbers; a field of later days has its default in old rows."""
+    """`Rows` of one dataclass whose fields are texts and numbers; a newer field has its default in older rows."""
 
     def __init__(self, tables: LanceTables, name: str, kind: type[R]) -> None:
         self._tables = tables

@@ -1,6 +1,6 @@
 """An index in an object store, shared by the processes of many machines: LanceDB tables, and files beside them.
 
-Where it answers and with which keys is told by the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+Its address and keys come from the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_REGION; AWS_ENDPOINT_URL for one that is not Amazon's), which LanceDB and obstore both read.
 """
 
@@ -48,7 +48,7 @@ class ObjectBackend(LanceBackend):
         if not found:
             raise BadRecord(
                 "CRAG_STORE: expected s3://BUCKET or s3://BUCKET/FOLDER, found something else behind s3://.",
-                hint="Keys and endpoint are told by AWS_… variables, not by the URL.",
+                hint="Keys and endpoint are set by AWS_… variables, not in the URL.",
             )
         self._bucket, self._prefix = found[1], found[2].strip("/")
         self._store: S3Store | None = None
@@ -59,7 +59,7 @@ class ObjectBackend(LanceBackend):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """An object that its holder renews; given up by its holder, or not renewed for half a minute, it is free."""
+        """An object that its holder renews; free once released, or not renewed for half a minute."""
         with ExitStack() as held:
             with self._tables.explain():
                 held.enter_context(self._lock.held())
@@ -93,7 +93,7 @@ class ObjectTables(LanceTables):
     def explain(self) -> Iterator[None]:
         try:
             yield
-        # LanceDB raises plain errors from its Rust core, obstore its own; both tell the whole request.
+        # LanceDB raises plain errors from its Rust core, obstore its own; both quote the whole request.
         except BaseException as error:
             if not is_of_engine(error) and not isinstance(error, _obstore_error()):
                 raise
@@ -108,7 +108,7 @@ class ObjectTables(LanceTables):
         return super()._connect()
 
     def _exists(self, name: str) -> bool:
-        # Asking costs as much as opening; a table that was opened is gone only when its generation is.
+        # Asking costs as much as opening; a table that was opened is gone only when its index version is.
         if name not in self._opened:
             try:
                 self._opened[name] = self._connect().open_table(name)

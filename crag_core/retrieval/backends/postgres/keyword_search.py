@@ -39,8 +39,8 @@ class Statistics:
     counts: Mapping[str, int]
 
     @classmethod
-    def read(cls, connection: Connection, sql: Callable[..., Composed], generation: str, words: str) -> Statistics:
-        asked = {"words": words, "generation": generation}
+    def read(cls, connection: Connection, sql: Callable[..., Composed], version: str, words: str) -> Statistics:
+        asked = {"words": words, "generation": version}
         found = connection.execute(sql(_COUNTS), asked).fetchall()
         if not found:
             return cls(0, 0.0, {})

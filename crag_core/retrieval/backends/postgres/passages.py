@@ -103,17 +103,17 @@ _STOP_MAKING_INDEX = "SELECT pg_cancel_backend(pid) FROM pg_stat_progress_create
 
 
 class PostgresPassages:
-    """`Passages` of one generation; the effort is how many candidates pgvector keeps while it walks its graph."""
+    """`Passages` of one index version; the effort is how many candidates pgvector keeps while it walks its graph."""
 
     efforts = (100, 200, 400, 800)
 
-    def __init__(self, server: Server, generation: IndexVersion) -> None:
-        if not re.fullmatch(r"\d{1,9}", generation.id):
-            raise ValueError(f"expected the number of a generation, found {generation.id!r}")
+    def __init__(self, server: Server, version: IndexVersion) -> None:
+        if not re.fullmatch(r"\d{1,9}", version.id):
+            raise ValueError(f"expected the number of a version, found {version.id!r}")
         self._server = server
-        self._id = generation.id
-        self._embedding = storable(generation.embedding)
-        self._effort = generation.effort
+        self._id = version.id
+        self._embedding = storable(version.embedding)
+        self._effort = version.effort
         self._table = f"crag_passages_{self._id}"
         self._index = f"{self._table}_vectors"
         self._parts: dict[str, Composable] = {
@@ -182,9 +182,9 @@ class PostgresPassages:
             with connection.transaction():
                 effort = str(min(max(self._effort, limit), _MOST_EFFORT))
                 # Without more rounds a collection that few of the nearest belong to would come short.
-                tell = """SELECT set_config('hnsw.ef_search', %s, true),
+                settings = """SELECT set_config('hnsw.ef_search', %s, true),
                     set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
-                connection.execute(tell, (effort,))
+                connection.execute(settings, (effort,))
                 return self._hits(connection, near, values)
 
         return self._read(search)
@@ -237,7 +237,7 @@ class PostgresPassages:
 
         self._server.read(tidy, None)
 
-    def remake_keywords(self) -> bool:
+    def rebuild_keywords(self) -> bool:
         return False
 
     def rehearse(self, document_ids: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Connections to one PostgreSQL: kept for the next, made anew when they died, and the one that holds the lock."""
+"""Connections to one PostgreSQL: a small pool, renewed when they died, and the one that holds the lock."""
 
 from __future__ import annotations
 
