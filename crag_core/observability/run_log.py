@@ -1,4 +1,4 @@
-"""Logs begin, steps and end of a run; no text of question, document or reply."""
+"""Logs start, steps and end of a run; no text of question, document or reply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crag_core.pipeline.run import Go, Listener
 from crag_core.trace.trace import Trace
 
 LOG = logging.getLogger("crag.run")
-LOG.addHandler(logging.NullHandler())  # who has asked for no log gets none, not even of a failure
+LOG.addHandler(logging.NullHandler())  # without a handler of the user nothing is shown, not even a failure
 
 
 class RunLog(Listener):

@@ -27,7 +27,7 @@ _AWAY = f"Check that the server runs and lets you in; it is tried again every {A
 
 @dataclass(frozen=True)
 class Fault:
-    """What the store said, without a password, and what to do; `is_away`: nothing, or its last words."""
+    """The error of the store, without a password, and what to do; `is_away`: it did not answer."""
 
     detail: str
     hint: str = ""

@@ -23,7 +23,7 @@ Found = TypeVar("Found")
 CONNECT_S = 2
 REPLY_S = 2.0
 RECYCLE_S = 60
-"""So old a connection is not used again: what lies between may have forgotten it without a word."""
+"""An older connection is not reused: a firewall between may have dropped it silently."""
 SWEEP_S = 600.0
 
 # `value` is JSON in ASCII: no text of a question or document can be one that a database refuses.
@@ -44,7 +44,7 @@ DELETE FROM crag_grades WHERE key IN
 """
 _MISSING_TABLE = "42P01"
 _HINT = "Check that this user may make a table and write to it, and that the disk is not full."
-_LOST = ("08", "57P")  # how the codes begin of a server that breaks off
+_LOST = ("08", "57P")  # SQLSTATE prefixes: the server closed the connection
 
 
 class PostgresCache(GradeCache):
@@ -116,14 +116,14 @@ class PostgresCache(GradeCache):
 
 
 def _number_of(connection: Connection) -> int:
-    """Of its line, among the process's."""
+    """The file number of its socket."""
     raw = connection.connection.driver_connection
     assert raw is not None
     return int(raw.fileno())
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether it was no answer at all, or the last one."""
+    """Whether the server did not answer, or closed the connection."""
     from sqlalchemy.exc import DBAPIError, OperationalError
 
     if not isinstance(error, DBAPIError):

@@ -1,4 +1,4 @@
-"""The files that were indexed, kept byte for byte beside the table, so that their pages can be shown again."""
+"""The indexed files, stored byte for byte beside the table, so that their pages can be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LanceDB tables in one place: connected to, and their faults put into plain words."""
+"""Connects to LanceDB tables, and explains their errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LanceTables:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """That a table was ever opened; it was dropped, here or elsewhere."""
+        """Forget a table that was dropped, here or elsewhere."""
         self._opened.pop(name, None)
         self.up_to_date.discard(name)
 

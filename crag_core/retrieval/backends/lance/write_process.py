@@ -108,7 +108,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _keys() -> dict[str, str]:
-    """Where an object store answers, and to whom: a process knows of those that it was started with."""
+    """Address and keys of an object store: a process uses those that it was started with."""
     return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
 
 

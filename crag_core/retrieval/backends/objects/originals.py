@@ -1,4 +1,4 @@
-"""The files that were indexed, as objects of a store: one each, named by the document's id, put whole or not at all."""
+"""The indexed files as objects of a store, each named by its document's id and put whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 _FOLDER = "originals"
-# One by one up to so many; more are listed, a thousand with one request.
+# Up to so many sizes are asked for one by one; more are listed, a thousand with one request.
 _ASKED_SINGLY = 20
 
 

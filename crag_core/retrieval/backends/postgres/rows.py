@@ -94,7 +94,7 @@ class PostgresRows(Generic[R]):
         return found[0] if found else None
 
     def _note(self, connection: Connection, is_change: bool) -> None:
-        """That the list is there, and another than it was."""
+        """Record that the list exists, and that it changed."""
         then = "DO UPDATE SET version = excluded.version" if is_change else "DO NOTHING"
         noted = f"INSERT INTO crag_versions VALUES (%s, gen_random_uuid()) ON CONFLICT (name) {then}"
         connection.execute(noted, (self._name,))
