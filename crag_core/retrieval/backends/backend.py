@@ -16,9 +16,10 @@ from crag_core.base.types import Passage
 from crag_core.retrieval.hits import Hit
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from llama_index.core.schema import TextNode
 
-R = TypeVar("R")
+R = TypeVar("R", bound="DataclassInstance")
 
 
 class Passages(Protocol):

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from crag_core.base.documents import Document, IndexVersion
+from crag_core.retrieval.backends.backend import R
 from crag_core.retrieval.backends.lance.passages import LancePassages
 from crag_core.retrieval.backends.lance.remote_tables import Remote, RemotePassages, RemoteRows
 from crag_core.retrieval.backends.lance.rows import LanceRows
 from crag_core.retrieval.backends.lance.tables import LanceTables
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    R = TypeVar("R", bound=DataclassInstance)
-else:
-    R = TypeVar("R")
 
 
 class LanceBackend:

@@ -8,22 +8,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from crag_core.base.documents import IndexVersion
 from crag_core.base.errors import WriteLost
+from crag_core.retrieval.backends.backend import R
 from crag_core.retrieval.backends.lance.passages import LancePassages
 from crag_core.retrieval.backends.lance.rows import LanceRows
 from crag_core.retrieval.backends.lance.tables import LanceTables
 from crag_core.retrieval.backends.lance.write_protocol import Send, Write, pack_rows
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from llama_index.core.schema import TextNode
-
-    R = TypeVar("R", bound=DataclassInstance)
-else:
-    R = TypeVar("R")
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, asdict, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic
 
+from crag_core.retrieval.backends.backend import R
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    R = TypeVar("R", bound=DataclassInstance)
-else:
-    R = TypeVar("R")
 
 _SQL = {"int": "bigint", "float": "double", "str": "string"}
 

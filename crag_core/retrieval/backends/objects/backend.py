@@ -95,7 +95,9 @@ class ObjectTables(LanceTables):
             yield
         # LanceDB raises plain errors from its Rust core, obstore its own; both quote the whole request.
         except BaseException as error:
-            if not is_of_engine(error) and not isinstance(error, _obstore_error()):
+            from obstore.exceptions import BaseError
+
+            if not is_of_engine(error) and not isinstance(error, BaseError):
                 raise
             message = f"The index at {self.place} cannot be used ({_describe(error)})."
             raise StoreUnavailable(message, hint=_ADVICE) from error
@@ -123,12 +125,6 @@ def _is_plain() -> bool:
     """Whether the store was named with http://, which is not taken for an oversight then."""
     named = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
     return named.startswith("http://")
-
-
-def _obstore_error() -> type[Exception]:
-    from obstore.exceptions import BaseError
-
-    return BaseError
 
 
 def _describe(error: BaseException) -> str:

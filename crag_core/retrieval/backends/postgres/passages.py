@@ -174,7 +174,7 @@ class PostgresPassages:
         asked = SQL("%(vector)s::{}").format(kind)
         compared = SQL("vector") if is_exact else SQL("(vector::{})").format(kind)
         near = self._sql(_NEAR, compared=compared, asked=asked, filter=_filter(collection))
-        values = {"vector": _write(vector), "limit": limit, "collection": storable(collection)}
+        values = {"vector": _vector_text(vector), "limit": limit, "collection": storable(collection)}
 
         def search(connection: Connection) -> list[Hit]:
             if is_exact:
@@ -262,8 +262,8 @@ class PostgresPassages:
         self._server.write(lambda connection: self._built_with(connection) is not None and work(connection))
 
     def _built_with(self, connection: Connection) -> str | None:
-        asked = "SELECT embedding FROM crag_statistics WHERE generation = %s"
-        found = connection.execute(asked, (self._id,)).fetchone()
+        query = "SELECT embedding FROM crag_statistics WHERE generation = %s"
+        found = connection.execute(query, (self._id,)).fetchone()
         return found[0] if found else None
 
     def _hits(self, connection: Connection, best: Composed, values: Mapping[str, Any]) -> list[Hit]:
@@ -276,25 +276,22 @@ def _filter(collection: str) -> SQL:
     return SQL("collection = %(collection)s") if collection else SQL("true")
 
 
-def _write(vector: Sequence[float]) -> str:
+def _vector_text(vector: Sequence[float]) -> str:
     return str([*map(float, vector)])
 
 
 def _row(node: TextNode, collection: str) -> dict[str, Any]:
-    message = node.metadata
-    texts = {
-        name: storable(str(message.get(name, ""))) for name in ("file_name", "page_label", "section", "indexed_at")
-    }
-    numbers = {name: message[name] for name in ("ordinal", "pages", "characters")}
+    metadata = node.metadata
+    texts = ("file_name", "page_label", "section", "indexed_at")
     text = storable(node.text)
     return {
         "id": node.node_id,
         "doc_id": node.ref_doc_id,
         "collection": storable(collection),
-        **texts,
-        **numbers,
+        **{name: storable(str(metadata.get(name, ""))) for name in texts},
+        **{name: metadata[name] for name in ("ordinal", "pages", "characters")},
         "text": text,
-        "vector": _write(node.get_embedding()),
+        "vector": _vector_text(node.get_embedding()),
         "tokens": split_words(text),
     }
 
