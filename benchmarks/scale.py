@@ -33,7 +33,7 @@ from crag_core.base.text.sentences import split
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.index.ann_index import Approximation, measure_recalls
+from crag_core.retrieval.index.ann_index import measure_recalls, refresh
 from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.retrieval.readers import read_document
 
@@ -124,7 +124,7 @@ def make(store: str, folder: Path, size: int) -> dict[str, float]:
         ]
         backend.documents.put(rows)
     tidying = timed(passages.tidy)
-    indexing = timed(lambda: Approximation(index_writer).refresh(index_writer.generations.current()))
+    indexing = timed(lambda: refresh(index_writer, index_writer.versions.current()))
     return {"adding": adding, "keywords": tidying, "approximate": indexing}
 
 
@@ -137,7 +137,7 @@ def timed(work: Callable[[], object]) -> float:
 def measure(store: str, folder: Path) -> dict[str, Any]:
     """Milliseconds of every search, the recall, and the largest memory of this process, in MB."""
     index_writer = IndexWriter(open_backend(store, folder), Recipe("benchmark"))
-    now, stuff = index_writer.generations.current(), read_stuff()
+    now, stuff = index_writer.versions.current(), read_stuff()
     passages = index_writer.passages(now)
     rng, draw = np.random.default_rng(SEED + 1), random.Random(SEED + 1)
     asked = make_vectors(stuff, QUESTIONS, rng).tolist()

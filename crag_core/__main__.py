@@ -123,7 +123,7 @@ def ingest(options: argparse.Namespace) -> int:
 
 def reindex(options: argparse.Namespace) -> int:
     workbench = Workbench()
-    now = workbench.store.generation
+    now = workbench.store.index_version
     recipe = Recipe(
         options.embedding or now.embedding,
         now.tokens if options.tokens is None else options.tokens,

@@ -97,7 +97,7 @@ class DocumentStore(Protocol):
         """What people should know of how the index is; "": all is well."""
 
     @property
-    def generation(self) -> IndexVersion:
+    def index_version(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
 
     def coverage(self) -> tuple[int, int]:

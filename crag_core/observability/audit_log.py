@@ -81,16 +81,11 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
         return _decided(trace)
     if step.name == StepName.RETRIEVE_AGAIN:
         made = trace.rounds[-1]
-        query, found = made.retrievals[-1].query, sum(len(one.passages) for one in made.retrievals)
-        message = {
-            "event": "retrieve_again",
-            "round": made.path[-1],
-            "query": query,
-            "by": made.query_by,
-            "found": found,
-        }
+        found = sum(len(one.passages) for one in made.retrievals)
+        query = {"query": made.retrievals[-1].query, "by": made.query_by, "found": found}
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
-        return [message, *_suspicious(trace, [one for one in trace.all_passages if one.id not in before])]
+        new = [one for one in trace.all_passages if one.id not in before]
+        return [{"event": "retrieve_again", "round": made.path[-1], **query}, *_suspicious(trace, new)]
     if step.name == StepName.SEARCH and trace.web:
         asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
         return [asked, *_suspicious(trace, trace.web.passages)]

@@ -12,8 +12,6 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from crag_core.base.protocols import Clock
-
 Read = Callable[[], float | Mapping[str, float]]
 """One number, or one for each value of the gauge's label."""
 
@@ -36,20 +34,19 @@ class _Source:
     is_slow: bool
     last: Mapping[str, float] | None = None
     read_at: float = float("-inf")
+    has_failed: bool = False
     is_reading: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Gauges(Collector):
-    """Those of `KNOWN` that somebody has a source for. A source that raises is left out of that scrape, and told once.
+    """Those of `KNOWN` that have a source. A source that raises is left out of that scrape, and logged once.
 
     A slow source, such as one that asks a server, is read in a thread of its own: a scrape never waits for it, and the
     first one goes without.
     """
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock = time.monotonic) -> None:
+    def __init__(self, registry: CollectorRegistry) -> None:
         self._sources: dict[str, _Source] = {}
-        self._describe: set[str] = set()
-        self._clock = clock
         registry.register(self)
 
     def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
@@ -60,41 +57,40 @@ class Gauges(Collector):
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """So that registering reads nothing."""
-        for name, (meaning, label) in KNOWN.items():
-            yield GaugeMetricFamily(name, meaning, labels=[label] if label else [])
+        yield from map(_family, KNOWN)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, source in tuple(self._sources.items()):
-            meaning, label = KNOWN[name]
-            family = GaugeMetricFamily(name, meaning, labels=[label] if label else [])
-            if source.is_slow:
-                self._read_beside(name, source)
-            else:
-                source.last = self._read(name, source)
+            if not source.is_slow:
+                _read(name, source)
+            elif time.monotonic() - source.read_at >= SLOW_S and source.is_reading.acquire(blocking=False):
+                threading.Thread(target=_read_slow, args=(name, source), name=name, daemon=True).start()
+            family = _family(name)
             for value, number in (source.last or {}).items():
-                family.add_metric([value] if label else [], number)
+                family.add_metric([value] if KNOWN[name][1] else [], number)
             yield family
 
-    def _read_beside(self, name: str, source: _Source) -> None:
-        if self._clock() - source.read_at < SLOW_S or not source.is_reading.acquire(blocking=False):
-            return
 
-        def work() -> None:
-            try:
-                source.last = self._read(name, source)
-                source.read_at = self._clock()
-            finally:
-                source.is_reading.release()
+def _family(name: str) -> GaugeMetricFamily:
+    meaning, label = KNOWN[name]
+    return GaugeMetricFamily(name, meaning, labels=[label] if label else [])
 
-        threading.Thread(target=work, name=f"{name}", daemon=True).start()
 
-    def _read(self, name: str, source: _Source) -> Mapping[str, float] | None:
-        try:
-            found = source.read()
-            numbers = found if isinstance(found, Mapping) else {"": found}
-            return {str(value): float(number) for value, number in numbers.items()}
-        except Exception as error:  # whatever a source meets must not cost the other figures
-            if name not in self._describe:
-                self._describe.add(name)
-                _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
-            return None
+def _read_slow(name: str, source: _Source) -> None:
+    try:
+        _read(name, source)
+        source.read_at = time.monotonic()
+    finally:
+        source.is_reading.release()
+
+
+def _read(name: str, source: _Source) -> None:
+    try:
+        found = source.read()
+        numbers = found if isinstance(found, Mapping) else {"": found}
+        source.last = {str(value): float(number) for value, number in numbers.items()}
+    except Exception as error:  # whatever a source meets must not cost the other figures
+        source.last = None
+        if not source.has_failed:
+            source.has_failed = True
+            _LOG.warning("%s cannot be read: %s", name, type(error).__name__)

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, GCCollector, Info, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Clock
-from crag_core.observability.trends import Figures, Share, Times, figures
+from crag_core.observability.metrics import new_registry
+from crag_core.observability.trends import figures
 from crag_core.trace.run_stats import Ending, Measured
 
 WINDOWS = {"1h": 3600.0, "1d": 86400.0, "7d": 7 * 86400.0, "all": float("inf")}
@@ -47,7 +48,7 @@ GAUGES = (RUNS, DECISIONS, SHARE, SECONDS, CALLS, TOKENS)
 
 
 class KeptRuns(Collector):
-    """Reads the history at every scrape. Where it cannot be read, `crag_history_up` is 0 and no figure is told."""
+    """Reads the history at every scrape. Where it cannot be read, `crag_history_up` is 0, and there are no figures."""
 
     def __init__(self, read: Callable[[], Sequence[Measured]], clock: Clock = time.time) -> None:
         self._read = read
@@ -85,43 +86,26 @@ class KeptRuns(Collector):
 
 def registry_of(read: Callable[[], Sequence[Measured]], version: str) -> CollectorRegistry:
     """What `python -m crag_core serve-metrics` serves."""
-    registry = CollectorRegistry()
+    registry = new_registry(version)
     registry.register(KeptRuns(read))
-    Info("crag_build", "This version", registry=registry).info({"version": version})
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
     return registry
 
 
 def _samples(runs: Sequence[Measured]) -> Iterator[tuple[_Gauge, tuple[str, ...], float]]:
-    """What is told of the runs of one window; nothing is told of nothing, rather than 0."""
+    """The figures of the runs of one window; without runs there is none, rather than 0."""
     found = figures(runs)
     for ending in Ending:
         yield RUNS, (ending.value,), sum(run.ending is ending for run in runs)
     for action, share in found.actions:
         yield DECISIONS, (action.value,), share.hits
-    for name, share in _shares(found).items():
+    for name in ("corrected", "searched", "improved", "failed", "ungraded", "cached"):
+        share = getattr(found, name)
         if share.value is not None:
             yield SHARE, (name,), share.value
-    for path, times in _times(found).items():
+    for path, times in (("fast", found.fast), ("corrected", found.slow), ("all", found.total)):
         for quantile, milliseconds in (("0.5", times.p50), ("0.95", times.p95)):
             if milliseconds is not None:
                 yield SECONDS, (path, quantile), milliseconds / 1000
     yield CALLS, (), found.calls
     yield TOKENS, ("prompt",), found.prompt_tokens
     yield TOKENS, ("completion",), found.completion_tokens
-
-
-def _shares(found: Figures) -> dict[str, Share]:
-    return {
-        "corrected": found.corrected,
-        "searched": found.searched,
-        "improved": found.improved,
-        "failed": found.failed,
-        "ungraded": found.ungraded,
-        "cached": found.cached,
-    }
-
-
-def _times(found: Figures) -> dict[str, Times]:
-    return {"fast": found.fast, "corrected": found.slow, "all": found.total}

@@ -38,7 +38,7 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
         parent = self._open.get(parent_id or "", place.innermost)
         span = self._tracer.start_span(id_.partition("-")[0], context=set_span_in_context(parent))
         model = getattr(instance, "model", None) or getattr(instance, "model_name", None)
-        if isinstance(model, str) and not os.path.isabs(model):  # a folder tells of the machine
+        if isinstance(model, str) and not os.path.isabs(model):  # a path says something of the machine
             span.set_attribute("gen_ai.request.model", model)
         self._open[id_] = span
 

@@ -32,7 +32,7 @@ class Lines(logging.StreamHandler):  # type: ignore[type-arg]  # of standard err
         self.setFormatter(JsonLines() if form == "json" else TextLines())
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """The usual one tells of the fault on standard error, which is what could not be written to."""
+        """The usual one reports it on standard error, which is what could not be written to."""
 
 
 class TextLines(logging.Formatter):

@@ -1,10 +1,16 @@
-"""Prometheus metrics of runs, and the log line of description 000: one observation for every assembled context."""
+"""Prometheus metrics of runs, and the log line of description 000: one observation for every assembled context.
+
+Steps, calls, tokens and grades are counted when a run ends, as the difference between the record that it began with and
+the one that it left: a run that is resumed pays only for what is new.
+"""
 
 from __future__ import annotations
 
 import errno
 import logging
 import socket
+from collections import Counter as Count
+from collections.abc import Iterable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,52 +25,66 @@ from prometheus_client import (
 )
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import Action, Step, StepName, StepState
+from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
 from crag_core.observability.gauges import Gauges, Read
-from crag_core.observability.run_counters import BUCKETS, RunCounts
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.run_stats import Measured, measure
+from crag_core.trace.run_stats import Ending, Measured, measure
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
 
 LOG = logging.getLogger("crag.metrics")
+BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
+"""Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path."""
 _CATEGORIES = 50
 """A policy names its actions itself; names beyond so many are counted as "other"."""
+_ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 
 
 class Metrics(Listener):
-    """Counts runs in a registry of its own; safe to share between sessions."""
+    """Counts runs in a registry of its own; safe to share between sessions.
+
+    But for the category of a decision, the values of every label come from our own code.
+    """
 
     def __init__(self, version: str = "") -> None:
         self.problem = ""
         """Why the metrics cannot be served, if so."""
-        self.registry = CollectorRegistry()
+        self.registry = new_registry(version)
         self._gauges = Gauges(self.registry)
         self._categories: set[str] = set()
-        self._decisions = self._counter("decisions", "Decisions by category", "category")
-        self._actions = self._counter("actions", "Decisions by action", "action")
-        self._corrections = self._counter("corrections", "Corrections by strategy", "strategy")
-        self._improved = self._counter(
+        counter, seconds = self._counter, self._seconds
+        self._decisions = counter("decisions", "Decisions by category", "category")
+        self._actions = counter("actions", "Decisions by action", "action")
+        self._corrections = counter("corrections", "Corrections by strategy", "strategy")
+        self._improved = counter(
             "corrections_measured", "Corrected runs, by whether the evidence is graded higher afterwards", "outcome"
         )
-        self._searched = self._counter("runs_searched", "Decided runs for which the web was asked")
-        self._latency = self._histogram(
-            "retrieval_latency_seconds",
-            "From the question to the assembled context",
-            *("decision", "correction_strategy"),
+        self._searched = counter("runs_searched", "Decided runs for which the web was asked")
+        self._latency = seconds(
+            "retrieval_latency", "From the question to the assembled context", "decision", "correction_strategy"
         )
-        self._path = self._histogram(
-            "path_seconds",
+        self._path = seconds(
+            "path",
             "To the decision on the fast path, to the context on the corrected one, without the web provider",
             "path",
         )
         self._score = Gauge("crag_relevance_score", "Overall score of the last run", registry=self.registry)
         self._under_way = Gauge("crag_runs_under_way", "Runs under way in this process", registry=self.registry)
-        self._counts = RunCounts(self.registry)
-        Info("crag_build", "This version", registry=self.registry).info({"version": version})
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
+        self._runs = counter("runs", "Runs, by how their first go ended", "ending")
+        self._carried_on = counter("runs_carried_on", "Goes that went on with a run, by ending", "ending")
+        self._bugs = counter("bugs", "Runs broken by an error that is none of the expected ones")
+        self._run_seconds = seconds("run", "All steps of a go that came to its end")
+        self._step_seconds = seconds("step", "One step in one go", "step")
+        self._steps = counter("steps", "Steps by how they ended", "step", "state")
+        self._failures = counter("step_failures", "Steps that failed, by type of error", "step", "error")
+        self._calls = counter("model_calls", "Calls of language models", "step")
+        self._tokens = counter("model_tokens", "Tokens of language models, prompt or completion", "step", "kind")
+        self._grades = counter("grades", "Chunks graded or tried to")
+        self._ungraded = counter("grades_ungraded", "Grades that could not be made or read")
+        self._cached = counter("grades_from_cache", "Grades that an earlier run had paid for")
+        self._searches = counter("web_searches", "Web searches by provider and outcome", "provider", "outcome")
+        self._answers = counter("answers", "Answers by state", "state")
         self._start_at_zero()
 
     def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
@@ -76,14 +96,25 @@ class Metrics(Listener):
 
     def finished(self, step: Step, trace: Trace) -> None:
         if step.name == StepName.ASSEMBLE and step.state is StepState.DONE:
-            self.observe(summarize(trace), trace.id)
+            self._observe(summarize(trace), trace.id)
             self._observe_path(measure(trace, 0.0))
 
     def ended(self, go: Attempt) -> None:
         self._under_way.dec()
-        self._counts.count(go)
+        (self._runs if go.is_first else self._carried_on).labels(go.ending.value).inc()
+        self._bugs.inc(bool(go.bug))
+        if go.ending is Ending.DONE:
+            self._run_seconds.observe(max(go.trace.seconds - go.since.seconds, 0.0))
+        self._count_steps(go)
+        made = Count(_grades(go.trace)) - Count(_grades(go.since))
+        self._grades.inc(made.total())
+        self._ungraded.inc(sum(count for grade, count in made.items() if grade.score is None))
+        self._cached.inc(sum(count for grade, count in made.items() if grade.from_cache))
+        self._count_web(go.since.web, go.trace.web)
+        if go.trace.answer is not None and go.trace.answer is not go.since.answer:
+            self._answers.labels(_label(go.trace.answer.state.value)).inc()
 
-    def observe(self, summary: Summary, run: str) -> None:
+    def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
         self._decisions.labels(decision).inc()
         for strategy in summary.strategy.split("+") if summary.correction_applied else ():
@@ -124,20 +155,61 @@ class Metrics(Listener):
         self._categories.add(category)
         return category
 
+    def _count_steps(self, go: Attempt) -> None:
+        made = Count(go.trace.steps) - Count(go.since.steps)
+        for step in made.elements():
+            self._steps.labels(step.name, step.state.value).inc()
+            if step.state is StepState.FAILED:
+                self._failures.labels(step.name, step.error or "CragError").inc()
+        before, after = _spent(go.since.steps), _spent(go.trace.steps)
+        for name in {step.name for step in made}:
+            (seconds, usage), (old_seconds, old) = after[name], before.get(name, (0.0, Usage()))
+            self._step_seconds.labels(name).observe(max(seconds - old_seconds, 0.0))
+            self._calls.labels(name).inc(max(usage.calls - old.calls, 0))
+            self._tokens.labels(name, "prompt").inc(max(usage.prompt_tokens - old.prompt_tokens, 0))
+            self._tokens.labels(name, "completion").inc(max(usage.completion_tokens - old.completion_tokens, 0))
+
+    def _count_web(self, before: WebSearch | None, web: WebSearch | None) -> None:
+        if web is None or web.outcome not in _ANSWERED or (before is not None and before.outcome in _ANSWERED):
+            return
+        asked = [(one.provider, one.outcome.value) for one in web.attempts] or [(web.provider, web.outcome.value)]
+        for provider, outcome in [(web.provider, "from_cache")] if web.from_cache else asked:
+            self._searches.labels(provider or "unknown", _label(outcome)).inc()
+
     def _start_at_zero(self) -> None:
-        """What every installation meets: a rate is seen from the first one on, and no panel is empty for want of it."""
+        """What every installation meets: Prometheus sees no increase in what begins with its first count."""
         for action in Action:
             self._actions.labels(action.value)
         for path in ("fast", "corrected"):
             self._path.labels(path)
         for outcome in ("improved", "not_improved"):
             self._improved.labels(outcome)
+        for ending in Ending:
+            self._runs.labels(ending.value)
+            self._carried_on.labels(ending.value)
+        for state in AnswerState:
+            self._answers.labels(_label(state.value))
+        for step in StepName:
+            self._calls.labels(step)
+            for kind in ("prompt", "completion"):
+                self._tokens.labels(step, kind)
+            for ended in StepState:
+                self._steps.labels(step, ended.value)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(f"crag_{name}", meaning, labels, registry=self.registry)
 
-    def _histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
-        return Histogram(f"crag_{name}", meaning, labels, registry=self.registry, buckets=BUCKETS)
+    def _seconds(self, name: str, meaning: str, *labels: str) -> Histogram:
+        return Histogram(f"crag_{name}_seconds", meaning, labels, registry=self.registry, buckets=BUCKETS)
+
+
+def new_registry(version: str) -> CollectorRegistry:
+    """With the version, and the metrics of the process."""
+    registry = CollectorRegistry()
+    Info("crag_build", "This version", registry=registry).info({"version": version})
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    return registry
 
 
 def serve(registry: CollectorRegistry, port: int, address: str) -> None:
@@ -168,3 +240,23 @@ def _describe(summary: Summary) -> dict[str, object]:
         "model_calls": summary.model_calls,
         "cache_hit": summary.cache_hit,
     }
+
+
+def _spent(steps: Iterable[Step]) -> dict[str, tuple[float, Usage]]:
+    """Seconds and usage of all steps of a name together."""
+    spent: dict[str, tuple[float, Usage]] = {}
+    for step in steps:
+        seconds, usage = spent.get(step.name, (0.0, Usage()))
+        spent[step.name] = (seconds + step.seconds, usage + step.usage)
+    return spent
+
+
+def _grades(trace: Trace) -> tuple[Grade, ...]:
+    """Of corpus and web, and those of other evaluators."""
+    web = (trace.web.grades if trace.web else None) or ()
+    return (*(trace.grades or ()), *web, *(grade for opinion in trace.opinions for grade in opinion.grades))
+
+
+def _label(text: str) -> str:
+    """The value of a label as it is usual: cannot_answer."""
+    return text.replace(" ", "_").replace("-", "_")

@@ -1,26 +1,24 @@
-"""Logs begin, steps and end of a run; no text of question, document or reply."""
+"""Logs start, steps and end of a run; no text of question, document or reply."""
 
 from __future__ import annotations
 
 import logging
 
-from crag_core.base.types import Step, StepState
+from crag_core.base.types import Step, StepState, Usage
 from crag_core.observability.redaction import redact
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.trace import Trace
 
 LOG = logging.getLogger("crag.run")
-LOG.addHandler(logging.NullHandler())  # who has asked for no log gets none, not even of a failure
+LOG.addHandler(logging.NullHandler())  # without a handler of the user nothing is shown, not even a failure
 
 
 class RunLog(Listener):
-    """Safe to share between sessions. Where nobody reads, nothing is put together."""
+    """Safe to share between sessions."""
 
     def opened(self, trace: Trace) -> None:
-        if not LOG.isEnabledFor(logging.INFO):
-            return
         made = trace.settings
-        _tell(
+        _log(
             logging.INFO,
             "begun",
             trace,
@@ -33,43 +31,31 @@ class RunLog(Listener):
         )
 
     def finished(self, step: Step, trace: Trace) -> None:
-        level = logging.WARNING if step.state is StepState.FAILED else logging.INFO
-        if not LOG.isEnabledFor(level):
-            return
-        usage = step.usage
-        broken = {"error": step.error, "told": redact(step.summary, trace)} if step.state is StepState.FAILED else {}
-        _tell(
-            level,
-            "step",
-            trace,
-            step=step.name,
-            state=step.state.value,
-            ms=round(1000 * step.seconds, 1),
-            calls=usage.calls,
-            tokens=usage.prompt_tokens + usage.completion_tokens,
-            **broken,
-        )
+        is_failed = step.state is StepState.FAILED
+        error = {"error": step.error, "told": redact(step.summary, trace)} if is_failed else {}
+        costs = _costs(step.seconds, step.usage)
+        level = logging.WARNING if is_failed else logging.INFO
+        _log(level, "step", trace, step=step.name, state=step.state.value, **costs, **error)
 
     def ended(self, go: Attempt) -> None:
-        level = logging.ERROR if go.bug else logging.INFO
-        if not LOG.isEnabledFor(level):
-            return
         trace = go.trace
-        usage = trace.usage
-        _tell(
-            level,
+        _log(
+            logging.ERROR if go.bug else logging.INFO,
             "ended",
             trace,
             ending=go.ending.value,
             action=trace.decision.action.value if trace.decision else None,
             answer=trace.answer.state.value if trace.answer else None,
-            ms=round(1000 * trace.seconds, 1),
-            calls=usage.calls,
-            tokens=usage.prompt_tokens + usage.completion_tokens,
+            **_costs(trace.seconds, trace.usage),
             **({"bug": go.bug} if go.bug else {}),
         )
 
 
-def _tell(level: int, event: str, trace: Trace, **message: object) -> None:
-    line = " ".join(f"{name}={value}" for name, value in message.items())
-    LOG.log(level, "[CRAG_RUN] %s %s", event, line, extra={"crag": {"run": trace.id, "event": event, **message}})
+def _costs(seconds: float, usage: Usage) -> dict[str, object]:
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    return {"ms": round(1000 * seconds, 1), "calls": usage.calls, "tokens": tokens}
+
+
+def _log(level: int, event: str, trace: Trace, **fields: object) -> None:
+    line = " ".join(f"{name}={value}" for name, value in fields.items())
+    LOG.log(level, "[CRAG_RUN] %s %s", event, line, extra={"crag": {"run": trace.id, "event": event, **fields}})

@@ -56,7 +56,7 @@ class Spans(Listener):
     def started(self, name: str) -> None:
         place = PLACE.get()
         if place is not None:
-            # The span of a step that found nothing to do is left behind here, and never sent.
+            # The span of a step that had nothing to do is never ended, and so never sent.
             span = self._tracer.start_span(f"crag.step.{name}", context=set_span_in_context(place.run))
             PLACE.set(Place(place.run, place.before, name, span))
 
@@ -94,7 +94,7 @@ class Spans(Listener):
 
 
 def fail(span: Span, kind: str, message: str = "") -> None:
-    """Mark a span as failed by an error of this type; `message` must be fit to leave the machine."""
+    """Mark a span as failed by an error of this type; `message` must hold no text of the run."""
     span.set_status(Status(StatusCode.ERROR, kind))
     text = {"exception.message": message} if message else {}
     span.add_event("exception", {"exception.type": kind} | text)

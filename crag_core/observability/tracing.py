@@ -17,7 +17,8 @@ from crag_core.llms.servers import shown
 from crag_core.pipeline.run import Listener
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExportResult
 
 _LOG = logging.getLogger("crag.telemetry")
 _LAST_CHANCE_S = 2.0
@@ -53,40 +54,37 @@ def _provider(endpoint: str, version: str) -> TracerProvider:
     own = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     exporter = OTLPSpanExporter(None if own else f"{endpoint.rstrip('/')}/v1/traces")
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(_told_once(exporter, shown(own or endpoint))))
+    provider.add_span_processor(BatchSpanProcessor(_log_changes(exporter, shown(own or endpoint))))
     _close_at_exit(provider)
-    # It tells of every batch that does not arrive, and of every span that has no room in the queue.
+    # It would log every batch that does not arrive, and every span that has no room in the queue.
     noisy = logging.getLogger("opentelemetry")
     noisy.addHandler(logging.NullHandler())
     noisy.propagate = False
     return provider
 
 
-def _told_once(exporter: Any, place: str) -> Any:
-    """The exporter, telling once when spans do not arrive, and once when they do again."""
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+def _log_changes(exporter: Any, place: str) -> Any:
+    """The exporter, logging once when spans do not arrive, and once when they do again."""
+    export, is_away = exporter.export, False
 
-    class ToldOnce(SpanExporter):
-        is_away = False
+    def export_and_log(spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        from opentelemetry.sdk.trace.export import SpanExportResult
 
-        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-            try:
-                result: SpanExportResult = exporter.export(spans)
-            except Exception:  # whatever a network can do must not end the thread that sends
-                result = SpanExportResult.FAILURE
-            if (result is SpanExportResult.FAILURE) != self.is_away:
-                self.is_away = not self.is_away
-                if self.is_away:
-                    _LOG.warning("Spans do not arrive at %s; those that cannot wait are dropped.", place)
-                else:
-                    _LOG.info("Spans arrive at %s again.", place)
-            return result
+        nonlocal is_away
+        try:
+            result: SpanExportResult = export(spans)
+        except Exception:  # whatever a network can do must not end the thread that sends
+            result = SpanExportResult.FAILURE
+        if (result is SpanExportResult.FAILURE) != is_away:
+            is_away = not is_away
+            if is_away:
+                _LOG.warning("Spans do not arrive at %s; those that cannot wait are dropped.", place)
+            else:
+                _LOG.info("Spans arrive at %s again.", place)
+        return result
 
-        def shutdown(self) -> None:
-            exporter.shutdown()
-
-    return ToldOnce()
+    exporter.export = export_and_log
+    return exporter
 
 
 def _close_at_exit(provider: TracerProvider) -> None:
@@ -99,5 +97,5 @@ def _close_at_exit(provider: TracerProvider) -> None:
         closed.set()
 
     threading.Thread(target=close, name="spans-closing", daemon=True).start()
-    # After the runs that it tells of.
+    # After the runs whose spans these are.
     at_end(closing.set, lambda seconds: closed.wait(min(seconds, _LAST_CHANCE_S)), is_last=True)

@@ -19,8 +19,8 @@ def is_there(file: Path) -> bool:
 def make(file: Path, layout: str, seconds: float) -> None:
     """Make a file that lets others read while one writes, with the tables of `layout`, unless it is there.
 
-    Under another name: who meets a file in the middle of its turn to WAL is told that it is locked, however long he is
-    ready to wait. Raises `sqlite3.Error` and `OSError`, of these `TimeoutError` after waiting for `seconds`.
+    Under another name: a file that is being turned to WAL is reported as locked, whatever the time-out. Raises
+    `sqlite3.Error` and `OSError`, of these `TimeoutError` after waiting for `seconds`.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with lock(file, seconds):

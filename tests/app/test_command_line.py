@@ -192,11 +192,11 @@ def test_all_passages_are_made_anew(
         assert main(["reindex", "--tokens", "70"]) == 130
     assert "goes on with the new ones" in capsys.readouterr().err
     store = Workbench(Config(home=indexed)).store
-    assert store.generation.tokens == 60
+    assert store.index_version.tokens == 60
     for module in ("index_versions", "reindex"):
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     main(["ingest", str(tmp_path / "long.txt")])
-    assert store.generation.tokens == 70 and store.search_keyword("pier", 1)
+    assert store.index_version.tokens == 70 and store.search_keyword("pier", 1)
 
 
 def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from crag_core.app.workbench import Workbench
-from crag_core.storage.cache import backoff
+from crag_core.storage.cache import grade_cache
 from crag_core.storage.cache import postgres as postgres_server
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
@@ -49,7 +49,7 @@ def test_away_at_the_start(open_bench: Open, server: OllamaServer, scheme: str) 
         run(workbench)
     assert heard(server) == {"judge": 6, "answer": 2}
     told = problem(workbench)
-    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so grades are made anew" in told
+    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so chunks are graded again" in told
 
 
 def test_silent_costs_one_connection_for_all_runs_of_half_a_minute(
@@ -76,7 +76,7 @@ def test_nonsense_is_a_problem_and_no_grade(open_bench: Open, server: OllamaServ
 def test_redis_killed_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "AWAY_S", 0.0)
+    monkeypatch.setattr(grade_cache, "AWAY_S", 0.0)
     with ValkeyServer() as redis:
         workbench = open_bench(ollama_host=server.url, cache=redis.url)
         run(workbench)
@@ -92,7 +92,7 @@ def test_redis_killed_in_mid_run_and_back(
 def test_postgresql_killed_and_frozen_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "AWAY_S", 0.0)
+    monkeypatch.setattr(grade_cache, "AWAY_S", 0.0)
     monkeypatch.setattr(postgres_server, "REPLY_S", 0.3)
     with PostgresServer() as postgres:
         workbench = open_bench(ollama_host=server.url, cache=postgres.url)

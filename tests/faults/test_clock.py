@@ -18,7 +18,7 @@ from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types import Grade, WebOutcome
 from crag_core.retrieval.backends import worker_lease
 from crag_core.retrieval.backends.disk.backend import FolderBackend
-from crag_core.retrieval.backends.lance.remote_tables import RowsApart
+from crag_core.retrieval.backends.lance.remote_tables import RemoteRows
 from crag_core.retrieval.backends.objects import lock as object_lock
 from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
@@ -138,7 +138,7 @@ def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float
     (replaced,) = workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
     assert replaced.outcome == IngestOutcome.REPLACED and len(workbench.store.documents()) == 4
     rebuilt = workbench.rebuild(Recipe("words", 100, 10), lambda progress: None, _never())
-    assert rebuilt is not None and workbench.store.generation.recipe.tokens == 100
+    assert rebuilt is not None and workbench.store.index_version.recipe.tokens == 100
     assert broken_at(workbench.pipeline(quoting(workbench)).run(QUESTION)) == ""
 
 
@@ -154,11 +154,11 @@ def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
             raise Killed
         original(self, rows)
 
-    original = RowsApart.put
+    original = RemoteRows.put
     workbench = open_bench()
     set_clock(jump)
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(RowsApart, "put", die)
+        patched.setattr(RemoteRows, "put", die)
         workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
     monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda *_: False)
     again = open_bench()

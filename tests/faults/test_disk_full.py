@@ -176,7 +176,7 @@ def test_grades_that_cannot_be_kept_cost_calls_and_no_run(disk: Disk, server: Ol
         trace = workbench.pipeline(judged(workbench)).run(QUESTION)
         assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
     assert heard(server) == {"judge": 6, "answer": 2} and workbench.cache is not None
-    assert "so grades are made anew" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
+    assert "so chunks are graded again" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
     disk.free()
     for _ in range(2):
         trace = workbench.pipeline(judged(workbench)).run(QUESTION)

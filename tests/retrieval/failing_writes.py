@@ -55,15 +55,15 @@ class Poisoned(Writing):
         self._deadly = {*deadly}
 
     def write(self, write: Write, body: bytes) -> None:
-        if write.generation and write.call in self._deadly and self.ids & self._handled(write, body):
+        if write.version and write.call in self._deadly and self.ids & self._handled(write, body):
             self.calls.append(write.call)
             raise LOST
         super().write(write, body)
 
     def _handled(self, write: Write, body: bytes) -> set[str]:
-        assert write.generation
+        assert write.version
         if write.call == "rehearse":
             return {*write.ids}
         if write.call == "add_rows":
             return {*unpack_rows(body)["doc_id"].to_pylist()}
-        return {row.id for row in self.opened(write.folder).passages(write.generation).documents()}
+        return {row.id for row in self.opened(write.folder).passages(write.version).documents()}

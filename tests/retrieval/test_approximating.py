@@ -44,7 +44,8 @@ def test_recall_is_the_share_of_the_nearest_that_was_found(
 def test_a_small_index_is_searched_exactly(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest(MANY[:5])
-    assert store.coverage() == (store.count(), 0) and store.generation.effort == 0 and store.generation.recall == 1.0
+    version = store.index_version
+    assert store.coverage() == (store.count(), 0) and version.effort == 0 and version.recall == 1.0
 
 
 def test_a_large_one_gets_an_index_whose_recall_is_measured(tmp_path: Path, warranted: int) -> None:
@@ -52,7 +53,7 @@ def test_a_large_one_gets_an_index_whose_recall_is_measured(tmp_path: Path, warr
     store.ingest(MANY)
     rows, indexed = store.coverage()
     assert rows == indexed == store.count() > warranted
-    made = store.generation
+    made = store.index_version
     assert made.effort in LancePassages.efforts and made.measured == rows and 0.9 < made.recall <= 1.0
     hits = store.search_dense(embed_words("harbour 7 and tides 18"), 5)
     assert hits[0].score >= hits[-1].score and len(hits) == 5
@@ -74,15 +75,16 @@ def test_what_comes_later_is_found_and_the_index_made_anew_when_there_is_half_as
     store.ingest([("whales.txt", write_prose("whales", 30))])
     assert made == [made[0]] and "whales" in store.search_dense(embed_words("about whales"), 1)[0].passage.text
     store.ingest(MANY)
-    assert made[1:] == [store.count()] and store.generation.measured == store.count()
+    assert made[1:] == [store.count()] and store.index_version.measured == store.count()
 
 
 def test_new_passages_get_theirs_before_they_are_searched(tmp_path: Path, warranted: int) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest(MANY)
-    first = store.generation
+    first = store.index_version
     store.rebuild(Recipe("words-64", 100, 10))
-    assert store.generation.id != first.id and store.generation.effort and store.coverage() == (store.count(),) * 2
+    second = store.index_version
+    assert second.id != first.id and second.effort and store.coverage() == (store.count(),) * 2
 
 
 def test_without_an_index_documents_are_in_all_the_same(
@@ -94,4 +96,4 @@ def test_without_an_index_documents_are_in_all_the_same(
     monkeypatch.setattr(LancePassages, "index_vectors", fail)
     store = PassageStore(tmp_path, WordEmbedder())
     assert {one.outcome for one in store.ingest(MANY)} == {"indexed"}
-    assert store.generation.effort == 0 and store.search_dense(embed_words("tides"), 3)
+    assert store.index_version.effort == 0 and store.search_dense(embed_words("tides"), 3)

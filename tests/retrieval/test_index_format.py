@@ -19,7 +19,7 @@ USES: dict[str, Callable[[PassageStore], Any]] = {
     "listing": lambda store: store.listing(),
     "search": lambda store: store.search_dense([0.1] * 64, 3),
     "words": lambda store: store.search_keyword("ropes", 3),
-    "generation": lambda store: store.generation,
+    "index_version": lambda store: store.index_version,
     "ingest": lambda store: store.ingest([("more.txt", write_prose("gulls"))]),
     "delete": lambda store: store.delete("0" * 32),
     "rebuild": lambda store: store.rebuild(Recipe("words-64", 60, 0)),
@@ -35,14 +35,14 @@ def folder(tmp_path: Path) -> Path:
 
 def note_format(folder: Path, found: int) -> None:
     backend = PassageStore(folder, WordEmbedder())._index_writer.backend
-    backend.generations.put([replace(row, format=found) for row in backend.generations.rows()])
+    backend.index_versions.put([replace(row, format=found) for row in backend.index_versions.rows()])
 
 
 def test_a_new_index_has_the_format_of_now(folder: Path) -> None:
     store = PassageStore(folder, WordEmbedder())
-    assert {row.format for row in store._index_writer.backend.generations.rows()} == {INDEX_FORMAT}
+    assert {row.format for row in store._index_writer.backend.index_versions.rows()} == {INDEX_FORMAT}
     store.rebuild(Recipe("words-64", 60, 0))
-    assert {row.format for row in store._index_writer.backend.generations.rows()} == {INDEX_FORMAT}
+    assert {row.format for row in store._index_writer.backend.index_versions.rows()} == {INDEX_FORMAT}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
@@ -62,7 +62,7 @@ def test_an_index_whose_generations_tell_no_format_is_of_the_first(folder: Path)
 
     lancedb.connect(folder).open_table("generations").drop_columns(["format"])
     store = PassageStore(folder, WordEmbedder())
-    assert store.generation.format == IndexVersion().format == 1 and len(store.documents()) == 1
+    assert store.index_version.format == IndexVersion().format == 1 and len(store.documents()) == 1
     store.ingest([("more.txt", write_prose("gulls"))])
     store.rebuild(Recipe("words-64", 60, 0))
     assert [one.name for one in store.documents()] == ["guide.txt", "more.txt"]

@@ -206,7 +206,7 @@ def test_what_a_fault_leaves_out_is_forgotten_and_what_was_ready_goes_in(store: 
 def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> None:
     PassageStore(tmp_path, WordEmbedder("model-a")).ingest([("harbour.txt", HARBOUR)])
     other = PassageStore(tmp_path, WordEmbedder("model-b"))
-    assert other.documents() and other.generation.embedding == "model-a"
+    assert other.documents() and other.index_version.embedding == "model-a"
     for use in (lambda: other.embedder, lambda: other.ingest([("t.txt", TIDES)])):
         with pytest.raises(StoreUnavailable, match=r"built with the embedding model 'model-a'.*'model-b'"):
             use()

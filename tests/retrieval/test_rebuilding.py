@@ -71,7 +71,7 @@ def test_all_passages_are_made_anew(filled: PassageStore, tmp_path: Path, recipe
     told: list[Progress] = []
     done = filled.rebuild(recipe, told.append)
     assert (done.documents, done.passages, done.kept_text) == (3, filled.count(), 0)
-    assert filled.generation.recipe == recipe == open_store(tmp_path).generation.recipe
+    assert filled.index_version.recipe == recipe == open_store(tmp_path).index_version.recipe
     assert (filled.count() > 2 * count) == (recipe == SHORT) and filled.fingerprint() != before
     assert told[-1].position == told[-1].total == 3
     for store in (filled, open_store(tmp_path), open_store(tmp_path, Halves())):
@@ -88,10 +88,10 @@ def test_files_that_come_later_are_made_by_the_new_recipe(filled: PassageStore) 
 
 
 def test_a_recipe_that_was_left_can_be_come_back_to(filled: PassageStore) -> None:
-    first = filled.generation.recipe
+    first = filled.index_version.recipe
     for recipe in (SHORT, OTHER, first):
         filled.rebuild(recipe)
-        assert filled.generation.recipe == recipe
+        assert filled.index_version.recipe == recipe
         check_whole(filled)
 
 
@@ -101,10 +101,10 @@ def test_until_they_are_whole_the_old_ones_are_searched(filled: PassageStore, tm
     def look(progress: Progress) -> None:
         other = open_store(tmp_path)
         check_whole(other)
-        seen.append(other.generation.embedding)
+        seen.append(other.index_version.embedding)
 
     filled.rebuild(OTHER, look)
-    assert len(seen) >= 3 and set(seen) == {"words-64"} and filled.generation.embedding == "words-32"
+    assert len(seen) >= 3 and set(seen) == {"words-64"} and filled.index_version.embedding == "words-32"
 
 
 @pytest.mark.parametrize("fault", [Stopped("Stopped by you."), EmbeddingUnavailable("no model"), RuntimeError("a bug")])
@@ -113,10 +113,10 @@ def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, faul
         if progress.position == 2:
             raise fault
 
-    before = filled.generation
+    before = filled.index_version
     with pytest.raises(type(fault)):
         filled.rebuild(OTHER, fail)
-    assert filled.generation == before and filled._index_writer.generations.building() is None
+    assert filled.index_version == before and filled._index_writer.versions.building() is None
     check_whole(filled)
     assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
 
@@ -125,7 +125,7 @@ def test_it_stops_when_it_is_told_to(filled: PassageStore) -> None:
     cancel = threading.Event()
     with pytest.raises(Stopped):
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.generation.embedding == "words-64"
+    assert filled.index_version.embedding == "words-64"
 
 
 def test_the_end_of_the_program_leaves_it_to_the_next_start(
@@ -135,10 +135,10 @@ def test_the_end_of_the_program_leaves_it_to_the_next_start(
     with monkeypatch.context() as ending, pytest.raises(Stopped):
         ending.setattr("crag_core.retrieval.index.reindex.is_ending", cancel.is_set)
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.generation.embedding == "words-64" and filled._index_writer.generations.building() is not None
+    assert filled.index_version.embedding == "words-64" and filled._index_writer.versions.building() is not None
     for module in ("reindex", "index_versions"):
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
-    assert filled.finish_rebuild() is not None and filled.generation.embedding == "words-32"
+    assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"
 
 
 def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_what_was_replaced_goes_after_a_while(
     monkeypatch.setattr(index_versions, "LEFT_FOR", timedelta(0))
     filled.ingest([("ropes.txt", write_prose("ropes"))])
     assert not (tmp_path / "passages.lance").exists()
-    assert [row.stage for row in filled._index_writer.backend.generations.rows()] == [Stage.CURRENT]
+    assert [row.stage for row in filled._index_writer.backend.index_versions.rows()] == [Stage.CURRENT]
 
 
 def test_of_a_document_without_its_file_the_text_is_taken_from_the_old_passages(
@@ -214,12 +214,12 @@ def test_two_are_never_built_at_once(filled: PassageStore, tmp_path: Path) -> No
 
 def test_an_empty_index_is_made_as_the_settings_say(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    assert store.rebuild(SHORT).documents == 0 and store.generation.recipe == SHORT
+    assert store.rebuild(SHORT).documents == 0 and store.index_version.recipe == SHORT
     again = open_store(tmp_path, Halves())
     again.ingest(FILES)
-    assert again.generation.recipe == OTHER, "there was nothing that another recipe had made"
+    assert again.index_version.recipe == OTHER, "there was nothing that another recipe had made"
     check_whole(again)
-    assert open_store(tmp_path).generation.recipe == OTHER
+    assert open_store(tmp_path).index_version.recipe == OTHER
     open_store(tmp_path).ingest([("ropes.txt", write_prose("ropes"))])
     check_whole(again, [*FILES, ("ropes.txt", write_prose("ropes"))])
 
@@ -255,11 +255,11 @@ def test_dying_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     finished = 0
     for step in range(steps):
         store = open_store(tmp_path / str(step))
-        before = store.generation.recipe
+        before = store.index_version.recipe
         done = store.finish_rebuild()
         finished += done is not None
         assert (done is None or done.recipe == SHORT) and store.finish_rebuild() is None
-        assert store.generation.recipe == (SHORT if done else before)
+        assert store.index_version.recipe == (SHORT if done else before)
         check_whole(store)
         store.delete(store.documents()[0].id)
         check_whole(store, sorted(FILES)[1:])

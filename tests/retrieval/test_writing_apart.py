@@ -129,7 +129,7 @@ def test_dying_again_and_again_leaves_every_document_whole_or_absent(
 def test_a_document_that_cannot_be_tidied_is_named_and_set_aside(tmp_path: Path) -> None:
     PassageStore(tmp_path, WordEmbedder()).ingest([*BEFORE, *FILES])
     bad = name_content(dict(FILES)["gulls.txt"])
-    store = store_of(tmp_path, Poisoned([bad], ["tidy", "remake_keywords", "rehearse"]))
+    store = store_of(tmp_path, Poisoned([bad], ["tidy", "rebuild_keywords", "rehearse"]))
     (new, gone) = store.ingest([("small.txt", b"thirty-one bytes and no more...")])
     assert new.outcome == IngestOutcome.INDEXED
     assert (gone.name, gone.outcome) == ("gulls.txt", IngestOutcome.REFUSED) and "gulls.txt" in gone.message
@@ -155,7 +155,7 @@ def test_a_document_that_cannot_be_written_is_refused_and_the_others_are_in(tmp_
 def test_where_no_document_is_at_fault_none_is_set_aside(tmp_path: Path) -> None:
     PassageStore(tmp_path, WordEmbedder()).ingest([*BEFORE, *FILES])
     ids = [row.id for row in PassageStore(tmp_path, WordEmbedder()).documents()]
-    for deadly in (["tidy", "remake_keywords"], ["tidy", "remake_keywords", "rehearse"]):
+    for deadly in (["tidy", "rebuild_keywords"], ["tidy", "rebuild_keywords", "rehearse"]):
         store = store_of(tmp_path, Poisoned(ids, deadly))
         (new,) = store.ingest([(f"new{len(deadly)}.txt", write_prose(f"tides {len(deadly)}"))])
         assert new.outcome == IngestOutcome.INDEXED and "could not be rebuilt" in store.remark

@@ -15,7 +15,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import PostgresCache
 from crag_core.storage.cache import postgres as postgres_server
-from crag_core.storage.cache.backoff import AWAY_S
+from crag_core.storage.cache.grade_cache import AWAY_S
 from crag_core.storage.cache.postgres import SWEEP_S
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.postgres_server import PASSWORD, PostgresServer

@@ -225,7 +225,7 @@ def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
     start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = b"# Bad\n\nThe engine dies over this."
-    deadly = Poisoned([name_content(bad)], ["tidy", "remake_keywords", "rehearse"])
+    deadly = Poisoned([name_content(bad)], ["tidy", "rebuild_keywords", "rehearse"])
     monkeypatch.setattr(Writer, "write", lambda self, write, body: deadly.write(write, body))
     app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.md", bad), ("small.txt", b"The smallest file."))
     (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
@@ -280,7 +280,7 @@ def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
 ) -> None:
     store = Workbench(Config(home=home)).store
     store.ingest([("long.txt", write_prose("the harbour", 200))])
-    store._index_writer.begin(Recipe(store.generation.embedding, 60, 10), "a process that is gone/1/1")
+    store._index_writer.begin(Recipe(store.index_version.embedding, 60, 10), "a process that is gone/1/1")
     for module in ("index_versions", "reindex"):
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     app = documents(start, home)
@@ -289,7 +289,7 @@ def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
     assert job is not None
     job.wait()
     app.run()
-    assert "1 document made anew: at most 60 tokens" in shown(app) and store.generation.tokens == 60
+    assert "1 document made anew: at most 60 tokens" in shown(app) and store.index_version.tokens == 60
 
 
 # --- the map --------------------------------------------------------------------------------------------------------

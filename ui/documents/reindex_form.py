@@ -29,7 +29,7 @@ def draw_recipe(store: DocumentStore) -> None:
             st.error(plain(str(job.error)), icon=":material/error:")
         if job.result:
             st.success(_describe(job.result), icon=":material/published_with_changes:")
-    now = store.generation
+    now = store.index_version
     with st.expander(f"How chunks are made: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
         if not access.may(Right.INDEX):

@@ -95,7 +95,7 @@ def _embedding() -> Health:
     if warming.error:
         return Health("Embedding", False, warming.error.message, warming.error.hint)
     try:
-        name = workbench.store.generation.embedding
+        name = workbench.store.index_version.embedding
     except CragError:
         return Health("Embedding", None, "not known while the index cannot be read")
     return Health("Embedding", None if warming.is_running else True, name)

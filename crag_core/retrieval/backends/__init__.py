@@ -1,4 +1,4 @@
-"""What an index can stand on, by how CRAG_STORE names it; `backend.py` says what that takes."""
+"""The backends of an index, by how CRAG_STORE names them; `backend.py` has their protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an index stands on: tables of passages, lists of rows, kept files, and one writer at a time.
+"""The protocols of a backend: tables of passages, lists of rows, stored files, and one writer at a time.
 
-Every method raises `StoreUnavailable` when the engine underneath fails, with what to do about it. What belongs together
-is kept together by `IndexWriter`, by the order of its steps; no backend has to commit to two of these at once.
+Every method raises `StoreUnavailable` when the engine underneath fails, with what to do about it. `IndexWriter` keeps
+them consistent by the order of its steps; no backend has to commit to two of them at once.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from crag_core.base.documents import Document, IndexVersion
+from crag_core.base.errors import DocumentMissing
 from crag_core.base.types import Passage
 from crag_core.retrieval.hits import Hit
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from llama_index.core.schema import TextNode
 
-R = TypeVar("R")
+R = TypeVar("R", bound="DataclassInstance")
 
 
 class Passages(Protocol):
-    """The passages of one generation. Those that write are called inside the backend's lock."""
+    """The passages of one index version. Those that write are called inside the backend's lock."""
 
     def built_with(self) -> str | None:
         """The embedding model that the table was made for; None where nothing was ever written."""
@@ -36,7 +38,7 @@ class Passages(Protocol):
     def move(self, document_ids: Collection[str], collection: str) -> None: ...
 
     def documents(self, ids: Collection[str] | None = None) -> list[Document]:
-        """Of all, or of some, documents that have passages here: what these know of them, as INDEXED, without size."""
+        """Of all, or of some, documents with passages here: what these record of them, as INDEXED, without size."""
         ...
 
     def of(self, document_id: str) -> list[Passage]:
@@ -46,7 +48,7 @@ class Passages(Protocol):
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "", exact: bool = False) -> list[Hit]:
         """Nearest first by cosine, which is the score.
 
-        Approximately where there is an index for that, by the effort of the generation, unless `exact`; passages that
+        Approximately where there is an index for that, by the effort of the version, unless `exact`; passages that
         the index does not hold yet are found too.
         """
         ...
@@ -61,11 +63,11 @@ class Passages(Protocol):
         ...
 
     def is_worn(self) -> bool:
-        """Whether the approximate index should be made anew, however little the passages have changed."""
+        """Whether the approximate index should be rebuilt, however little the passages have changed."""
         ...
 
     def index_vectors(self) -> None:
-        """Make the approximate index anew from all passages. Outside the lock: reading and writing go on meanwhile."""
+        """Rebuild the approximate index from all passages. Outside the lock: others read and write meanwhile."""
         ...
 
     def search_keyword(self, text: str, limit: int, collection: str = "") -> list[Hit]:
@@ -81,15 +83,15 @@ class Passages(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Bring the indexes up to date, and give back what is not needed any more."""
+        """Bring the indexes up to date, and free the space that is not needed any more."""
         ...
 
-    def remake_keywords(self) -> bool:
-        """Make the keyword index anew from all passages, whatever it was; False: the engine keeps it whole itself."""
+    def rebuild_keywords(self) -> bool:
+        """Rebuild the keyword index from all passages, whatever its state; False: the engine maintains it itself."""
         ...
 
     def rehearse(self, document_ids: Collection[str]) -> None:
-        """Make a keyword index of the passages of some documents, as a trial that leaves nothing."""
+        """Build a keyword index of the passages of some documents on trial; nothing of it is left."""
         ...
 
     def drop(self) -> None:
@@ -109,7 +111,7 @@ class Rows(Protocol[R]):
         ...
 
     def put(self, rows: Sequence[R]) -> None:
-        """Add rows, or take the place of those of the same ids, all or none."""
+        """Add rows, or replace those of the same ids, all or none."""
         ...
 
     def drop(self, ids: Iterable[str]) -> None: ...
@@ -125,7 +127,7 @@ class Originals(Protocol):
         ...
 
     def read(self, document_id: str) -> bytes:
-        """Raises `DocumentMissing` where it was never kept, or is not the file any more that was indexed."""
+        """Raises `DocumentMissing` where it was never stored, or is not the file that was indexed."""
         ...
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
@@ -139,6 +141,14 @@ class Originals(Protocol):
         ...
 
 
+def original_missing(is_damaged: bool) -> DocumentMissing:
+    reason = "is damaged" if is_damaged else "is not here: it was indexed before originals were kept"
+    return DocumentMissing(
+        f"The original of this document {reason}.",
+        hint="Add the same file again on the Documents page: that keeps it, and changes nothing else.",
+    )
+
+
 class Backend(Protocol):
     @property
     def place(self) -> str:
@@ -149,12 +159,12 @@ class Backend(Protocol):
     def documents(self) -> Rows[Document]: ...
 
     @property
-    def generations(self) -> Rows[IndexVersion]: ...
+    def index_versions(self) -> Rows[IndexVersion]: ...
 
     @property
     def originals(self) -> Originals: ...
 
-    def passages(self, generation: IndexVersion) -> Passages: ...
+    def passages(self, version: IndexVersion) -> Passages: ...
 
     def lock(self) -> AbstractContextManager[None]:
         """One writer at a time, over threads, processes and machines; freed when its holder dies."""

@@ -1,4 +1,4 @@
-"""Leases of workers on documents, to tell running work from work that a kill left behind."""
+"""Leases of workers on documents: is the work still running, or did a kill leave it behind?"""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from functools import cache
 from pathlib import Path
 
 LEASE = timedelta(minutes=5)
-"""How long a process of another machine counts as alive after it last said so; it should say so much more often."""
+"""How long a process of another machine counts as alive after its last sign; it should give one much more often."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @cache
 def _machine() -> str:
-    """Its name, with a sign that tells it from others of that name, and from containers that count their own processes.
+    """Its name, with a suffix that no other machine of that name has, nor a container with process ids of its own.
 
-    The same after the machine was started anew.
+    The same after a restart of the machine.
     """
     message = []
     with suppress(OSError):
@@ -40,8 +40,8 @@ def is_of_this_machine(owner: str) -> bool:
     return owner.partition("/")[0] == _machine()
 
 
-def is_alive(owner: str, said_at: datetime, now: datetime | None = None) -> bool:
-    """Whether the process of `owner`, which last spoke at `said_at`, is there; on another machine by its lease.
+def is_alive(owner: str, seen_at: datetime, now: datetime | None = None) -> bool:
+    """Whether the process of `owner`, which gave its last sign at `seen_at`, is alive; on another machine by its lease.
 
     `owner` is what `name_self` gave there, with anything after another "/".
     """
@@ -49,8 +49,8 @@ def is_alive(owner: str, said_at: datetime, now: datetime | None = None) -> bool
 
     node, number, started = [*owner.split("/"), "", "", ""][:3]
     if node != _machine() or not number.isdigit():
-        # Either way: a word from the future, of before a clock was put back, must not hold until that future comes.
-        return abs((now or datetime.now(UTC)) - said_at) < LEASE
+        # Either way: a sign from the future, of before a clock was put back, must not hold until that future comes.
+        return abs((now or datetime.now(UTC)) - seen_at) < LEASE
     try:
         return _started(int(number)) == started
     except (psutil.Error, OSError):

@@ -16,7 +16,7 @@ _WORD = 40  # so far a cut moves to the next gap between words; a text without g
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The text on either side of a passage. `starts` and `ends` tell whether the document does so there."""
+    """The text on either side of a passage. `starts`, `ends`: the document starts or ends there."""
 
     before: str
     after: str

@@ -1,4 +1,4 @@
-"""One document to embedded passages; does not touch the index."""
+"""Turns one document into embedded passages; does not touch the index."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 Read = Callable[[bytes, str, Cut, Cancel], Chunks]
 """(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
 OnEmbedded = Callable[[int, int], None]
-"""Is told how many passages of how many have a vector."""
+"""Called with the number of passages that have a vector, and of all."""
 
 # A stop waits for so many: half a second of the built-in model on two cores.
 _EMBEDDED_AT_ONCE = 16
 
 
 class Preparer:
-    """Makes passages for one generation. Raises `Stopped` once `cancel` is set, and `EmbeddingUnavailable`."""
+    """Makes passages for one version. Raises `Stopped` once `cancel` is set, and `EmbeddingUnavailable`."""
 
-    def __init__(self, generation: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
-        self.generation = generation
+    def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
+        self.version = version
         self._embedder = embedder
-        self.cut = cut_of(generation, embedder)
+        self.cut = cut_of(version, embedder)
         self._read = read
         self._cancel = cancel
 
     def prepare(self, row: Document, content: bytes, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
-        """The row with what reading told of the document, and its passages; raises `DocumentRefused` too."""
+        """The row with what reading found out about the document, and its passages; raises `DocumentRefused` too."""
         cut = replace(self.cut, tokenizer=_find_tokenizer(self._embedder))
         return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded)
 
@@ -52,7 +52,7 @@ class Preparer:
         row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
         nodes = make_nodes(read.chunks, Source(row.id, row.name, row.pages, row.characters, row.changed_at))
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
-            self.look()
+            self.check_cancel()
             on_embedded(start, len(nodes))
             batch = nodes[start : start + _EMBEDDED_AT_ONCE]
             vectors = self._embedder.embed_texts([node.text for node in batch])
@@ -60,19 +60,19 @@ class Preparer:
                 # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
                 # assignment would make it one again.
                 object.__setattr__(node, "embedding", array("f", vector))
-        self.look()
+        self.check_cancel()
         on_embedded(len(nodes), len(nodes))
         return row, nodes
 
-    def look(self) -> None:
+    def check_cancel(self) -> None:
         if self._cancel.is_set():
             raise Stopped("Stopped by you.")
 
 
-def cut_of(generation: IndexVersion, embedder: Embedder) -> Cut:
+def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:
     """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
     tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
-    return Cut(generation.tokens, generation.overlap, tokenize)
+    return Cut(version.tokens, version.overlap, tokenize)
 
 
 def _find_tokenizer(embedder: Embedder) -> str:

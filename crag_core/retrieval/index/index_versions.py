@@ -8,21 +8,21 @@ from datetime import UTC, datetime, timedelta
 
 from crag_core.base.documents import INDEX_FORMAT, Document, IndexVersion, Recipe, Stage
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.backends.backend import Backend
 from crag_core.retrieval.backends.worker_lease import is_alive
 from crag_core.retrieval.hits import now
 
-# Whoever asked a question of the generation before may still be searching in it.
+# Whoever asked a question before the replacement may still be searching in the old version.
 LEFT_FOR = timedelta(minutes=10)
 
 
 class IndexVersions:
-    """All methods but `current` and `passages` are called inside the backend's lock."""
+    """All methods but `current` and `building` are called inside the backend's lock."""
 
     def __init__(self, backend: Backend, recipe: Recipe) -> None:
         """`recipe` is that of an index which holds nothing yet."""
         self._backend = backend
-        self._list = backend.generations
+        self._list = backend.index_versions
         self._recipe = recipe
 
     def current(self) -> IndexVersion:
@@ -33,78 +33,71 @@ class IndexVersions:
     def building(self) -> IndexVersion | None:
         return next((row for row in self._rows() if row.stage == Stage.BUILDING), None)
 
-    def passages(self, generation: IndexVersion) -> Passages:
-        return self._backend.passages(generation)
-
     def start_empty(self) -> None:
-        """For an index that holds nothing: it is made by the recipe of the settings from now on."""
-        now_current = self.current()
-        if now_current.recipe == self._recipe:
-            self._list.put([now_current])
+        """For an index that holds nothing: from now on it follows the recipe of the settings."""
+        current = self.current()
+        if current.recipe == self._recipe:
+            self._list.put([current])
         else:
-            left = replace(now_current, stage=Stage.LEFT, changed_at=now())
+            left = replace(current, stage=Stage.LEFT, changed_at=now())
             self._list.put([left, self._new(self._recipe, Stage.CURRENT)])
 
     def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
-        """A generation to be built by `owner`: that which a killed process left, where it has the same recipe.
+        """A version to be built by `owner`; one with this recipe that a killed process left is continued.
 
         Raises `StoreUnavailable` while a living process builds one.
         """
         for row in [row for row in self._rows() if row.stage == Stage.BUILDING]:
             if row.owner != owner and is_alive(row.owner, row.time):
                 raise StoreUnavailable(
-                    "Another process is making the chunks anew.", hint="Wait for it to finish, or stop it there."
+                    "Another process is re-indexing the documents.", hint="Wait for it to finish, or stop it there."
                 )
             if row.recipe == recipe:
-                taken = replace(row, owner=owner, changed_at=now())
-                self._list.put([taken])
-                return taken
+                continued = replace(row, owner=owner, changed_at=now())
+                self._list.put([continued])
+                return continued
             self._drop(row)
-        begun = replace(self._new(recipe, Stage.BUILDING), owner=owner)
-        self._list.put([self.current(), begun])
-        return begun
+        new = replace(self._new(recipe, Stage.BUILDING), owner=owner)
+        self._list.put([self.current(), new])
+        return new
 
-    def check(self, generation: IndexVersion) -> None:
-        """Raises `StoreUnavailable` unless it is still being built by its owner; says that the owner lives."""
+    def renew(self, version: IndexVersion) -> None:
+        """Say that its owner is alive. Raises `StoreUnavailable` unless that owner is still building it."""
         rows = {row.id: row for row in self._rows()}
-        known = rows.get(generation.id)
-        if known is None or (known.stage, known.owner) != (Stage.BUILDING, generation.owner):
+        known = rows.get(version.id)
+        if known is None or (known.stage, known.owner) != (Stage.BUILDING, version.owner):
             raise StoreUnavailable(
-                "Making the chunks anew was stopped, or another process took it over.", hint="Start it once more."
+                "Re-indexing was stopped, or another process took it over.", hint="Start it once more."
             )
         self._list.put([replace(known, changed_at=now())])
 
-    def note_search(self, generation: IndexVersion) -> None:
-        """Put down effort and recall of a generation that is there still."""
-        known = next((row for row in self._rows() if row.id == generation.id), None)
-        if known is None and self.current().id == generation.id:
-            known = self.current()
+    def record_search(self, version: IndexVersion) -> None:
+        """Record effort and recall of a version, unless it is gone."""
+        known = next((row for row in [*self._rows(), self.current()] if row.id == version.id), None)
         if known is not None:
-            noted = replace(known, effort=generation.effort, recall=generation.recall, measured=generation.measured)
-            self._list.put([noted])
+            self._list.put([replace(known, effort=version.effort, recall=version.recall, measured=version.measured)])
 
-    def flip(self, generation: IndexVersion) -> None:
-        """From now on it is searched; what it lacks is the caller's business."""
-        built = replace(generation, stage=Stage.CURRENT, owner="", changed_at=now())
+    def make_current(self, version: IndexVersion) -> None:
+        """From now on it is searched; the caller sees to it that it is complete."""
+        built = replace(version, stage=Stage.CURRENT, owner="", changed_at=now())
         self._list.put([built, replace(self.current(), stage=Stage.LEAVING, changed_at=now())])
 
-    def abandon(self, generation: IndexVersion) -> None:
+    def abandon(self, version: IndexVersion) -> None:
         row = self.building()
-        if row is not None and (row.id, row.owner) == (generation.id, generation.owner):
+        if row is not None and (row.id, row.owner) == (version.id, version.owner):
             self._drop(row)
 
-    def settle(self, whole: Sequence[Document]) -> list[Document]:
-        """Bring a change of generation to its end: the `whole` documents whose number of passages is another now."""
-        leaving = [row for row in self._rows() if row.stage == Stage.LEAVING]
-        if not leaving:
+    def recount(self, whole: Sequence[Document]) -> list[Document]:
+        """While a replacement is under way: the `whole` documents whose number of passages is another now."""
+        if all(row.stage != Stage.LEAVING for row in self._rows()):
             return []
-        counts = {row.id: row.passages for row in self.passages(self.current()).documents()}
+        counts = {row.id: row.passages for row in self._backend.passages(self.current()).documents()}
         return [
             replace(row, passages=counts[row.id]) for row in whole if counts.get(row.id, row.passages) != row.passages
         ]
 
-    def settled(self) -> None:
-        """The end is reached; what nobody can be searching any more goes."""
+    def finish_replacement(self) -> None:
+        """After the recount; drops what nobody can be searching any more."""
         rows = self._rows()
         if leaving := [row for row in rows if row.stage == Stage.LEAVING]:
             self._list.put([replace(row, stage=Stage.LEFT) for row in leaving])
@@ -124,7 +117,7 @@ class IndexVersions:
         return rows
 
     def _drop(self, row: IndexVersion) -> None:
-        self.passages(row).drop()
+        self._backend.passages(row).drop()
         self._list.drop([row.id])
 
     def _new(self, recipe: Recipe, stage: Stage) -> IndexVersion:
@@ -134,9 +127,9 @@ class IndexVersions:
         )
 
     def _first(self) -> IndexVersion:
-        """Of an index that nobody listed generations of: of earlier days, or empty."""
+        """Of an index without a list of versions: one that an early release made, or an empty one."""
         first = IndexVersion(embedding=self._recipe.embedding, changed_at=now(), format=INDEX_FORMAT)
-        built_with = self.passages(first).built_with()
+        built_with = self._backend.passages(first).built_with()
         if built_with is None:
             return replace(first, tokens=self._recipe.tokens, overlap=self._recipe.overlap)
         return replace(first, embedding=built_with)

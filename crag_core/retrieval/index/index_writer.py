@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-_MENDING = "The keyword index was damaged and is being rebuilt."
-_MENDED = "The keyword index was damaged and has been rebuilt from the indexed documents."
-_NOT_MENDED = "The keyword index is damaged and could not be rebuilt."
-_TOO_MUCH = "the process that writes to the index ended over it, more than once"
+_REBUILDING = "The keyword index was damaged and is being rebuilt."
+_REBUILT = "The keyword index was damaged and has been rebuilt from the indexed documents."
+_NOT_REBUILT = "The keyword index is damaged and could not be rebuilt."
+_FATAL = "the process that writes to the index ended over it, more than once"
 _OTHER_FORM = "Save it in another format, or split it into smaller files, and add that."
 
 
 class IndexVersionChanged(Exception):
-    """Passages were made for a generation that is not the current one any more."""
+    """Passages were made for a version that is not the current one any more."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What became of one document.
+    """The outcome for one document.
 
     `row` is as it stands now, None where the document was removed while it was read; `is_new`: it was not there before;
-    `has_replaced`: an earlier content of the same name went out.
+    `has_replaced`: an earlier content of the same name was removed.
     """
 
     row: Document | None
@@ -48,20 +48,20 @@ class Written:
 
 
 class IndexWriter:
-    """The order of steps is the promise: a row says what is meant before it is done, and what is done is told last."""
+    """The order of steps is the promise: a row says what is intended before it is done, and that it is done last."""
 
     def __init__(self, backend: Backend, recipe: Recipe) -> None:
         """`recipe` is that of an index which holds nothing yet."""
         self.backend = backend
         self.originals = backend.originals
-        self.generations = IndexVersions(backend, recipe)
+        self.versions = IndexVersions(backend, recipe)
         self._catalogue = backend.documents
         self.remark = ""
         """What people should know of the last tidying; "": all is well."""
 
-    def passages(self, generation: IndexVersion | None = None) -> Passages:
-        """Of the current generation, or of another."""
-        return self.backend.passages(generation or self.generations.current())
+    def passages(self, version: IndexVersion | None = None) -> Passages:
+        """Of the current version, or of another."""
+        return self.backend.passages(version or self.versions.current())
 
     def is_untouched(self) -> bool:
         """Whether nobody ever wrote to it."""
@@ -72,8 +72,8 @@ class IndexWriter:
         if not self._catalogue.is_there() and self.passages().built_with() is not None:
             return self._list()
         rows = self._catalogue.rows()
-        settled = {row.id: row for row in self._unsettled(rows)}
-        return [settled.get(row.id, row) for row in rows]
+        recounted = {row.id: row for row in self._recounted(rows)}
+        return [recounted.get(row.id, row) for row in rows]
 
     def whole(self) -> dict[str, Document]:
         """The indexed documents by id."""
@@ -83,13 +83,13 @@ class IndexWriter:
         """Keep files and note that they wait; what is indexed already stays so."""
         with self._writing() as there:
             if not any(row.is_whole for row in there.values()):
-                self.generations.start_empty()
+                self.versions.start_empty()
             for row, content in documents:
                 self.originals.keep(row.id, content)
             self._catalogue.put([row for row, _ in documents if not _is_whole(there, row.id)])
 
     def note(self, row: Document) -> None:
-        """Put down how far a document is, unless it is indexed, or was removed, meanwhile."""
+        """Record the state of a document, unless it was indexed, or removed, meanwhile."""
         with self._writing() as there:
             if row.id in there and not there[row.id].is_whole:
                 self._catalogue.put([replace(row, changed_at=now())])
@@ -100,16 +100,16 @@ class IndexWriter:
         """Put documents in, with one commit for all their passages, and take out what they replace by name.
 
         Without nodes, a document is expected to be there. A new version goes in before the old one goes out. Raises
-        `GenerationChanged` where `made_for` is not the current one.
+        `IndexVersionChanged` where `made_for` is not the current one.
         """
         with self._writing() as there:
-            if self.generations.current().id != made_for.id:
+            if self.versions.current().id != made_for.id:
                 raise IndexVersionChanged
-            done: list[Written] = []
+            written: list[Written] = []
             nodes: list[TextNode] = []
             changed: dict[str, Document] = {}
-            # A kill right after the passages went in leaves them without a row that says so.
-            there |= self._held(there, [row.id for row, own in documents if own])
+            # A kill right after the passages were added leaves them without a row that says so.
+            there |= self._already_added(there, [row.id for row, own in documents if own])
             for row, own in documents:
                 known = there.get(row.id)
                 older = [one for one in there.values() if _is_replaced(one, row)]
@@ -119,16 +119,16 @@ class IndexWriter:
                     known = replace(row, state=State.INDEXED, passages=len(own), version=version, owner="")
                     nodes += own
                 if known is None or not known.is_whole:
-                    done.append(Written(None, False, False))
+                    written.append(Written(None, False, False))
                     continue
-                leaving = {one.id: replace(one, state=State.LEAVING) for one in older}
-                changed |= {**leaving, known.id: known}
-                there.update({**leaving, known.id: known})
-                done.append(Written(known, is_new, any(one.is_whole for one in older)))
+                change = {**{one.id: replace(one, state=State.LEAVING) for one in older}, known.id: known}
+                changed |= change
+                there |= change
+                written.append(Written(known, is_new, any(one.is_whole for one in older)))
             self.passages().add(nodes, {row.id: row.collection for row, _ in documents})
             self._catalogue.put([*changed.values()])
             self._finish(changed.values())
-            return done
+            return written
 
     def remove(self, ids: Iterable[str]) -> set[str]:
         """Take documents out, whole ones and others; the ids of those that were there."""
@@ -148,47 +148,47 @@ class IndexWriter:
     def move(self, ids: Collection[str], collection: str) -> None:
         """Put documents into another collection."""
         with self._writing() as there:
-            moved = [replace(there[one], collection=collection) for one in ids if _is_whole(there, one)]
-            moved = [replace(row, state=State.MOVING) for row in moved]
+            whole = [there[one] for one in ids if _is_whole(there, one)]
+            moved = [replace(row, collection=collection, state=State.MOVING) for row in whole]
             self._catalogue.put(moved)
             self._finish(moved)
 
     def claim(self, owner: str) -> list[Document]:
-        """Bring to an end what a kill interrupted, where that takes no reading: removals, and rows behind passages.
+        """Finish what a kill interrupted, where that takes no reading: removals, and rows of passages that were added.
 
-        The documents that are neither in nor out are given to `owner`, who is to bring them in; nobody else gets them.
+        The documents that are left become those of `owner`, who is to index them.
         """
         with self._writing() as there:
             begun = [row for row in there.values() if row.is_under_way]
-            said_at: dict[str, datetime] = {}
+            last_sign: dict[str, datetime] = {}
             for row in begun:
-                said_at[row.owner] = max(row.time, said_at.get(row.owner, row.time))
-            lost = [row for row in begun if not is_alive(row.owner, said_at[row.owner])]
-            held = self._held(there, [row.id for row in lost])
-            again = [replace(row, owner=owner, changed_at=now()) for row in lost if row.id not in held]
-            self._catalogue.put([*held.values(), *again])
-            self._finish(_older_versions([*there.values(), *held.values()]))
-            return again
+                last_sign[row.owner] = max(row.time, last_sign.get(row.owner, row.time))
+            lost = [row for row in begun if not is_alive(row.owner, last_sign[row.owner])]
+            added = self._already_added(there, [row.id for row in lost])
+            claimed = [replace(row, owner=owner, changed_at=now()) for row in lost if row.id not in added]
+            self._catalogue.put([*added.values(), *claimed])
+            self._finish(_older_versions([*there.values(), *added.values()]))
+            return claimed
 
     def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
-        """A generation of passages to be built beside the current one; see `Generations.begin`."""
+        """A version of passages to be built beside the current one; see `IndexVersions.begin`."""
         with self._writing():
-            return self.generations.begin(recipe, owner)
+            return self.versions.begin(recipe, owner)
 
     def add_to(self, building: IndexVersion, documents: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
-        """Passages for a generation that is being built, with one commit."""
+        """Passages for a version that is being built, with one commit."""
         with self._writing():
-            self.generations.check(building)
+            self.versions.renew(building)
             nodes = [node for _, own in documents for node in own]
             self.passages(building).add(nodes, {row.id: row.collection for row, _ in documents})
 
-    def flip(self, built: IndexVersion) -> list[Document]:
-        """From now on search in a generation that was built, unless it lacks documents: these, to be added first.
+    def make_current(self, built: IndexVersion) -> list[Document]:
+        """From now on search in a version that was built, unless it lacks documents: these, to be added first.
 
-        What was removed or moved meanwhile is made good here.
+        Documents that were removed or moved meanwhile are removed or moved in it too.
         """
         with self._writing() as there:
-            self.generations.check(built)
+            self.versions.renew(built)
             whole = {row.id: row for row in there.values() if row.is_whole}
             passages = self.passages(built)
             made = {row.id: row for row in passages.documents()}
@@ -198,19 +198,19 @@ class IndexWriter:
             moved = [row for row in whole.values() if row.collection != made[row.id].collection]
             for collection in {row.collection for row in moved}:
                 passages.move([row.id for row in moved if row.collection == collection], collection)
-            self.generations.flip(built)
-            self._settle()
+            self.versions.make_current(built)
+            self._finish_replacement()
             return []
 
-    def note_search(self, generation: IndexVersion) -> None:
-        """Put down how a generation is searched, unless it is gone."""
+    def record_search(self, version: IndexVersion) -> None:
+        """Record how a version is searched, unless it is gone."""
         with self._writing():
-            self.generations.note_search(generation)
+            self.versions.record_search(version)
 
     def abandon(self, building: IndexVersion) -> None:
-        """Take out what was built of a generation; the current one stays as it is."""
+        """Drop what was built of a version; the current one stays as it is."""
         with self._writing():
-            self.generations.abandon(building)
+            self.versions.abandon(building)
 
     def set_aside(self, row: Document) -> Document:
         """Refuse a document that the index cannot hold; the row as it stands then."""
@@ -221,53 +221,53 @@ class IndexWriter:
             return refused
 
     def try_tidy(self) -> list[Document]:
-        """Bring the indexes up to date; what is not tidy is found too, only more slowly.
+        """Bring the indexes up to date; where that fails, rebuild the keyword index.
 
-        Where that fails, the keyword index is made anew; the documents that had to be refused for it.
+        The documents that had to be refused for it. Until it is up to date, searching is only slower.
         """
         try:
             self._tidy()
             self.remark = ""
         except StoreUnavailable as fault:
             _log.warning("the index could not be tidied: %s", fault)
-            return self._try_mend(isinstance(fault, WriteLost))
+            return self._try_rebuild_keywords(isinstance(fault, WriteLost))
         return []
 
     def _tidy(self) -> None:
         with self.backend.lock():
             self.passages().tidy()
             self._catalogue.tidy()
-            self.backend.generations.tidy()
+            self.backend.index_versions.tidy()
             self.originals.tidy({row.id for row in self._catalogue.rows()})
 
-    def _try_mend(self, is_urgent: bool) -> list[Document]:
-        """Otherwise it may be the disk or the network, of which whoever writes or asks next is told."""
-        self.remark = _MENDING if is_urgent else self.remark
+    def _try_rebuild_keywords(self, is_urgent: bool) -> list[Document]:
+        """Not urgent: it may be the disk or the network, which the next read or write reports."""
+        self.remark = _REBUILDING if is_urgent else self.remark
         try:
-            is_done, gone = self._mend()
+            is_done, refused = self._rebuild_keywords()
         except StoreUnavailable as fault:
-            _log.warning("the keyword index could not be made anew: %s", fault)
-            self.remark = f"{_NOT_MENDED} {fault}" if is_urgent else self.remark
+            _log.warning("the keyword index could not be rebuilt: %s", fault)
+            self.remark = f"{_NOT_REBUILT} {fault}" if is_urgent else self.remark
             return []
-        named = ", ".join(row.name for row in gone)
-        text = f"{_MENDED} Set aside, since it cannot be made with them: {named}." if gone else _MENDED
+        named = ", ".join(row.name for row in refused)
+        text = f"{_REBUILT} Set aside, since it cannot be made with them: {named}." if refused else _REBUILT
         self.remark = text if is_done else ""
-        return gone
+        return refused
 
-    def _mend(self) -> tuple[bool, list[Document]]:
-        """Whether there was anything to make anew, and what had to be set aside for it."""
+    def _rebuild_keywords(self) -> tuple[bool, list[Document]]:
+        """Whether there was anything to rebuild, and the documents that had to be refused for it."""
         with self._writing() as there:
             passages = self.passages()
             try:
-                return passages.remake_keywords(), []
+                return passages.rebuild_keywords(), []
             except WriteLost as lost:
                 culprits = find_culprits(passages.rehearse, [row.id for row in there.values() if row.is_whole], lost)
-            gone = self._set_aside(there[one] for one in culprits)
-            return passages.remake_keywords(), gone
+            refused = self._set_aside(there[one] for one in culprits)
+            return passages.rebuild_keywords(), refused
 
     def _set_aside(self, rows: Iterable[Document]) -> list[Document]:
         leaving = [
-            replace(row, state=State.FAILING, message=f"{row.name}: cannot be indexed: {_TOO_MUCH}.", hint=_OTHER_FORM)
+            replace(row, state=State.FAILING, message=f"{row.name}: cannot be indexed: {_FATAL}.", hint=_OTHER_FORM)
             for row in rows
         ]
         self._catalogue.put(leaving)
@@ -275,25 +275,25 @@ class IndexWriter:
 
     @contextmanager
     def _writing(self) -> Iterator[dict[str, Document]]:
-        """Alone with the index; all rows by id. An index of earlier days gets its catalogue now."""
+        """Alone with the index; all rows by id. An index of an early release gets its catalogue now."""
         with self.backend.lock():
             if not self._catalogue.is_there():
                 self._catalogue.put(self._list())
-            self._settle()
+            self._finish_replacement()
             self._finish(self._catalogue.rows())
             yield {row.id: row for row in self._catalogue.rows()}
 
-    def _settle(self) -> None:
-        """Bring a change of generation to its end."""
-        self._catalogue.put(self._unsettled(self._catalogue.rows()))
-        self.generations.settled()
+    def _finish_replacement(self) -> None:
+        """Of one index version by another."""
+        self._catalogue.put(self._recounted(self._catalogue.rows()))
+        self.versions.finish_replacement()
 
-    def _unsettled(self, rows: Iterable[Document]) -> list[Document]:
-        """The whole documents whose number of passages is another since a change of generation, with that number."""
-        return self.generations.settle([row for row in rows if row.is_whole])
+    def _recounted(self, rows: Iterable[Document]) -> list[Document]:
+        """The whole documents whose number of passages is another since a replacement, with that number."""
+        return self.versions.recount([row for row in rows if row.is_whole])
 
     def _finish(self, rows: Iterable[Document]) -> list[Document]:
-        """Carry out what rows say is to become of documents; those that are refused by it, as they stand then."""
+        """Carry out what the rows intend; those that are refused by it, as they stand then."""
         rows = [*rows]
         moving = [row for row in rows if row.state == State.MOVING]
         for collection in {row.collection for row in moving}:
@@ -310,13 +310,13 @@ class IndexWriter:
             self._catalogue.put(refused)
         return refused
 
-    def _held(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
-        """Those of some documents whose passages are in, as whole, whatever their rows say."""
-        held = {}
+    def _already_added(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
+        """Those of some documents whose passages are in the index, as whole, whatever their rows say."""
+        added = {}
         for row in self._list(ids):
             known = there.get(row.id, row)
-            held[row.id] = known if known.is_whole else replace(row, version=_next_version(there, row))
-        return held
+            added[row.id] = known if known.is_whole else replace(row, version=_next_version(there, row))
+        return added
 
     def _list(self, ids: Collection[str] | None = None) -> list[Document]:
         """Rows of documents as their passages know them."""

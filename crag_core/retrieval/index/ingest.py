@@ -17,7 +17,7 @@ from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped, Sto
 from crag_core.base.protocols import Cancel
 from crag_core.retrieval.backends.worker_lease import LEASE, name_self
 from crag_core.retrieval.hits import name_content, now
-from crag_core.retrieval.index.ann_index import Approximation
+from crag_core.retrieval.index import ann_index
 from crag_core.retrieval.index.embed_documents import Preparer
 from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
 from crag_core.retrieval.readers import load_content
@@ -26,20 +26,17 @@ from crag_core.retrieval.upload.files import Given, each_file
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-_KEPT_AT_ONCE = 32 * 2**20  # bytes
+_STORED_AT_ONCE = 32 * 2**20  # bytes
 WRITTEN_AT_ONCE = 512  # passages
 _WRITTEN_AFTER = 2.0  # seconds
 _TIDIED_AFTER = 20  # writes, each of which adds small files
-SAID_EVERY = LEASE.total_seconds() / 30
+ALIVE_EVERY = LEASE.total_seconds() / 30
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A document that only has to be written. `position` is its place among the files that were given.
-
-    `given` is its row before it was read.
-    """
+    """A document that only has to be written: its place among the given files, and its row before it was read."""
 
     position: int
     given: Document
@@ -48,12 +45,12 @@ class _Ready:
 
 
 class Indexer:
-    """Brings one set of files in; see `PassageStore.ingest` for what it promises."""
+    """Indexes one set of files; see `PassageStore.ingest` for what it promises."""
 
     def __init__(
         self, index_writer: IndexWriter, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel
     ) -> None:
-        """`preparer` gives one for the generation that is current now."""
+        """`preparer` makes one for the current version."""
         self._index_writer = index_writer
         self._new_preparer = preparer
         self._on_progress = on_progress
@@ -62,7 +59,7 @@ class Indexer:
         self._outcomes: dict[int, Ingested] = {}
         self._ready: list[_Ready] = []
         self._first_ready_at = 0.0
-        self._said_at = -math.inf
+        self._alive_at = -math.inf
         self._writes = 0
         self._total = 0
         self._preparer: Preparer | None = None
@@ -73,46 +70,46 @@ class Indexer:
         rows: dict[int, Document] = {}
         try:
             self._register(documents, collection, rows)
-            self._bring_in(rows)
+            self._index(rows)
         except Stopped:
             self._end_early(rows)
-        except Exception:  # the model or the disk is away: what is whole goes in all the same
+        except Exception:  # the model or the disk is away: what is ready is written all the same
             self._end_early(rows)
             raise
         return self._describe()
 
     def finish(self) -> tuple[Ingested, ...]:
-        """Bring in what processes that are gone had begun."""
+        """Index what processes that are gone had begun."""
         rows = dict(enumerate(self._index_writer.claim(self._owner), 1))
         try:
-            self._bring_in(rows)
+            self._index(rows)
         except Stopped:
             self._end_early(rows)
         return self._describe()
 
     def _register(self, files: Iterable[Given], collection: str, rows: dict[int, Document]) -> None:
-        """Keep every file and note that it waits, so that a kill forgets none of them; `rows` by position, from 1."""
+        """Store every file and note that it waits, so that a kill loses none; `rows` by position, from 1."""
         kept: list[tuple[Document, bytes]] = []
         for position, (name, given) in enumerate(each_file(files), 1):
-            self._look()
+            self._check_cancel()
             try:
                 if isinstance(given, DocumentRefused):
                     raise given
                 content = load_content(given, name)
             except DocumentRefused as refusal:
-                self._refuse(position, name, refusal)
+                self._outcomes[position] = _refused(name, refusal)
                 continue
             row = Document(
                 name_content(content), name, collection, size=len(content), owner=self._owner, changed_at=now()
             )
             rows[position] = row
             kept.append((row, content))
-            if sum(len(content) for _, content in kept) > _KEPT_AT_ONCE:
+            if sum(len(content) for _, content in kept) > _STORED_AT_ONCE:
                 self._index_writer.register(kept)
                 kept = []
         self._index_writer.register(kept)
 
-    def _bring_in(self, rows: dict[int, Document]) -> None:
+    def _index(self, rows: dict[int, Document]) -> None:
         self._total = max(rows, default=0)
         for position, row in rows.items():
             self._prepare(position, row)
@@ -120,30 +117,30 @@ class Indexer:
         self._write()
         if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
             self._tidy()
-            Approximation(self._index_writer).try_refresh()
+            ann_index.try_refresh(self._index_writer)
 
     def _prepare(self, position: int, given: Document) -> None:
-        """Read, split and embed one document, unless it is there; asked without the lock, since that takes long."""
+        """Read, split and embed one document, unless it is indexed; outside the lock, since that takes long."""
         progress = Progress(given.name, position, self._total)
-        self._tell(progress)
+        self._report(progress)
         row = given
         nodes: list[TextNode] = []
         if self._whole is None:
             self._whole = {*self._index_writer.whole()}
         if row.id not in self._whole and all(one.row.id != row.id for one in self._ready):
-            self._say(row)
+            self._signal_alive(row)
 
-            def tell(embedded: int, passages: int) -> None:
-                self._tell(replace(progress, embedded=embedded, passages=passages))
-                self._say(given)
+            def on_embedded(embedded: int, passages: int) -> None:
+                self._report(replace(progress, embedded=embedded, passages=passages))
+                self._signal_alive(given)
 
             self._preparer = self._preparer or self._new_preparer()
             try:
-                row, nodes = self._preparer.prepare(row, self._index_writer.originals.read(row.id), tell)
+                row, nodes = self._preparer.prepare(row, self._index_writer.originals.read(row.id), on_embedded)
             except DocumentMissing:
                 pass  # somebody removed it
             except DocumentRefused as refusal:
-                self._refuse(position, row.name, refusal)
+                self._outcomes[position] = _refused(row.name, refusal)
                 self._index_writer.note(
                     replace(row, state=State.REFUSED, owner="", message=refusal.message, hint=refusal.hint)
                 )
@@ -152,11 +149,11 @@ class Indexer:
             self._first_ready_at = time.monotonic()
         self._ready.append(_Ready(position, given, row, nodes))
 
-    def _say(self, row: Document) -> None:
-        """Now and then, since it costs a commit: that this process is alive, and which document it is at."""
-        if time.monotonic() - self._said_at > SAID_EVERY:
+    def _signal_alive(self, row: Document) -> None:
+        """Now and then, since it costs a commit: that this process is alive, and at work on this document."""
+        if time.monotonic() - self._alive_at > ALIVE_EVERY:
             self._index_writer.note(replace(row, state=State.INDEXING))
-            self._said_at = time.monotonic()
+            self._alive_at = time.monotonic()
 
     def _write_if_due(self) -> None:
         passages = sum(len(one.nodes) for one in self._ready)
@@ -168,50 +165,52 @@ class Indexer:
 
     def _tidy(self) -> None:
         for gone in self._index_writer.try_tidy():
-            self._set_aside(gone)
+            self._report_refused(gone)
 
     def _write(self) -> None:
         while ready := self._ready:
             try:
-                self._put()
-            except IndexVersionChanged:  # made for passages that were replaced meanwhile: once more, for the new ones
+                self._write_ready()
+            except (
+                IndexVersionChanged
+            ):  # prepared for a version that was replaced meanwhile: once more, for the new one
                 self._preparer = None
                 for one in ready:
                     self._prepare(one.position, one.given)
 
-    def _put(self) -> None:
+    def _write_ready(self) -> None:
         ready, self._ready = self._ready, []
         if not ready:
             return
         self._whole = None
         self._preparer = self._preparer or self._new_preparer()
         try:
-            written = self._index_writer.write([(one.row, one.nodes) for one in ready], self._preparer.generation)
+            written = self._index_writer.write([(one.row, one.nodes) for one in ready], self._preparer.version)
         except WriteLost:
-            self._put_each(ready)
+            self._write_each(ready)
             return
         for one, result in zip(ready, written, strict=True):
             self._outcomes[one.position] = _outcome(one.row.name, result)
 
-    def _put_each(self, ready: Sequence[_Ready]) -> None:
-        """Documents that cannot be written together: who cannot be alone either is refused, and no other."""
+    def _write_each(self, ready: Sequence[_Ready]) -> None:
+        """Documents that cannot be written together: only those that cannot be written alone either are refused."""
         if len(ready) > 1:
             for one in ready:
                 self._ready = [one]
-                self._put()
+                self._write_ready()
         else:
-            self._outcomes[ready[0].position] = _refused(self._index_writer.set_aside(ready[0].row))
+            self._outcomes[ready[0].position] = _refused(ready[0].row.name, self._index_writer.set_aside(ready[0].row))
 
-    def _set_aside(self, gone: Document) -> None:
-        """One of those that were given, or another, which is told after them."""
+    def _report_refused(self, gone: Document) -> None:
+        """One of those that were given, or another, which is reported after them."""
         given = (at for at, one in self._outcomes.items() if one.document_id == gone.id)
-        self._outcomes[next(given, max(self._total, *self._outcomes) + 1)] = _refused(gone)
+        self._outcomes[next(given, max(self._total, *self._outcomes) + 1)] = _refused(gone.name, gone)
 
-    def _tell(self, progress: Progress) -> None:
-        self._look()
+    def _report(self, progress: Progress) -> None:
+        self._check_cancel()
         self._on_progress(progress)
 
-    def _look(self) -> None:
+    def _check_cancel(self) -> None:
         if self._cancel.is_set():
             raise Stopped("Stopped by you.")
 
@@ -219,12 +218,12 @@ class Indexer:
         return tuple(self._outcomes[position] for position in sorted(self._outcomes))
 
     def _end_early(self, rows: dict[int, Document]) -> None:
-        """Write what is ready, and forget the rest; where the program ends, the next start finishes all of it."""
+        """Write what is ready, and drop the rest; where the program ends, the next start finishes all of it."""
         if is_ending():
             return
         try:
             with suppress(IndexVersionChanged):
-                self._put()
+                self._write_ready()
             for position in rows.keys() - self._outcomes.keys():
                 name = rows[position].name
                 self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
@@ -232,12 +231,9 @@ class Indexer:
         except StoreUnavailable as fault:  # the next start finds what waits, and finishes it
             _log.warning("what was not indexed could not be withdrawn: %s", fault)
 
-    def _refuse(self, position: int, name: str, refusal: DocumentRefused) -> None:
-        self._outcomes[position] = Ingested(name, IngestOutcome.REFUSED, message=refusal.message, hint=refusal.hint)
 
-
-def _refused(row: Document) -> Ingested:
-    return Ingested(row.name, IngestOutcome.REFUSED, message=row.message, hint=row.hint)
+def _refused(name: str, why: DocumentRefused | Document) -> Ingested:
+    return Ingested(name, IngestOutcome.REFUSED, message=why.message, hint=why.hint)
 
 
 def _outcome(name: str, written: Written) -> Ingested:

@@ -14,10 +14,10 @@ from crag_core.base.documents import Document, IndexVersion, OnProgress, Progres
 from crag_core.base.errors import DocumentMissing, DocumentRefused, StoreUnavailable
 from crag_core.retrieval.backends.worker_lease import is_alive, name_self
 from crag_core.retrieval.chunking.join import join_pages
-from crag_core.retrieval.index.ann_index import Approximation
+from crag_core.retrieval.index import ann_index
 from crag_core.retrieval.index.embed_documents import OnEmbedded, Preparer
 from crag_core.retrieval.index.index_writer import IndexWriter
-from crag_core.retrieval.index.ingest import SAID_EVERY, WRITTEN_AT_ONCE
+from crag_core.retrieval.index.ingest import ALIVE_EVERY, WRITTEN_AT_ONCE
 from crag_core.retrieval.readers import Page
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Rebuilder:
-    """Builds one generation; see `PassageStore.rebuild` for what it promises."""
+    """Builds one index version; see `PassageStore.rebuild` for what it promises."""
 
     def __init__(
         self, index_writer: IndexWriter, preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
@@ -33,10 +33,9 @@ class Rebuilder:
         self._index_writer = index_writer
         self._new_preparer = preparer
         self._on_progress = on_progress
-        self._approximation = Approximation(index_writer)
         self._owner = f"{name_self()}/{uuid4().hex[:8]}"
         self._kept_text = 0
-        self._said_at = time.monotonic()
+        self._alive_at = time.monotonic()
 
     def rebuild(self, recipe: Recipe) -> Rebuilt:
         building = self._index_writer.begin(recipe, self._owner)
@@ -47,8 +46,8 @@ class Rebuilder:
             raise
 
     def go_on(self) -> Rebuilt | None:
-        """With what a killed process had begun; None where there is nothing of that kind."""
-        row = self._index_writer.generations.building()
+        """Continue what a killed process had begun; None: there is nothing."""
+        row = self._index_writer.versions.building()
         return None if row is None or is_alive(row.owner, row.time) else self.rebuild(row.recipe)
 
     def _build(self, building: IndexVersion) -> Rebuilt:
@@ -57,7 +56,7 @@ class Rebuilder:
         missing = [row for row in self._index_writer.whole().values() if row.id not in made]
         while True:
             self._make(building, preparer, missing)
-            before, missing = missing, self._flip(building)
+            before, missing = missing, self._try_make_current(building)
             if not missing:
                 break
             if {row.id for row in missing} & {row.id for row in before}:
@@ -66,25 +65,25 @@ class Rebuilder:
         whole = self._index_writer.whole().values()
         return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
 
-    def _flip(self, building: IndexVersion) -> list[Document]:
+    def _try_make_current(self, building: IndexVersion) -> list[Document]:
         self._index_writer.passages(building).tidy()
-        return self._index_writer.flip(self._approximation.refresh(building))
+        return self._index_writer.make_current(ann_index.refresh(self._index_writer, building))
 
     def _make(self, building: IndexVersion, preparer: Preparer, rows: Sequence[Document]) -> None:
         ready: list[tuple[Document, list[TextNode]]] = []
         for position, row in enumerate(rows, 1):
-            preparer.look()
+            preparer.check_cancel()
             progress = Progress(row.name, position, len(rows))
             self._on_progress(progress)
 
-            def tell(embedded: int, passages: int, progress: Progress = progress) -> None:
+            def on_embedded(embedded: int, passages: int, progress: Progress = progress) -> None:
                 self._on_progress(replace(progress, embedded=embedded, passages=passages))
-                if time.monotonic() - self._said_at > SAID_EVERY:
+                if time.monotonic() - self._alive_at > ALIVE_EVERY:
                     self._add(building, [])
 
-            if prepared := self._prepare(preparer, row, tell):
+            if prepared := self._prepare(preparer, row, on_embedded):
                 ready.append(prepared)
-            is_late = time.monotonic() - self._said_at > SAID_EVERY
+            is_late = time.monotonic() - self._alive_at > ALIVE_EVERY
             if is_late or sum(len(nodes) for _, nodes in ready) >= WRITTEN_AT_ONCE:
                 self._add(building, ready)
                 ready = []
@@ -92,23 +91,25 @@ class Rebuilder:
 
     def _add(self, building: IndexVersion, ready: Sequence[tuple[Document, Sequence[TextNode]]]) -> None:
         self._index_writer.add_to(building, ready)
-        self._said_at = time.monotonic()
+        self._alive_at = time.monotonic()
 
-    def _prepare(self, preparer: Preparer, row: Document, tell: OnEmbedded) -> tuple[Document, list[TextNode]] | None:
-        """From the file that was kept, else from the text of the passages that are there; None: it was removed."""
+    def _prepare(
+        self, preparer: Preparer, row: Document, on_embedded: OnEmbedded
+    ) -> tuple[Document, list[TextNode]] | None:
+        """From the file, else from the text of the present passages; None: the document was removed."""
         try:
-            made = preparer.prepare(row, self._index_writer.originals.read(row.id), tell)
+            made = preparer.prepare(row, self._index_writer.originals.read(row.id), on_embedded)
             if made[1]:
                 return made
         except (DocumentMissing, DocumentRefused):
             pass
-        current = self._index_writer.generations.current()
+        current = self._index_writer.versions.current()
         passages = self._index_writer.passages(current).of(row.id)
         if not passages:
             return None
         self._kept_text += 1
         pages = [Page(text, number) for number, text in join_pages(passages, self._new_preparer(current).cut)]
-        _, nodes = preparer.prepare_pages(row, pages, tell)
+        _, nodes = preparer.prepare_pages(row, pages, on_embedded)
         return row, nodes
 
     def _abandon(self, building: IndexVersion) -> None:

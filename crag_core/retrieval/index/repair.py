@@ -11,27 +11,27 @@ MOST = 3
 
 
 def find_culprits(rehearse: Callable[[Collection[str]], None], ids: Sequence[str], lost: WriteLost) -> list[str]:
-    """The ids with which alone `rehearse` raises `WriteLost` each time, while it works with others.
+    """The ids for which `rehearse` raises `WriteLost` each time when given them alone, while it works for others.
 
-    Raises `StoreUnavailable` where there are none, or many. `lost` is how it is known that all of them together do.
+    Raises `StoreUnavailable` where there are none, or many. `lost` is what all of them together raised.
     """
-    found: list[str] = []
-    is_ever_done = len(ids) == 1
+    culprits: list[str] = []
+    has_worked = len(ids) == 1
     waiting = [ids]
-    while waiting and len(found) <= MOST:
-        some = waiting.pop()
-        if not some or not _is_lost(rehearse, some):
-            is_ever_done = is_ever_done or bool(some)
-        elif len(some) > 1:
-            waiting += [some[len(some) // 2 :], some[: len(some) // 2]]
-        elif _is_lost(rehearse, some):
-            found += some
-    if not is_ever_done or not 1 <= len(found) <= MOST:
+    while waiting and len(culprits) <= MOST:
+        part = waiting.pop()
+        if not part or not _is_lost(rehearse, part):
+            has_worked = has_worked or bool(part)
+        elif len(part) > 1:
+            waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
+        elif _is_lost(rehearse, part):
+            culprits += part
+    if not has_worked or not 1 <= len(culprits) <= MOST:
         raise StoreUnavailable(
             f"{lost.message} No single document is at fault.",
-            hint="Make all chunks anew on the Documents page, or with the command reindex.",
+            hint="Re-index all documents on the Documents page, or with the command reindex.",
         ) from lost
-    return found
+    return culprits
 
 
 def _is_lost(rehearse: Callable[[Collection[str]], None], ids: Sequence[str]) -> bool:

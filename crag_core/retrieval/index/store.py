@@ -34,7 +34,7 @@ def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
     return cut_here(read_document(content, name), name, cut, cancel)
 
 
-def _tell_nobody(progress: Progress) -> None:
+def _ignore(progress: Progress) -> None:
     pass
 
 
@@ -42,7 +42,7 @@ class PassageStore:
     """All methods raise `StoreUnavailable`; safe to use from several threads and processes.
 
     Constructing it touches no disk. An index is searched with the embedding model that it was made with, whatever the
-    settings say, until `rebuild` made it anew. `read` takes a file apart; the default does so in this very process.
+    settings say, until `rebuild` has re-indexed it.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class PassageStore:
     ) -> None:
         """`place` is a folder or a backend. `embedder` and `recipe` are for an index that holds nothing yet.
 
-        `find_embedder` gives those of other models, for an index that was made by one.
+        `read` reads and splits a file, by default in this process. `find_embedder` gives the embedders of other models,
+        for an index that was made by one.
         """
         self._embedder = embedder
         self._find_embedder = find_embedder
@@ -76,59 +77,59 @@ class PassageStore:
         return self._index_writer.remark
 
     @property
-    def generation(self) -> IndexVersion:
-        """By which recipe the passages were made that are searched."""
-        return self._pinned or self._index_writer.generations.current()
+    def index_version(self) -> IndexVersion:
+        """The one that is searched, with the recipe that its passages were made by."""
+        return self._pinned or self._index_writer.versions.current()
 
     @property
     def embedder(self) -> Embedder:
         """That of the passages that are searched: no other's vectors can be compared with theirs."""
-        return self._embedder_of(self.generation)
+        return self._embedder_of(self.index_version)
 
     def pinned(self) -> PassageStore:
-        """The same store, which searches the present generation even if another takes its place (for minutes)."""
+        """The same store, which searches the present version even if another replaces it (for some minutes)."""
         other = copy(self)
-        other._pinned = self.generation
+        other._pinned = self.index_version
         return other
 
     def ingest(
         self,
         documents: Iterable[Given],
-        on_progress: OnProgress = _tell_nobody,
+        on_progress: OnProgress = _ignore,
         *,
         collection: str = MAIN,
         cancel: Cancel | None = None,
     ) -> tuple[Ingested, ...]:
         """Index files, and those in ZIP archives; one outcome each, in order. A refused file never stops the others.
-        After these come the documents of before that had to be set aside.
 
-        All files are kept before the first is read, so what a kill leaves undone `finish_interrupted` does. The
-        passages of a document go in with one commit, which leaves it whole or absent; a new version goes in before the
-        old one goes out. The same content under a second name is already indexed under the first. Once `cancel` is set,
-        or `on_progress` raises `Stopped`, the current document and those after it are left out. Raises
-        `EmbeddingUnavailable` too, and leaves them out likewise.
+        After these come earlier documents that had to be set aside. All files are kept before the first is read, so
+        `finish_interrupted` can index what a kill left. The passages of a document are added with one commit, so it is
+        whole or absent; a new version is added before the old one is removed. The same content under a second name is
+        already indexed under the first. Once `cancel` is set, or `on_progress` raises `Stopped`, the current document
+        and those after it are left out. Raises `EmbeddingUnavailable` too, and leaves them out likewise.
         """
         return self._indexer(on_progress, cancel).ingest(documents, collection)
 
     def finish_interrupted(
-        self, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None
+        self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None
     ) -> tuple[Ingested, ...]:
-        """Bring in what processes that were killed had begun, and take out what they were removing.
+        """Index what killed processes had begun to index, and remove what they were removing.
 
-        Safe while others index: what a living process is at work on is left to it.
+        Safe while others index: the work of a living process is left to it.
         """
         return self._indexer(on_progress, cancel).finish() if self._index_writer.rows() else ()
 
-    def rebuild(self, recipe: Recipe, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt:
-        """Make all passages anew by another recipe, beside the present ones, which are searched until all are there.
+    def rebuild(self, recipe: Recipe, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt:
+        """Re-index all documents by another recipe, beside the present index, which is searched until that is done.
 
-        Documents may come and go meanwhile. Once `cancel` is set, or after an error, the present ones stay and the new
-        ones go; what a kill interrupts `finish_rebuild` finishes. Raises `Stopped` and `EmbeddingUnavailable` too.
+        Documents may be added and removed meanwhile. Once `cancel` is set, or after an error, the present index stays
+        and the new one is dropped; after a kill `finish_rebuild` continues. Raises `Stopped` and
+        `EmbeddingUnavailable` too.
         """
         return self._rebuilder(on_progress, cancel).rebuild(recipe)
 
-    def finish_rebuild(self, on_progress: OnProgress = _tell_nobody, cancel: Cancel | None = None) -> Rebuilt | None:
-        """Go on with what a process that was killed had begun to make anew; None: there is nothing of that kind."""
+    def finish_rebuild(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt | None:
+        """Continue the re-indexing that a killed process had begun; None: there is none."""
         return self._rebuilder(on_progress, cancel).go_on()
 
     def at_rest(self) -> AbstractContextManager[None]:
@@ -148,21 +149,21 @@ class PassageStore:
         return tuple(sorted(self._index_writer.rows(), key=lambda row: (row.name.casefold(), row.changed_at)))
 
     def delete(self, document_id: str) -> bool:
-        """True when it was there. The file kept of it goes at once, its passages leave the disk with a later write."""
+        """True when it was there. Its file is deleted at once, its passages leave the disk with a later write."""
         return bool(self.delete_all([document_id]))
 
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
         """Those that were there, waiting and refused ones too."""
-        ids = [one for one in document_ids if DOCUMENT_ID.fullmatch(one)]
-        if not {row.id for row in self._index_writer.rows()} & {*ids}:
+        ids = {*document_ids} & {row.id for row in self._index_writer.rows()}
+        if not ids:
             return set()
-        gone = self._index_writer.remove(ids)
+        removed = self._index_writer.remove(ids)
         self._index_writer.try_tidy()
-        return gone
+        return removed
 
     def move(self, document_ids: Iterable[str], collection: str) -> None:
         """Put indexed documents into another collection."""
-        self._index_writer.move([one for one in document_ids if DOCUMENT_ID.fullmatch(one)], collection)
+        self._index_writer.move([*document_ids], collection)
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
@@ -173,11 +174,11 @@ class PassageStore:
     def read_document(self, document_id: str) -> str | None:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
         passages = self.passages_of(document_id)
-        return join_passages(passages, cut_of(self.generation, self.embedder)) if passages else None
+        return join_passages(passages, cut_of(self.index_version, self.embedder)) if passages else None
 
     def surround(self, passage: Passage) -> Surroundings | None:
-        """What stands beside a passage in its document; None where it does not stand there, or not any more."""
-        return surround(passage, self.passages_of(passage.document_id), cut_of(self.generation, self.embedder))
+        """The text around a passage in its document; None where it does not stand there, or not any more."""
+        return surround(passage, self.passages_of(passage.document_id), cut_of(self.index_version, self.embedder))
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
@@ -193,14 +194,12 @@ class PassageStore:
         return sum(row.passages for row in self._index_writer.whole().values() if collection in ("", row.collection))
 
     def fingerprint(self, collection: str = "") -> str:
-        """Changes whenever a document comes to a collection, or to any, or goes, and with how passages are made.
-
-        The key for caches.
-        """
-        made = self.generation.recipe
-        lengths = [] if made == Recipe(made.embedding) else [f"{made.tokens} tokens, {made.overlap} repeated"]
+        """Changes with the documents of a collection, or of all, and with the recipe; the key for caches."""
+        recipe = self.index_version.recipe
+        is_usual = recipe == Recipe(recipe.embedding)
+        lengths = [] if is_usual else [f"{recipe.tokens} tokens, {recipe.overlap} repeated"]
         ids = sorted(row.id for row in self._index_writer.whole().values() if collection in ("", row.collection))
-        return hashlib.sha256("\n".join([made.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
+        return hashlib.sha256("\n".join([recipe.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
 
     def coverage(self) -> tuple[int, int]:
         """(passages that are searched, those of them in the approximate index)."""
@@ -209,7 +208,7 @@ class PassageStore:
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "") -> list[Hit]:
         """Nearest first by cosine; `vector` is by `embedder`.
 
-        Exact for a small index; in a large one approximate, with the recall that `generation` tells.
+        Exact for a small index; in a large one approximate, with the recall that `index_version` states.
         """
         return self._passages().search_dense(vector, limit, collection)
 
@@ -223,32 +222,32 @@ class PassageStore:
 
     def find_passages(self, passage_ids: Sequence[str]) -> list[Hit]:
         """Those that are indexed, in the order asked for; score 0."""
-        sound = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
-        found = {hit.passage.id: hit for hit in self._passages().find(sound)}
-        return [found[one] for one in sound if one in found]
+        valid = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
+        found = {hit.passage.id: hit for hit in self._passages().find(valid)}
+        return [found[one] for one in valid if one in found]
 
     def _passages(self) -> Passages:
         return self._index_writer.passages(self._pinned)
 
-    def _embedder_of(self, generation: IndexVersion) -> Embedder:
-        if generation.embedding == self._embedder.name:
+    def _embedder_of(self, version: IndexVersion) -> Embedder:
+        if version.embedding == self._embedder.name:
             return self._embedder
         if self._find_embedder is None:
             raise StoreUnavailable(
-                f"The index in {self.place} was built with the embedding model {generation.embedding!r}; "
+                f"The index in {self.place} was built with the embedding model {version.embedding!r}; "
                 f"expected {self._embedder.name!r}, and their vectors cannot be compared.",
-                hint=f"Choose {generation.embedding!r} in the settings, or index the documents again.",
+                hint=f"Choose {version.embedding!r} in the settings, or index the documents again.",
             )
-        return self._find_embedder(generation.embedding)
+        return self._find_embedder(version.embedding)
 
-    def _preparer(self, generation: IndexVersion, cancel: Cancel) -> Preparer:
-        return Preparer(generation, self._embedder_of(generation), self._read, cancel)
+    def _preparer(self, version: IndexVersion, cancel: Cancel) -> Preparer:
+        return Preparer(version, self._embedder_of(version), self._read, cancel)
 
     def _indexer(self, on_progress: OnProgress, cancel: Cancel | None) -> Indexer:
         cancel = cancel or Cancel()
-        now_current = self._index_writer.generations.current
-        return Indexer(self._index_writer, lambda: self._preparer(now_current(), cancel), on_progress, cancel)
+        current = self._index_writer.versions.current
+        return Indexer(self._index_writer, lambda: self._preparer(current(), cancel), on_progress, cancel)
 
     def _rebuilder(self, on_progress: OnProgress, cancel: Cancel | None) -> Rebuilder:
         cancel = cancel or Cancel()
-        return Rebuilder(self._index_writer, lambda generation: self._preparer(generation, cancel), on_progress)
+        return Rebuilder(self._index_writer, lambda version: self._preparer(version, cancel), on_progress)

@@ -25,19 +25,6 @@ class Sink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-class _Summed(io.RawIOBase):
-    """A file that is read once, with the checksum of what was read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.sum = hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        piece = self._file.read(size)
-        self.sum.update(piece)
-        return piece
-
-
 def write_archive(folder: Path, counts: Counts, program: str, made_at: str, sink: Sink) -> Manifest:
     """All files of `folder`; nothing may change there meanwhile. `sink` need not be one that can be sought in."""
     entries = []
@@ -46,12 +33,13 @@ def write_archive(folder: Path, counts: Counts, program: str, made_at: str, sink
             name = path.relative_to(folder).as_posix()
             check_path(name)
             with path.open("rb") as file:
-                message = os.fstat(file.fileno())
+                status = os.fstat(file.fileno())
                 member = tarfile.TarInfo(name)
-                member.size, member.mtime, member.mode = message.st_size, int(message.st_mtime), message.st_mode & 0o777
-                summed = _Summed(file)
-                archive.addfile(member, summed)
-            entries.append(Entry(name, member.size, summed.sum.hexdigest()))
+                member.size, member.mtime, member.mode = status.st_size, int(status.st_mtime), status.st_mode & 0o777
+                checksum = hashlib.file_digest(file, "sha256").hexdigest()
+                file.seek(0)
+                archive.addfile(member, file)
+            entries.append(Entry(name, member.size, checksum))
         manifest = Manifest(program, made_at, counts, tuple(entries))
         data = manifest.to_json()
         last = tarfile.TarInfo(NAME)

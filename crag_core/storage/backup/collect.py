@@ -93,20 +93,12 @@ def _copy_lines(log: Path, folder: Path) -> None:
     if log.is_file():
         _copy(log, folder / log.name)
         with (folder / log.name).open("rb+") as copy:
-            size = copy.seek(0, os.SEEK_END)
-            while size:
-                start = max(size - 2**16, 0)
-                copy.seek(start)
-                end = copy.read(size - start).rfind(b"\n")
-                if end >= 0:
-                    copy.truncate(start + end + 1)
-                    return
-                size = start
-            copy.truncate(0)
+            whole = sum(len(line) for line in copy if line.endswith(b"\n"))
+            copy.truncate(whole)
 
 
 def _copy_database(database: Path, folder: Path) -> None:
-    """With SQLite's own way of copying what others are writing to; a damaged one is told of instead of kept."""
+    """With SQLite's own way of copying what others are writing to; a damaged one is an error."""
     if not database.is_file() or not database.stat().st_size:
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ BUSY_S = 5.0
 SKEW_S = 60.0
 """How far in the future an entry may lie: clocks are set back by a little now and then."""
 
-# `number` grows with every write, so that it tells the oldest.
+# `number` grows with every write, so that the oldest is known.
 _LAYOUT = """
 CREATE TABLE grades (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, value BLOB NOT NULL, kept_at REAL NOT NULL
@@ -73,9 +73,6 @@ class DiskCache(GradeCache):
 
         self._run(write)
 
-    def close(self) -> None:
-        """Nothing stays open between two calls; here so that every cache can be closed."""
-
     def _valid_times(self, now: float) -> tuple[float, float]:
         return now - self._seconds, now + SKEW_S
 
@@ -120,7 +117,7 @@ class DiskCache(GradeCache):
                     os.replace(f"{self._path}{ending}", f"{aside}{ending}")
         self._report(
             "damaged",
-            f"The grade cache was damaged; it was moved to {aside} and started anew. Delete it when you like.",
+            f"The grade cache was damaged; it was moved to {aside} and a new one was started. Delete it when you like.",
         )
 
 

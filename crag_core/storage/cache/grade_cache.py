@@ -1,29 +1,33 @@
-"""What every cache does alike: grades as bytes, faults in words, a server that does not answer left alone."""
+"""What all grade caches share: grades as JSON, errors in plain words, a pause after a server did not answer."""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TypeVar
 
+from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Clock
+from crag_core.base.serialization import from_plain, to_plain
 from crag_core.base.types import Grade
-from crag_core.storage.cache.backoff import AWAY_S, Absence
-from crag_core.storage.cache.values import decode, encode
 
 Found = TypeVar("Found")
 
 _log = logging.getLogger("crag.cache")
 
+AWAY_S = 30.0
+"""So long a server that did not answer is left alone, so that it does not cost each run a wait."""
 _AWAY = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What the store said, without a password, and what to do; `is_away`: nothing, or its last words."""
+    """The error of the store, without a password, and what to do; `is_away`: it did not answer."""
 
     detail: str
     hint: str = ""
@@ -40,7 +44,7 @@ class GradeCache(ABC):
         self.name = name
         self._place = place
         self._clock = clock
-        self._absence = Absence(clock)
+        self._away_until = -math.inf
         self._problems: dict[str, str] = {}
         self._lock = Lock()
 
@@ -51,16 +55,16 @@ class GradeCache(ABC):
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
         values = self._attempt("read", lambda: self._read(keys)) if keys else None
-        grades = {key: decode(value) for key, value in (values or {}).items()}
+        grades = {key: _decode(value) for key, value in (values or {}).items()}
         return {key: grade for key, grade in grades.items() if grade is not None}
 
     def put_many(self, grades: dict[str, Grade]) -> None:
-        values = {key: encode(grade) for key, grade in grades.items()}
+        values = {key: json.dumps(to_plain(grade)).encode("ascii") for key, grade in grades.items()}
         if values:
             self._attempt("written", lambda: self._write(values))
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:  # noqa: B027  # most keep nothing open between two calls
+        """Let go of what is open."""
 
     @abstractmethod
     def _read(self, keys: Sequence[str]) -> Mapping[str, object]:
@@ -75,7 +79,7 @@ class GradeCache(ABC):
 
     def _attempt(self, purpose: str, work: Callable[[], Found]) -> Found | None:
         """What `work` gives, or None and a problem."""
-        if self._absence.is_now():
+        if self._is_away():
             return None
         try:
             done = work()
@@ -84,7 +88,7 @@ class GradeCache(ABC):
             if fault is None:
                 raise
             if fault.is_away:
-                self._absence.begin()
+                self._away_until = self._clock() + AWAY_S
                 self._report("reached", self._explain("reached", fault.detail, _AWAY))
             else:  # it answers, and says no: asking it costs no waiting
                 self._back()
@@ -94,12 +98,22 @@ class GradeCache(ABC):
         self._report(purpose, "")
         return done
 
+    def _is_away(self) -> bool:
+        """False for one thread after a while, which then asks; the others go on without waiting."""
+        with self._lock:
+            now = self._clock()
+            if now < self._away_until:
+                return True
+            if math.isfinite(self._away_until):
+                self._away_until = now + AWAY_S
+            return False
+
     def _back(self) -> None:
-        self._absence.end()
+        self._away_until = -math.inf
         self._report("reached", "")
 
     def _explain(self, purpose: str, detail: str, hint: str) -> str:
-        return f"The grade cache {self._place} cannot be {purpose} ({detail[:200]}), so grades are made anew. {hint}"
+        return f"The grade cache {self._place} cannot be {purpose} ({detail[:200]}), so chunks are graded again. {hint}"
 
     def _report(self, kind: str, problem: str) -> None:
         """The newest problem of each kind counts, and every change is logged once; "": things of this kind work."""
@@ -114,3 +128,14 @@ class GradeCache(ABC):
             _log.warning("%s", problem)
         else:
             _log.info("The grade cache %s works again (%s).", self.name, kind)
+
+
+def _decode(value: object) -> Grade | None:
+    """None for whatever is not a grade with a score: others may write to the file or the server too."""
+    if not isinstance(value, bytes | str):
+        return None
+    try:
+        grade = from_plain(Grade, json.loads(value))
+    except (ValueError, RecursionError, BadRecord):  # ValueError: neither JSON nor text
+        return None
+    return grade if grade.score is not None else None

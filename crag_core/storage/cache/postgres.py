@@ -23,7 +23,7 @@ Found = TypeVar("Found")
 CONNECT_S = 2
 REPLY_S = 2.0
 RECYCLE_S = 60
-"""So old a connection is not used again: what lies between may have forgotten it without a word."""
+"""An older connection is not reused: a firewall between may have dropped it silently."""
 SWEEP_S = 600.0
 
 # `value` is JSON in ASCII: no text of a question or document can be one that a database refuses.
@@ -44,7 +44,7 @@ DELETE FROM crag_grades WHERE key IN
 """
 _MISSING_TABLE = "42P01"
 _HINT = "Check that this user may make a table and write to it, and that the disk is not full."
-_LOST = ("08", "57P")  # how the codes begin of a server that breaks off
+_LOST = ("08", "57P")  # SQLSTATE prefixes: the server closed the connection
 
 
 class PostgresCache(GradeCache):
@@ -83,14 +83,14 @@ class PostgresCache(GradeCache):
         return create_engine(self._url, pool_timeout=REPLY_S, pool_recycle=RECYCLE_S, connect_args=options)
 
     def _run(self, work: Callable[[Connection], Found]) -> Found:
-        """Once more where the server was started anew since the last time, or has no table yet."""
+        """Once more where the server was restarted since the last time, or has no table yet."""
         from sqlalchemy.exc import DBAPIError
 
         try:
             return self._transact(work)
         except DBAPIError as error:
             if _code(error) == _MISSING_TABLE:
-                with suppress(DBAPIError):  # another process may be quicker; what else is wrong, the next one tells
+                with suppress(DBAPIError):  # another process may be quicker; other faults come up below
                     self._transact(lambda connection: connection.exec_driver_sql(_TABLE))
             elif not error.connection_invalidated:
                 raise
@@ -116,14 +116,14 @@ class PostgresCache(GradeCache):
 
 
 def _number_of(connection: Connection) -> int:
-    """Of its line, among the process's."""
+    """The file number of its socket."""
     raw = connection.connection.driver_connection
     assert raw is not None
     return int(raw.fileno())
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether it was no answer at all, or the last one."""
+    """Whether the server did not answer, or closed the connection."""
     from sqlalchemy.exc import DBAPIError, OperationalError
 
     if not isinstance(error, DBAPIError):

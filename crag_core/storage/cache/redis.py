@@ -76,9 +76,9 @@ def _read_url(url: str) -> tuple[Redis, str, str]:
 
 
 def _check(url: str) -> None:
-    """Raises ValueError for what the client silently takes for something else.
+    """Raises ValueError for what the client silently misreads.
 
-    A bare "/" in a password, say, makes the rest of the URL the name of a database, which it then ignores.
+    A bare "/" in a password, for example, makes the rest of the URL the name of a database, which it then ignores.
     """
     url.encode("utf-8")
     parts = urlsplit(url)

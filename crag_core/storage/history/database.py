@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
-from crag_core.base.network.database_url import (
-    ESCAPE,
-    check_address,
-    driver_options,
-    hide_password,
-    name_of,
-    with_driver,
-)
+from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
 from crag_core.base.network.reply_timeout import limited
 from crag_core.storage import sqlite_file
 
@@ -27,6 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
     from crag_core.storage.history.rows import Rows
+
+T = TypeVar("T")
+Empty = TypeVar("Empty")
 
 BUSY_S = 5.0
 CONNECT_S = 5
@@ -49,7 +45,7 @@ _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
 class Database:
-    """`place` is the path of an SQLite file, or a URL as SQLAlchemy reads it; raises `BadRecord` for one of no use.
+    """`place` is the path of an SQLite file, or the URL of one or of a PostgreSQL; raises `BadRecord` for another.
 
     Every fault after that is a `HistoryUnavailable`; `problem` is the last one, "" once something works again.
     Constructing it touches neither disk nor network.
@@ -57,12 +53,13 @@ class Database:
 
     def __init__(self, place: Path | str) -> None:
         self._url = None if isinstance(place, Path) else _read_url(place)
-        self._file = place if isinstance(place, Path) else _file_of(place, self._url)
+        self._file = place if isinstance(place, Path) else None
+        if self._url is not None and self._url.get_backend_name() == "sqlite" and "uri" not in self._url.query:
+            self._file = Path(self._url.database or "")
         self.problem = ""
 
-    @contextmanager
-    def reading(self) -> Iterator[Rows | None]:
-        """None where nothing has been written yet: looking creates nothing."""
+    def read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
+        """What `work` gives; `empty` where nothing has been written yet: looking creates nothing."""
         from crag_core.storage.history import schema
         from crag_core.storage.history.rows import Rows
 
@@ -72,13 +69,11 @@ class Database:
                 with self._engine.connect() as connection:
                     version = schema.version(connection)
                     if version == len(schema.STEPS):
-                        yield Rows(connection)
-                        return
-        if version:  # an earlier release wrote it
-            with self.writing() as rows:
-                yield rows
-        else:
-            yield None
+                        return work(Rows(connection))
+        if not version:
+            return empty
+        with self.writing() as rows:  # an earlier release wrote it
+            return work(rows)
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
@@ -101,7 +96,7 @@ class Database:
 
         from crag_core.storage.history import schema
 
-        with suppress(DBAPIError), self._engine.begin() as connection:  # what else is wrong, the next statement tells
+        with suppress(DBAPIError), self._engine.begin() as connection:  # other faults come up at the next statement
             schema.upgrade(connection)
 
     @cached_property
@@ -130,25 +125,21 @@ class Database:
         detail = " ".join(str(cause).split())
         if self._url is not None:
             detail = hide_password(detail, self._url)
-        hint = "Check that the database runs and lets you in."
         if self._file is not None:
-            hint = f"Check that {self._file.parent} is a folder that can be written to."
+            name, hint = str(self._file), f"Check that {self._file.parent} is a folder that can be written to."
+        else:
+            assert self._url is not None
+            name, hint = name_of(self._url), "Check that the database runs and lets you in."
         # The primary result code; its higher bits only say where it came up.
         hint = _HINTS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, hint)
-        return HistoryUnavailable(f"The history {self._name} cannot be {purpose} ({detail[:200]}).", hint=hint)
-
-    @property
-    def _name(self) -> str:
-        return str(self._file) if self._url is None or self._file is not None else name_of(self._url)
+        return HistoryUnavailable(f"The history {name} cannot be {purpose} ({detail[:200]}).", hint=hint)
 
 
 def _engine(url: URL) -> Engine:
     from sqlalchemy import NullPool, create_engine, event
 
-    if url.drivername == "postgresql+psycopg":
+    if url.get_backend_name() == "postgresql":
         return create_engine(url, pool_pre_ping=True, creator=partial(_connect, url))
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
     # A connection for each transaction costs little, and none is left pointing to a file that was moved away.
     engine = create_engine(url, poolclass=NullPool, creator=partial(_open, url))
 
@@ -172,7 +163,7 @@ def _connect(url: URL) -> psycopg.Connection[TupleRow]:
             try:
                 with limited(self.fileno(), REPLY_S, psycopg.Error):
                     return super().wait(*args, **options)
-            except TimeoutError as error:  # as the driver tells of a lost line
+            except TimeoutError as error:  # as the driver reports a lost connection
                 raise psycopg.OperationalError(str(error)) from None
 
     positional, options = url.get_dialect()().create_connect_args(url)
@@ -200,27 +191,10 @@ def _read_url(text: str) -> URL:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    try:
-        url = make_url(with_driver(text))
-        dialect = url.get_dialect()
-        dialect.import_dbapi()
-        if url.get_backend_name() != "sqlite":
-            check_address(url)
-    except (ArgumentError, ValueError):
-        # What was found may hold a password.
-        raise BadRecord(
-            "CRAG_HISTORY: expected a URL such as postgresql://user:password@host/database.",
-            hint=ESCAPE,
-        ) from None
-    except ImportError as error:
-        raise BadRecord(f"CRAG_HISTORY: this database needs a package that is not there: {error.name}.") from None
-    in_memory = url.get_backend_name() == "sqlite" and not url.database
-    if dialect.is_async or in_memory or url.database == ":memory:":
-        raise BadRecord("CRAG_HISTORY: expected a database that keeps what is written, and a driver that waits for it.")
-    return url
-
-
-def _file_of(place: str, url: URL | None) -> Path | None:
-    """The file of an SQLite URL, unless it is one of SQLite's own addresses."""
-    is_file = url is not None and url.get_backend_name() == "sqlite" and "uri" not in url.query
-    return Path(url.database or place) if is_file and url is not None else None
+    if not text.startswith("sqlite"):
+        return read_postgres_url(text, "CRAG_HISTORY")[0]
+    with suppress(ArgumentError, ValueError):
+        url = make_url(text)
+        if url.get_driver_name() == "pysqlite" and url.database not in (None, "", ":memory:"):
+            return url
+    raise BadRecord("CRAG_HISTORY: expected a database that keeps what is written, such as sqlite:////folder/file.db.")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, Select, Table, delete, exists, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
-from crag_core.storage.history.queries import matching
-from crag_core.storage.history.run_filter import Selection
-from crag_core.storage.history.schema import HISTORY, LABELS, RUNS
+from crag_core.storage.history.run_columns import folded, storable
+from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.storage.history.schema import HISTORY, LABELS, RUNS, portions
+from crag_core.trace.feedback import About, Mark
 
-_TOLD = [column for column in RUNS.c if column.name not in ("record", "searched_text")]
+_SAID = {
+    Feedback.ROUTE_RIGHT: (About.ROUTE, Mark.RIGHT),
+    Feedback.ROUTE_WRONG: (About.ROUTE, Mark.WRONG),
+    Feedback.ANSWER_RIGHT: (About.ANSWER, Mark.RIGHT),
+    Feedback.ANSWER_WRONG: (About.ANSWER, Mark.WRONG),
+}
+_INSERT: Mapping[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_SUMMARY = [column for column in RUNS.c if column.name not in ("record", "searched_text")]
 _AT_A_TIME = 500  # values in one statement
 
 
 class Rows:
-    """Only what every database understands, so that it need not be SQLite."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -31,32 +36,29 @@ class Rows:
         found: str | None = self._connection.execute(select(RUNS.c.record).where(RUNS.c.id == id)).scalar()
         return found
 
-    def run(self, id: str) -> Mapping[str, Any] | None:
-        """All but the record."""
-        found = self._connection.execute(select(*_TOLD).where(RUNS.c.id == id)).first()
-        return None if found is None else found._asdict()
+    def run(self, id: str) -> Sequence[Mapping[str, Any]]:
+        """One or none; all but the record."""
+        return self._summaries(select(*_SUMMARY).where(RUNS.c.id == id))
 
     def runs(self, selection: Selection, limit: int, skip: int) -> Sequence[Mapping[str, Any]]:
         """All but the records, newest first."""
-        newest = select(*_TOLD).where(*matching(selection)).order_by(RUNS.c.kept_at.desc(), RUNS.c.id.desc())
-        return [row._asdict() for row in self._connection.execute(newest.limit(limit).offset(skip))]
+        return self._summaries(_newest_first(select(*_SUMMARY), selection).limit(limit).offset(skip))
 
     def figures(self, selection: Selection) -> Sequence[Mapping[str, Any]]:
         """As `runs`, oldest first."""
-        oldest = select(*_TOLD).where(*matching(selection)).order_by(RUNS.c.kept_at, RUNS.c.id)
-        return [row._asdict() for row in self._connection.execute(oldest)]
+        matching = select(*_SUMMARY).where(*_conditions(selection))
+        return self._summaries(matching.order_by(RUNS.c.kept_at, RUNS.c.id))
 
     def count(self, selection: Selection) -> int:
-        found = self._connection.execute(select(func.count()).select_from(RUNS).where(*matching(selection))).scalar()
-        return found or 0
+        matching = select(func.count()).select_from(RUNS).where(*_conditions(selection))
+        return self._connection.execute(matching).scalar() or 0
 
     def ids(self, selection: Selection) -> Sequence[str]:
         """Newest first."""
-        newest = select(RUNS.c.id).where(*matching(selection)).order_by(RUNS.c.kept_at.desc(), RUNS.c.id.desc())
-        return self._connection.execute(newest).scalars().all()
+        return self._connection.execute(_newest_first(select(RUNS.c.id), selection)).scalars().all()
 
     def policies(self, selection: Selection) -> Sequence[str]:
-        named = select(RUNS.c.policy).where(*matching(selection)).distinct().order_by(RUNS.c.policy)
+        named = select(RUNS.c.policy).where(*_conditions(selection)).distinct().order_by(RUNS.c.policy)
         return self._connection.execute(named).scalars().all()
 
     def newest(self) -> float | None:
@@ -64,22 +66,18 @@ class Rows:
         found: float | None = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
         return found
 
-    def border(self) -> float | None:
-        """The time that old runs were told from young ones by at the last pruning; None: there was none."""
+    def pruned_until(self) -> float | None:
+        """The time that the last pruning took for now; None: there was none."""
         found: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
         return found
 
-    def move_border(self, to: float) -> None:
-        self._connection.execute(update(HISTORY).values(seen=to))
-
-    def delete_run(self, id: str) -> bool:
-        """And its labels."""
-        return self.delete_runs([id]) > 0
+    def set_pruned_until(self, time: float) -> None:
+        self._connection.execute(update(HISTORY).values(seen=time))
 
     def delete_runs(self, ids: Sequence[str]) -> int:
         """And their labels."""
         deleted = 0
-        for some in _portions(ids):
+        for some in portions(ids, _AT_A_TIME):
             self._connection.execute(delete(LABELS).where(LABELS.c.run_id.in_(some)))
             deleted += self._connection.execute(delete(RUNS).where(RUNS.c.id.in_(some))).rowcount
         return deleted
@@ -100,23 +98,50 @@ class Rows:
     def marks(self, run_ids: Sequence[str]) -> Sequence[tuple[str, str, str]]:
         """(run, what was judged, how) of every label on these runs."""
         found: list[tuple[str, str, str]] = []
-        for some in _portions(run_ids):
+        for some in portions(run_ids, _AT_A_TIME):
             wanted = select(LABELS.c.run_id, LABELS.c.about, LABELS.c.mark).where(LABELS.c.run_id.in_(some))
             found += [(row.run_id, row.about, row.mark) for row in self._connection.execute(wanted)]
         return found
 
+    def _summaries(self, query: Select[Any]) -> Sequence[Mapping[str, Any]]:
+        return [row._asdict() for row in self._connection.execute(query)]
+
     def _put(self, table: Table, column: str, key: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
-        change = update(table).where(table.c[column] == key).values(**values)
-        if self._connection.execute(change).rowcount:
-            return
-        # Writers of SQLite wait for each other; of others one can be quicker between these two statements.
-        is_alone = self._connection.dialect.name == "sqlite"
-        try:
-            with nullcontext() if is_alone else self._connection.begin_nested():
-                self._connection.execute(insert(table).values({column: key, **values, **at_first}))
-        except IntegrityError:
-            self._connection.execute(change)
+        add = _INSERT[self._connection.dialect.name](table).values({column: key, **values, **at_first})
+        self._connection.execute(add.on_conflict_do_update(index_elements=[column], set_=values))
 
 
-def _portions(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (keys[start : start + _AT_A_TIME] for start in range(0, len(keys), _AT_A_TIME))
+def _newest_first(query: Select[Any], selection: Selection) -> Select[Any]:
+    return query.where(*_conditions(selection)).order_by(RUNS.c.kept_at.desc(), RUNS.c.id.desc())
+
+
+def _conditions(wanted: Selection) -> Iterator[ColumnElement[bool]]:
+    """All of which have to hold. Every value goes in as a parameter."""
+    if wanted.actions:
+        yield RUNS.c.action.in_([action.value if action else "" for action in wanted.actions])
+    if wanted.policies:
+        yield RUNS.c.policy.in_([storable(name) for name in wanted.policies])
+    if wanted.endings:
+        yield RUNS.c.ending.in_([ending.value for ending in wanted.endings])
+    if wanted.feedback:
+        yield or_(*map(_was_said, wanted.feedback))
+    if wanted.since is not None:
+        yield RUNS.c.kept_at >= wanted.since
+    if wanted.until is not None:
+        yield RUNS.c.kept_at < wanted.until
+    if wanted.text:
+        yield RUNS.c.searched_text.contains(folded(wanted.text), autoescape=True)
+    if wanted.asked_by is not None:
+        yield RUNS.c.asked_by == storable(wanted.asked_by)
+    if wanted.ids is not None:
+        yield RUNS.c.id.in_(wanted.ids)
+    if wanted.imported is not None:
+        yield RUNS.c.imported.is_(wanted.imported)
+
+
+def _was_said(feedback: Feedback) -> ColumnElement[bool]:
+    of_run = LABELS.c.run_id == RUNS.c.id
+    if feedback is Feedback.NONE:
+        return ~exists().where(of_run)
+    about, mark = _SAID[feedback]
+    return exists().where(of_run, LABELS.c.about == about.value, LABELS.c.mark == mark.value)

@@ -23,25 +23,14 @@ _SAME = (
     *("writer_version", "evaluator_version", "embedding", "score", "calls"),
 )
 _NO_FIGURES: dict[str, Any] = {
-    "strategy": "",
-    "score": None,
-    "decided_ms": None,
-    "retrieval_ms": None,
-    "provider_ms": None,
-    "total_ms": 0.0,
-    "searched": False,
-    "improved": None,
-    "graded": 0,
-    "ungraded": 0,
-    "cached": 0,
-    "calls": 0,
-    "prompt_tokens": 0,
-    "completion_tokens": 0,
+    **{"strategy": "", "total_ms": 0.0, "searched": False},
+    **dict.fromkeys(("score", "decided_ms", "retrieval_ms", "provider_ms", "improved")),
+    **dict.fromkeys(("graded", "ungraded", "cached", "calls", "prompt_tokens", "completion_tokens"), 0),
 }
 
 
 def columns_of(trace: Trace) -> dict[str, Any]:
-    """All columns of a run but those that tell of its keeping, and its record."""
+    """All columns of a run but its record, and who asked when."""
     settings = trace.settings
     answer = trace.answer.text if trace.answer else ""
     texts = {
@@ -66,7 +55,7 @@ def columns_of(trace: Trace) -> dict[str, Any]:
 
 
 def columns_without_record(question: str) -> dict[str, Any]:
-    """Of a run whose record cannot be read: neutral, but for what its question tells."""
+    """Of a run whose record cannot be read: neutral, but for its question."""
     empty = ("created", "action", "policy", "evaluator", "evaluator_version", "writer", "writer_version", "embedding")
     neutral = {"fingerprint": "", "ending": Ending.DONE.value, "readable": False}
     return dict.fromkeys(empty, "") | neutral | _NO_FIGURES | {"searched_text": folded(question)}
@@ -102,7 +91,7 @@ def measured_of(row: Mapping[str, Any]) -> Measured:
 
 
 def _figures(trace: Trace) -> dict[str, Any]:
-    """A record from elsewhere may hold numbers that no sum can hold: then none is told."""
+    """A record from elsewhere may hold numbers that overflow: then there are no figures."""
     try:
         made = vars(measure(trace, 0.0))
     except ArithmeticError:

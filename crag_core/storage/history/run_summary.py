@@ -13,7 +13,7 @@ from crag_core.trace.run_stats import Ending
 class KeptRun:
     """`question` may be cut short. `action` as taken, None where nothing was decided.
 
-    `is_imported`: the record came from a file, so nothing tells that this installation made it. `kept_at` is when it
+    `is_imported`: the record came from a file, so it may be of another installation. `kept_at` is when it
     was first kept, in seconds since 1970. `asked_by` is "" without sign-in. `calls` and `tokens` are what it has paid
     for itself, see `Measured`. `route` and `answer` are what was said of them, `labelled` counts the passages of which
     something was said. `is_readable` is False where an earlier version kept a record that this one could not read when

@@ -6,11 +6,11 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.protocols import Clock
@@ -25,6 +25,9 @@ from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:
     from crag_core.storage.history.rows import Rows
+
+T = TypeVar("T")
+Empty = TypeVar("Empty")
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _HOUR, _DAY = 3600.0, 86400.0
@@ -57,7 +60,8 @@ class HistoryStore:
 
     def save(self, trace: Trace, asked_by: str = "") -> None:
         """Keep a run; a record grows, so of one id the last one saved holds. Who asked first stays who asked."""
-        self._put(_key(trace.id), trace, asked_by, imported=False)
+        with self._writing() as rows:
+            self._put(rows, _key(trace.id), trace, asked_by, imported=False)
 
     def save_import(self, trace: Trace, asked_by: str = "") -> Trace:
         """Keep a run that came from elsewhere, and give it back under the id that it is kept under.
@@ -70,20 +74,17 @@ class HistoryStore:
             while (kept := rows.record(own.id)) is not None and not _is_record_of(kept, own):
                 own = _renamed(own)
             if kept is None:
-                self._put_into(rows, own.id, own, asked_by, imported=True)
+                self._put(rows, own.id, own, asked_by, imported=True)
         return own
 
     def load(self, run_id: str) -> Trace | None:
         """Raises `BadRecord` too, for a record that this version cannot read."""
-        with self._reading() as rows:
-            record = rows.record(_key(run_id)) if rows else None
+        record = self._read(lambda rows: rows.record(_key(run_id)), None)
         return None if record is None else Trace.from_json(record)
 
     def find(self, run_id: str) -> KeptRun | None:
         """One run without its record."""
-        with self._reading() as rows:
-            found = rows.run(_key(run_id)) if rows else None
-            return None if found is None or rows is None else _runs(rows, [found])[0]
+        return next(iter(self._read(lambda rows: _runs(rows, rows.run(_key(run_id))), ())), None)
 
     def recent(self, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
         """Newest first, by when they were first kept."""
@@ -91,22 +92,18 @@ class HistoryStore:
 
     def search(self, selection: Selection, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
         """Newest first, by when they were first kept."""
-        with self._reading() as rows:
-            return _runs(rows, rows.runs(selection, limit, skip)) if rows else ()
+        return self._read(lambda rows: _runs(rows, rows.runs(selection, limit, skip)), ())
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        with self._reading() as rows:
-            return rows.count(selection) if rows else 0
+        return self._read(lambda rows: rows.count(selection), 0)
 
     def policies(self, selection: Selection = EVERYTHING) -> tuple[str, ...]:
         """The names of the policies of these runs, each once, in their order."""
-        with self._reading() as rows:
-            return tuple(filter(None, rows.policies(selection))) if rows else ()
+        return tuple(filter(None, self._read(lambda rows: rows.policies(selection), ())))
 
     def measured(self, selection: Selection = EVERYTHING) -> tuple[Measured, ...]:
         """Oldest first, without runs from elsewhere, which nobody asked here, and without what cannot be read."""
-        with self._reading() as rows:
-            found = rows.figures(replace(selection, imported=False)) if rows else ()
+        found = self._read(lambda rows: rows.figures(replace(selection, imported=False)), ())
         return tuple(measured_of(row) for row in found if row["readable"])
 
     def export(self, selection: Selection = EVERYTHING) -> Iterator[Trace]:
@@ -114,9 +111,7 @@ class HistoryStore:
 
         What is deleted meanwhile is left out too, and what comes in meanwhile.
         """
-        with self._reading() as rows:
-            ids = rows.ids(selection) if rows else ()
-        for run_id in ids:
+        for run_id in self._read(lambda rows: rows.ids(selection), ()):
             try:
                 found = self.load(run_id)
             except BadRecord:
@@ -127,7 +122,7 @@ class HistoryStore:
     def delete(self, run_id: str) -> bool:
         """Its labels go with it. True when it was there."""
         with self._writing() as rows:
-            return rows.delete_run(_key(run_id))
+            return rows.delete_runs([_key(run_id)]) > 0
 
     def delete_all(self, selection: Selection) -> int:
         """Their labels go with them. How many runs there were."""
@@ -137,21 +132,20 @@ class HistoryStore:
     def prune(self, older_than_days: float) -> int:
         """Delete runs that were first kept so long ago, with their labels; how many. Nothing for 0 days.
 
-        A clock that jumps ahead makes everything look old. So what is old is told by a time of its own, which follows
-        the clock, but by a day at most each time that old runs are deleted, which is once an hour: a clock has to be
-        wrong for days before anything young goes, and after a pause of weeks what is old goes within some days.
+        A clock that jumps ahead makes everything look old. So age is counted by a time of its own, which follows the
+        clock, but by a day at most each time that old runs are deleted, which is once an hour: only a clock that is
+        wrong for days deletes young runs, and after a pause of weeks old runs are deleted within some days.
         """
         if older_than_days <= 0:
             return 0
-        with self._used().reading() as found:
-            if found is None:
-                return 0
+        if not self._used().read(lambda rows: True, False):
+            return 0
         with self._used().writing() as rows:
-            last = rows.newest() if (border := rows.border()) is None else border
+            last = rows.newest() if (until := rows.pruned_until()) is None else until
             if last is None:
                 return 0
             now = min(self._clock(), last + _DAY)
-            rows.move_border(now)
+            rows.set_pruned_until(now)
             return rows.delete_runs(rows.ids(Selection(until=now - older_than_days * _DAY)))
 
     def add_label(self, label: Label) -> None:
@@ -173,27 +167,21 @@ class HistoryStore:
 
     def labels(self, run_id: str) -> tuple[Label, ...]:
         """Of one run, oldest first."""
-        with self._reading() as rows:
-            found = rows.labels(_key(run_id)) if rows else ()
-        return tuple(map(_read_label, found))
+        return tuple(map(_read_label, self._read(lambda rows: rows.labels(_key(run_id)), ())))
 
     def all_labels(self) -> tuple[Label, ...]:
         """Of all runs, oldest first."""
-        with self._reading() as rows:
-            found = rows.labels() if rows else ()
-        return tuple(map(_read_label, found))
+        return tuple(map(_read_label, self._read(lambda rows: rows.labels(), ())))
 
-    def _put(self, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
-        with self._writing() as rows:
-            self._put_into(rows, key, trace, asked_by, imported)
-
-    def _put_into(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
+    def _put(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
         at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
-        rows.put_run(key, columns_of(trace) | {"record": _dump(trace)}, at_first)
+        # In ASCII, where every text can be written that a record can hold.
+        record = json.dumps(trace.to_dict(), separators=(",", ":"))
+        rows.put_run(key, columns_of(trace) | {"record": record}, at_first)
 
-    def _reading(self) -> AbstractContextManager[Rows | None]:
+    def _read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
         self._prune_when_due(every=math.inf)
-        return self._used().reading()
+        return self._used().read(work, empty)
 
     def _writing(self) -> AbstractContextManager[Rows]:
         self._prune_when_due(every=_HOUR)
@@ -218,11 +206,6 @@ class HistoryStore:
         return self._database
 
 
-def _dump(trace: Trace) -> str:
-    """In ASCII, where every text can be written that a record can hold."""
-    return json.dumps(trace.to_dict(), separators=(",", ":"))
-
-
 def _is_record_of(record: str, trace: Trace) -> bool:
     try:
         return Trace.from_json(record) == trace
@@ -240,15 +223,15 @@ def _key(id: str) -> str:
 
 
 def _runs(rows: Rows, found: Sequence[Mapping[str, Any]]) -> tuple[KeptRun, ...]:
-    said: dict[str, list[tuple[str, str]]] = {}
+    marks: dict[str, list[tuple[str, str]]] = {}
     for run_id, about, mark in rows.marks([row["id"] for row in found]):
-        said.setdefault(run_id, []).append((about, mark))
-    return tuple(_with_feedback(kept_run(row), said.get(row["id"], ())) for row in found)
+        marks.setdefault(run_id, []).append((about, mark))
+    return tuple(_with_feedback(kept_run(row), marks.get(row["id"], ())) for row in found)
 
 
-def _with_feedback(run: KeptRun, said: Iterable[tuple[str, str]]) -> KeptRun:
-    judged = {about: Mark(mark) for about, mark in said if mark in list(Mark)}
-    labelled = sum(about == About.PASSAGE for about, _ in said)
+def _with_feedback(run: KeptRun, marks: Collection[tuple[str, str]]) -> KeptRun:
+    judged = {about: Mark(mark) for about, mark in marks if mark in list(Mark)}
+    labelled = sum(about == About.PASSAGE for about, _ in marks)
     return replace(run, route=judged.get(About.ROUTE), answer=judged.get(About.ANSWER), labelled=labelled)
 
 

@@ -36,12 +36,12 @@ def nodes_of(text: str, name: str = "a.txt", page: int | None = None) -> list[Te
     return nodes
 
 
-def add(backend: Backend, *texts: str, generation: IndexVersion = WORDS, collection: str = "main") -> list[str]:
+def add(backend: Backend, *texts: str, version: IndexVersion = WORDS, collection: str = "main") -> list[str]:
     """Index texts, each as a document; their ids."""
     nodes = [nodes_of(text, f"{text.split()[-1][:9]}.txt") for text in texts]
     ids = [own[0].ref_doc_id or "" for own in nodes]
     with backend.lock():
-        backend.passages(generation).add([node for own in nodes for node in own], dict.fromkeys(ids, collection))
+        backend.passages(version).add([node for own in nodes for node in own], dict.fromkeys(ids, collection))
     return ids
 
 
@@ -63,7 +63,7 @@ def test_an_empty_place_holds_nothing_and_does_not_mind(backend: Backend) -> Non
         passages.add([], {})
         passages.tidy()
         passages.drop()
-    for rows in (backend.documents, backend.generations):
+    for rows in (backend.documents, backend.index_versions):
         assert not rows.is_there() and rows.rows() == []
     assert backend.originals.sizes(["0" * 32]) == {}
 
@@ -259,8 +259,8 @@ def test_rows_come_and_go_and_take_each_other_s_place(open_backend: Open) -> Non
     assert one.documents.rows() == [replace(second, name="c.txt")]
     kept = IndexVersion("3", "m", 60, 10, effort=7, recall=0.975, measured=5)
     with one.lock():
-        one.generations.put([kept])
-    assert other.generations.rows() == [kept]
+        one.index_versions.put([kept])
+    assert other.index_versions.rows() == [kept]
 
 
 # --- originals --------------------------------------------------------------------------------------------------------

@@ -210,10 +210,10 @@ def test_dying_at_any_step_of_making_anew(postgres: PostgresServer, schemas: Cal
     for url in each_step(schemas, lambda store: store.rebuild(SHORT), every, 10):
         store = open_store(url)
         assert set(whole(PostgresBackend(url))) == {name for name, _ in BEFORE}
-        before = store.generation.recipe
+        before = store.index_version.recipe
         done = store.finish_rebuild()
         finished += done is not None
-        assert store.generation.recipe == (SHORT if done else before) and store.finish_rebuild() is None
+        assert store.index_version.recipe == (SHORT if done else before) and store.finish_rebuild() is None
         assert set(whole(PostgresBackend(url))) == {name for name, _ in BEFORE}
         assert store.search_keyword("ropes", 1) and store.search_dense(embed_words("ropes"), 1)
         recount(postgres, url)
@@ -361,10 +361,10 @@ def test_a_list_of_earlier_days_gets_the_fields_that_came_since(postgres: Postgr
     postgres.execute("INSERT INTO crag_generations (id, embedding) VALUES ('4', 'm')", url=postgres_url)
     postgres.execute("INSERT INTO crag_versions VALUES ('generations', gen_random_uuid())", url=postgres_url)
     backend = PostgresBackend(postgres_url)
-    assert backend.generations.rows() == [IndexVersion("4", "m")]
+    assert backend.index_versions.rows() == [IndexVersion("4", "m")]
     with backend.lock():
-        backend.generations.put([IndexVersion("5", "m", recall=0.5)])
-    assert {row.id: row.recall for row in backend.generations.rows()} == {"4": 1.0, "5": 0.5}
+        backend.index_versions.put([IndexVersion("5", "m", recall=0.5)])
+    assert {row.id: row.recall for row in backend.index_versions.rows()} == {"4": 1.0, "5": 0.5}
 
 
 # --- the index of vectors ---------------------------------------------------------------------------------------------
@@ -395,9 +395,9 @@ def test_the_index_is_used_with_an_effort_and_only_then(postgres: PostgresServer
     backend.passages(WORDS).tidy()
     quick = replace(WORDS, effort=100)
 
-    def ask(generation: IndexVersion, exact: bool = False) -> int:
+    def ask(version: IndexVersion, exact: bool = False) -> int:
         one = PostgresBackend(postgres_url)  # what a connection counted is told at its end
-        found = one.passages(generation).search_dense(vectors[0].tolist(), 10, exact=exact)
+        found = one.passages(version).search_dense(vectors[0].tolist(), 10, exact=exact)
         assert len(found) == 10 and found[0].score > 0.999
         one._server._forget()
         time.sleep(0.2)

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.disk.originals import FolderOriginals
-from crag_core.retrieval.backends.lance.passages import LancePassages
-from crag_core.retrieval.backends.lance.remote_tables import LanceParts
+from crag_core.retrieval.backends.lance.backend import LanceBackend
+from crag_core.retrieval.backends.lance.remote_tables import Remote
 from crag_core.retrieval.backends.lance.tables import LanceTables, explain_faults
-from crag_core.retrieval.backends.lance.write_protocol import Send, Write
+from crag_core.retrieval.backends.lance.write_protocol import Send
 
 _LOCK_SECONDS = 120
 
 
-class FolderBackend:
+class FolderBackend(LanceBackend):
     """A `Backend`, whose tables are written to by `send`, else here; making one touches no disk."""
 
     def __init__(self, folder: Path, send: Send | None = None) -> None:
-        self.place = str(folder)
+        remote = Remote(send, "", str(folder.absolute())) if send else None
+        super().__init__(LanceTables(str(folder), str(folder)), remote)
         self._folder = folder
-        tables = LanceTables(str(folder), self.place)
-        self._lance = LanceParts(tables, send, partial(Write, "", str(folder.absolute())))
-        self.documents = self._lance.rows("documents", Document)
-        self.generations = self._lance.rows("generations", IndexVersion)
         self.originals = FolderOriginals(folder / "originals")
-
-    def passages(self, generation: IndexVersion) -> LancePassages:
-        return self._lance.passages(generation)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

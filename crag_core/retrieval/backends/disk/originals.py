@@ -1,4 +1,4 @@
-"""The files that were indexed, kept byte for byte beside the table, so that their pages can be shown again."""
+"""The indexed files, stored byte for byte beside the table, so that their pages can be shown."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from crag_core.base.errors import DocumentMissing
+from crag_core.retrieval.backends.backend import original_missing
 from crag_core.retrieval.backends.lance.tables import explain_faults
 from crag_core.retrieval.hits import DOCUMENT_ID, name_content
 
 _UNFINISHED = ".new-"
-_AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
 
 
 class FolderOriginals:
@@ -39,11 +38,9 @@ class FolderOriginals:
     def read(self, document_id: str) -> bytes:
         with explain_faults(self._folder):
             content = self._load(document_id)
-            is_there = self._path(document_id).exists()
-        if content is not None:
+            if content is None:
+                raise original_missing(self._path(document_id).exists())
             return content
-        reason = "is damaged" if is_there else "is not here: it was indexed before originals were kept"
-        raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         with explain_faults(self._folder):

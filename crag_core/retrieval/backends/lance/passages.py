@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EMBEDDING = b"crag_embedding"
 _ADDED = {"collection": f"'{MAIN}'", "section": "''"}
-"""Columns beside those of LlamaIndex's LanceDBVectorStore, and what they are in an index of earlier days."""
+"""Columns beside those of LlamaIndex's LanceDBVectorStore, and their values in an index that lacks them."""
 _PASSAGE = {
     "id": "id",
     "text": "text",
@@ -54,19 +54,19 @@ _DOCUMENT = {
 
 
 class LancePassages:
-    """`Passages` in the table `name`; the effort is the number of partitions that are looked into."""
+    """`Passages` in a table of their own; the effort is the number of partitions that are looked into."""
 
     efforts = (10, 20, 40, 80, 160, 320)
 
-    def __init__(self, tables: LanceTables, name: str, generation: IndexVersion) -> None:
+    def __init__(self, tables: LanceTables, version: IndexVersion) -> None:
         self._tables = tables
-        self._name = name
-        self._embedding = generation.embedding
-        self._effort = generation.effort
+        # The first is named as before there were several.
+        self._name = "passages" if version.id == IndexVersion().id else f"passages-{version.id}"
+        self._embedding = version.embedding
+        self._effort = version.effort
 
     def built_with(self) -> str | None:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             return None if table is None else (table.schema.metadata or {}).get(_EMBEDDING, b"").decode()
 
     def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
@@ -86,8 +86,7 @@ class LancePassages:
         return pa.concat_tables(pa.Table.from_pylist(part, schema=schema) for part in rows)
 
     def add_rows(self, rows: Any) -> None:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 table = self._tables.create(self._name, rows.schema)
             # Found missing when the process was killed right after making the table.
@@ -97,14 +96,12 @@ class LancePassages:
             table.add(rows)
 
     def delete(self, document_ids: Collection[str]) -> None:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is not None and document_ids:
                 table.delete(_pick_documents(document_ids))
 
     def move(self, document_ids: Collection[str], collection: str) -> None:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is not None and document_ids:
                 self._bring_up_to_date(table)
                 table.update(where=_pick_documents(document_ids), values={"collection": collection})
@@ -115,11 +112,10 @@ class LancePassages:
         found = self._scan(_DOCUMENT, ids or ())
         if found is None:
             return []
-        message = [name for name in found.column_names if name != "id"]
-        grouped = found.group_by("id", use_threads=False).aggregate(
-            [*((name, "first") for name in message), ("id", "count")]
-        )
-        rows = grouped.rename_columns(["id", *message, "passages"]).to_pylist()
+        names = [name for name in found.column_names if name != "id"]
+        first = [(name, "first") for name in names]
+        grouped = found.group_by("id", use_threads=False).aggregate([*first, ("id", "count")])
+        rows = grouped.rename_columns(["id", *names, "passages"]).to_pylist()
         return [Document(**{"collection": MAIN, **row}, state=State.INDEXED) for row in rows]
 
     def of(self, document_id: str) -> list[Passage]:
@@ -151,8 +147,7 @@ class LancePassages:
     def sample(self, limit: int, collection: str = "") -> list[Hit]:
         import numpy as np
 
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return []
             offsets = np.arange(table.count_rows())
@@ -166,8 +161,7 @@ class LancePassages:
             return [_to_hit(row, 0.0) for row in rows]
 
     def find(self, ids: Sequence[str]) -> list[Hit]:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None or not ids:
                 return []
             listed = f"id IN ({', '.join(map(quote, ids))})"
@@ -175,8 +169,7 @@ class LancePassages:
             return [_to_hit(row, 0.0) for row in found]
 
     def coverage(self) -> tuple[int, int]:
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return 0, 0
             stats = table.index_stats(_VECTOR_INDEX)
@@ -184,8 +177,7 @@ class LancePassages:
 
     def is_worn(self) -> bool:
         """Each tidying adds a part to the approximate index, and each part is searched."""
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             stats = table.index_stats(_VECTOR_INDEX) if table is not None else None
             return stats is not None and (stats.num_indices or 0) > _MOST_PARTS
 
@@ -193,8 +185,7 @@ class LancePassages:
         """And of the columns that are searched by value, where a filter would have to look at every row."""
         from lancedb.index import Bitmap, BTree, IvfRq
 
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return
             # Four bits with refinement lose nothing that probing does not; more samples win little, and take minutes
@@ -206,16 +197,14 @@ class LancePassages:
                     table.create_index(column, config=config)
 
     def tidy(self) -> None:
-        with self._tables.explain():
+        with self._tables.opened(self._name) as table:
             self._tables.tidy(self._name)
-            table = self._open()
             stats = table.index_stats(_KEYWORD_INDEX) if table is not None else None
             if stats and stats.num_unindexed_rows:  # LanceDB only warns of an index that it cannot read
                 raise RuntimeError("the keyword index cannot be read")
 
-    def remake_keywords(self) -> bool:
-        with self._tables.explain():
-            table = self._open()
+    def rebuild_keywords(self) -> bool:
+        with self._tables.opened(self._name) as table:
             if table is not None:
                 self._bring_up_to_date(table)
                 # Replaced, not dropped: there is one to search meanwhile.
@@ -226,8 +215,7 @@ class LancePassages:
     def rehearse(self, document_ids: Collection[str]) -> None:
         """In a table of its own, which goes again."""
         name = f"{self._name}{_REHEARSED}"
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None or not document_ids:
                 return
             self._tables.drop(name)
@@ -244,9 +232,6 @@ class LancePassages:
         with self._tables.explain():
             self._tables.drop(self._name)
 
-    def _open(self) -> LanceTable | None:
-        return self._tables.open(self._name)
-
     def _search(
         self,
         score: str,
@@ -256,8 +241,7 @@ class LancePassages:
         prepare: Callable[[Any], Any] = lambda query: query,
     ) -> list[dict[str, Any]]:
         """The best `limit` rows of one collection, or of all; `asked` are the arguments of LanceDB's own search."""
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return []
             query = prepare(table.search(**asked))
@@ -271,8 +255,7 @@ class LancePassages:
 
     def _scan(self, columns: Mapping[str, str], document_ids: Collection[str]) -> Any:
         """An Arrow table with rows of some documents, or of all; `columns` maps the names wanted to the table's own."""
-        with self._tables.explain():
-            table = self._open()
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return None
             query = table.search().select(self._known(columns, table))
@@ -281,7 +264,7 @@ class LancePassages:
             return query.to_arrow()
 
     def _bring_up_to_date(self, table: LanceTable) -> None:
-        """The columns of a table of earlier days; what was written of them before, tidying writes as it is now."""
+        """Add the columns that an index of an earlier release lacks; tidying rewrites its older rows."""
         if self._name in self._tables.up_to_date:
             return
         if not table.schema.field("text").metadata:
@@ -290,7 +273,7 @@ class LancePassages:
             table.add_columns({name: _ADDED[name] for name in missing})
 
     def _missing(self, table: LanceTable) -> set[str]:
-        """The columns that an index of earlier days lacks."""
+        """The columns that an index of an earlier release lacks."""
         if self._name in self._tables.up_to_date:
             return set()
         schema = table.schema

@@ -1,25 +1,19 @@
-"""A short list of dataclasses as a LanceDB table of its own, such as the documents with what is to become of each."""
+"""A short list of dataclasses as a LanceDB table, such as the documents with the state of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, asdict, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic
 
+from crag_core.retrieval.backends.backend import R
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    R = TypeVar("R", bound=DataclassInstance)
-else:
-    R = TypeVar("R")
 
 _SQL = {"int": "bigint", "float": "double", "str": "string"}
 
 
 class LanceRows(Generic[R]):
-    """`Rows` of one dataclass whose fields are texts and numbers; a field of later days has its default in old rows."""
+    """`Rows` of one dataclass whose fields are texts and numbers; a newer field has its default in older rows."""
 
     def __init__(self, tables: LanceTables, name: str, kind: type[R]) -> None:
         self._tables = tables
@@ -28,13 +22,12 @@ class LanceRows(Generic[R]):
         self._read: tuple[int, list[R]] | None = None
 
     def is_there(self) -> bool:
-        with self._tables.explain():
-            return self._tables.open(self._name) is not None
+        with self._tables.opened(self._name) as table:
+            return table is not None
 
     def rows(self) -> list[R]:
         """All of them, in no order; read again only where somebody has written since."""
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is None:
                 return []
             version = table.version
@@ -49,8 +42,7 @@ class LanceRows(Generic[R]):
         """With one commit; the table is made if need be."""
         import pyarrow as pa
 
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is None:
                 table = self._tables.create(self._name, _schema(self._kind))
             if not rows:
@@ -62,8 +54,7 @@ class LanceRows(Generic[R]):
 
     def drop(self, ids: Iterable[str]) -> None:
         listed = ", ".join(map(quote, ids))
-        with self._tables.explain():
-            table = self._tables.open(self._name)
+        with self._tables.opened(self._name) as table:
             if table is not None and listed:
                 table.delete(f"id IN ({listed})")
 

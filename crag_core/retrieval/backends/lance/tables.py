@@ -1,4 +1,4 @@
-"""LanceDB tables in one place: connected to, and their faults put into plain words."""
+"""Connects to LanceDB tables, and explains their errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEEP_OLD_VERSIONS = timedelta(hours=1)
 
 
 class LanceTables:
-    """Use all but `explain` inside `with tables.explain():`."""
+    """Use all but `opened` inside `with tables.explain():`."""
 
     def __init__(self, uri: str, place: str, options: Mapping[str, str] | None = None) -> None:
         """`place` is how the errors name `uri`; `options` are LanceDB's storage options."""
@@ -39,6 +39,12 @@ class LanceTables:
             self._opened[name] = self._connect().open_table(name)
         return self._opened[name]
 
+    @contextmanager
+    def opened(self, name: str) -> Iterator[LanceTable | None]:
+        """The same, with the faults inside explained."""
+        with self.explain():
+            yield self.open(name)
+
     def create(self, name: str, schema: Any) -> LanceTable:
         """A table that does not exist yet; inside the backend's lock."""
         table: LanceTable = self._connect().create_table(name, schema=schema)
@@ -51,7 +57,7 @@ class LanceTables:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """That a table was ever opened; it was dropped, here or elsewhere."""
+        """Forget a table that was dropped, here or elsewhere."""
         self._opened.pop(name, None)
         self.up_to_date.discard(name)
 

@@ -1,4 +1,4 @@
-"""Writing to an index in a process of its own: whatever its engine does there, the application stays."""
+"""Writes to an index in a child process, so that a crash of its engine does not take the application down."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import math
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
-from itertools import count
 from threading import Event, Lock
 from weakref import finalize
 
@@ -19,7 +17,7 @@ from crag_core.retrieval.backends.lance.write_protocol import Answer, Write
 from crag_core.retrieval.sandbox.child_process import ChildProcess, ProcessLost, StartFailed, start_isolated
 
 IDLE_SECONDS = 60.0
-# In an index of earlier days a text of 10 MB may take the memory of so many, or of the 8192 that Lance reads by itself.
+# In an index of an early release a text of 10 MB may take the memory of so many, or of the 8192 of Lance's default.
 _BATCH, _ROWS_AT_ONCE = "LANCE_DEFAULT_BATCH_SIZE", "256"
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,6 @@ class Writer:
     def __init__(self, idle: float = IDLE_SECONDS) -> None:
         self._idle = idle
         self._lock = Lock()
-        self._ids = count(1)
         self._processes: list[_WriteProcess] = []
         self._closed = Event()
         # When the interpreter ends too; at the end of the program last, since what is under way still writes.
@@ -45,10 +42,10 @@ class Writer:
         nothing; `Stopped` once this was closed."""
         process = self._take()
         try:
-            answer = process.ask(replace(write, id=next(self._ids)), body)
+            answer = process.ask(write, body)
         except ProcessLost as lost:
             process.end()
-            raise self._tell(write, process, lost) from lost
+            raise self._explain(write, process, lost) from lost
         except BaseException:
             process.end()  # its answer, which is still to come, must not be taken for the next one's
             raise
@@ -80,7 +77,7 @@ class Writer:
             self._processes.append(process)
             return process
 
-    def _tell(self, write: Write, process: _WriteProcess, lost: ProcessLost) -> StoreUnavailable | Stopped:
+    def _explain(self, write: Write, process: _WriteProcess, lost: ProcessLost) -> StoreUnavailable | Stopped:
         if self._closed.is_set():
             return Stopped("The application ends.")
         if isinstance(lost, StartFailed):
@@ -88,10 +85,8 @@ class Writer:
         _log.warning("%s: the process that writes to the index %s", write.call, lost)
         # It may quote a document: not for a log that people keep.
         _log.debug("The last words of that process: %r", process.last_words)
-        return WriteLost(
-            f"The process that writes to the index {lost}.",
-            hint="Try again; what was indexed before is safe.",
-        )
+        message = f"The process that writes to the index {lost}."
+        return WriteLost(message, hint="Try again; what was indexed before is safe.")
 
 
 class _WriteProcess(ChildProcess):
@@ -102,12 +97,9 @@ class _WriteProcess(ChildProcess):
     def ask(self, write: Write, body: bytes) -> Answer:
         header, _ = self.exchange(write, body, math.inf, Event())
         try:
-            answer = from_plain(Answer, header)
+            return from_plain(Answer, header)
         except BadRecord as error:
             raise ProcessLost(f"made no sense ({error})") from error
-        if answer.id != write.id:
-            raise ProcessLost(f"made no sense (expected an answer to {write.id}, found one to {answer.id})")
-        return answer
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -116,7 +108,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _keys() -> dict[str, str]:
-    """Where an object store answers, and to whom: a process knows of those that it was started with."""
+    """Address and keys of an object store: a process uses those that it was started with."""
     return {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
 
 

@@ -1,4 +1,4 @@
-"""What is said to the process that writes to an index, and what it answers: JSON, and passages as Arrow has them."""
+"""Messages to the process that writes to an index, and its answers: JSON, and passages in Arrow's format."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from crag_core.retrieval.backends.backend import Backend
 
 @dataclass(frozen=True)
 class Write:
-    """`call` of a part of the index that `open_backend(setting, folder)` gives, with the arguments that it takes.
+    """A call of a part of the index that `open_backend(setting, folder)` gives, with its arguments.
 
-    The part is the passages of `generation`, or the list of rows named `part`. The bytes of the frame are an Arrow
-    stream of the passages to be added. `id` comes back in the answer.
+    The part is the passages of `version`, or the list of rows whose table is named `part`; rows to put are named
+    likewise. The bytes of the frame are an Arrow stream of the passages to add.
     """
 
     setting: str
     folder: str
     call: str
-    generation: IndexVersion | None = None
+    version: IndexVersion | None = None
     part: str = ""
     ids: tuple[str, ...] = ()
     collection: str = ""
     documents: tuple[Document, ...] = ()
     generations: tuple[IndexVersion, ...] = ()
-    id: int = 0
 
 
 @dataclass(frozen=True)
 class Answer:
     """`kind` is the name of the error that the call raised; "": it was carried out. A bug has its traceback."""
 
-    id: int
     kind: str = ""
     message: str = ""
     hint: str = ""
@@ -62,7 +60,7 @@ def unpack_rows(body: bytes) -> Any:
 
 def carry_out(write: Write, body: bytes, backend: Backend) -> None:
     """The write, here; `backend` is one of LanceDB's."""
-    part: Any = backend.passages(write.generation) if write.generation else getattr(backend, write.part)
+    part: Any = backend.passages(write.version) if write.version else _rows(backend)[write.part]
     call = getattr(part, write.call)
     if write.call == "add_rows":
         call(unpack_rows(body))
@@ -74,3 +72,7 @@ def carry_out(write: Write, body: bytes, backend: Backend) -> None:
         call(write.ids)
     else:
         call()
+
+
+def _rows(backend: Backend) -> dict[str, Any]:
+    return {"documents": backend.documents, "generations": backend.index_versions}

@@ -40,7 +40,7 @@ def _run() -> None:
     go_first()
     requests: SimpleQueue[Frame] = SimpleQueue()
     Thread(target=listen, args=(requests_from, requests, _MOST_REQUEST, _MOST_REQUEST), daemon=True).start()
-    write_frame(answers_to, Answer(0))
+    write_frame(answers_to, Answer())
     opened: dict[tuple[str, str], Backend] = {}
     while True:
         header, body = requests.get()
@@ -54,10 +54,10 @@ def _answer(write: Write, body: bytes, opened: dict[tuple[str, str], Backend]) -
             opened[place] = open_backend(write.setting, Path(write.folder))
         carry_out(write, body, opened[place])
     except CragError as error:
-        return Answer(write.id, type(error).__name__, error.message, error.hint)
+        return Answer(type(error).__name__, error.message, error.hint)
     except Exception:
-        return Answer(write.id, bug=traceback.format_exc()[-_MOST_TOLD:])
-    return Answer(write.id)
+        return Answer(bug=traceback.format_exc()[-_MOST_TOLD:])
+    return Answer()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """An index in an object store, shared by the processes of many machines: LanceDB tables, and files beside them.
 
-Where it answers and with which keys is told by the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+Its address and keys come from the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 AWS_REGION; AWS_ENDPOINT_URL for one that is not Amazon's), which LanceDB and obstore both read.
 """
 
@@ -13,12 +13,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends.lance.passages import LancePassages
-from crag_core.retrieval.backends.lance.remote_tables import LanceParts
+from crag_core.retrieval.backends.lance.backend import LanceBackend
+from crag_core.retrieval.backends.lance.remote_tables import Remote
 from crag_core.retrieval.backends.lance.tables import LanceTables, is_of_engine
-from crag_core.retrieval.backends.lance.write_protocol import Send, Write
+from crag_core.retrieval.backends.lance.write_protocol import Send
 from crag_core.retrieval.backends.objects.lock import ObjectLock
 from crag_core.retrieval.backends.objects.originals import ObjectOriginals
 
@@ -38,7 +37,7 @@ _ADVICE = (
 )
 
 
-class ObjectBackend:
+class ObjectBackend(LanceBackend):
     """A `Backend`, written to by `send`, else here; making one touches no network.
 
     Raises `BadRecord` for a URL of no use.
@@ -49,24 +48,18 @@ class ObjectBackend:
         if not found:
             raise BadRecord(
                 "CRAG_STORE: expected s3://BUCKET or s3://BUCKET/FOLDER, found something else behind s3://.",
-                hint="Keys and endpoint are told by AWS_… variables, not by the URL.",
+                hint="Keys and endpoint are set by AWS_… variables, not in the URL.",
             )
-        self.place = url.rstrip("/")
         self._bucket, self._prefix = found[1], found[2].strip("/")
         self._store: S3Store | None = None
-        self._tables = ObjectTables(self.place, partial(self._make, _LOOK_TIMEOUT))
-        self._lance = LanceParts(self._tables, send, partial(Write, url, ""))
-        self.documents = self._lance.rows("documents", Document)
-        self.generations = self._lance.rows("generations", IndexVersion)
-        self.originals = ObjectOriginals(self._open, self._tables)
+        tables = ObjectTables(url.rstrip("/"), partial(self._make, _LOOK_TIMEOUT))
+        super().__init__(tables, Remote(send, url, "") if send else None)
+        self.originals = ObjectOriginals(self._open, tables)
         self._lock = ObjectLock(self._open)
-
-    def passages(self, generation: IndexVersion) -> LancePassages:
-        return self._lance.passages(generation)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """An object that its holder renews; given up by its holder, or not renewed for half a minute, it is free."""
+        """An object that its holder renews; free once released, or not renewed for half a minute."""
         with ExitStack() as held:
             with self._tables.explain():
                 held.enter_context(self._lock.held())
@@ -100,9 +93,11 @@ class ObjectTables(LanceTables):
     def explain(self) -> Iterator[None]:
         try:
             yield
-        # LanceDB raises plain errors from its Rust core, obstore its own; both tell the whole request.
+        # LanceDB raises plain errors from its Rust core, obstore its own; both quote the whole request.
         except BaseException as error:
-            if not is_of_engine(error) and not isinstance(error, _obstore_error()):
+            from obstore.exceptions import BaseError
+
+            if not is_of_engine(error) and not isinstance(error, BaseError):
                 raise
             message = f"The index at {self.place} cannot be used ({_describe(error)})."
             raise StoreUnavailable(message, hint=_ADVICE) from error
@@ -115,7 +110,7 @@ class ObjectTables(LanceTables):
         return super()._connect()
 
     def _exists(self, name: str) -> bool:
-        # Asking costs as much as opening; a table that was opened is gone only when its generation is.
+        # Asking costs as much as opening; a table that was opened is gone only when its index version is.
         if name not in self._opened:
             try:
                 self._opened[name] = self._connect().open_table(name)
@@ -130,12 +125,6 @@ def _is_plain() -> bool:
     """Whether the store was named with http://, which is not taken for an oversight then."""
     named = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
     return named.startswith("http://")
-
-
-def _obstore_error() -> type[Exception]:
-    from obstore.exceptions import BaseError
-
-    return BaseError
 
 
 def _describe(error: BaseException) -> str:

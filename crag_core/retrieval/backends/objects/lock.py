@@ -1,9 +1,9 @@
 """One writer at a time over machines that share nothing but an object store: an object, written on condition.
 
-Who holds it writes it anew now and then. Nobody's clock is compared with another's: who waits takes it over when it was
-given up, when its holder is a process of this machine that is gone, or when it stayed the same for `LEASE` seconds.
-A holder that slept for longer (a closed laptop) learns at its next renewal that it lost the lock; what it writes until
-then is whole, since every commit is, but may be there twice.
+Its holder renews it now and then. No clock is compared with that of another machine: a waiting process takes the lock
+over when it was released, when its holder is a process of this machine that is gone, or when it stayed the same for
+`LEASE` seconds. A holder that slept for longer (a closed laptop) learns at its next renewal that it lost the lock; what
+it writes until then is whole, since every commit is, but may be there twice.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ObjectLock:
                 lost = holding.end()
             if lost:
                 raise StoreUnavailable(
-                    "Another process took the index over while this one was writing, since it was not heard of.",
-                    hint="Look at the Documents page whether everything is there, and add what is missing again.",
+                    "Another process took the index over while this one was writing: its lock was not renewed in time.",
+                    hint="Check on the Documents page whether everything is there, and add what is missing again.",
                 )
 
 
@@ -67,7 +67,7 @@ class _Holding:
         self._renewing.start()
 
     def end(self) -> bool:
-        """Give it up; True where it had been lost before."""
+        """Release it; True where it had been lost before."""
         self._ended.set()
         self._renewing.join()
         if not self._lost:
@@ -117,7 +117,7 @@ class _Holding:
             except _refused():
                 self._lost = True
                 return
-            except Exception:  # the store is away: the next time, or the write that it matters to, tells
+            except Exception:  # the store is away: the next renewal, or a write, reports it
                 continue
 
 

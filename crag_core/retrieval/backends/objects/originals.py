@@ -1,11 +1,11 @@
-"""The files that were indexed, as objects of a store: one each, named by the document's id, put whole or not at all."""
+"""The indexed files as objects of a store, each named by its document's id and put whole or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from crag_core.base.errors import DocumentMissing
+from crag_core.retrieval.backends.backend import original_missing
 from crag_core.retrieval.backends.lance.tables import LanceTables
 from crag_core.retrieval.hits import DOCUMENT_ID, name_content
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 _FOLDER = "originals"
-_AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
-# One by one up to so many; more are listed, a thousand with one request.
+# Up to so many sizes are asked for one by one; more are listed, a thousand with one request.
 _ASKED_SINGLY = 20
 
 
@@ -35,9 +34,9 @@ class ObjectOriginals:
             try:
                 content = bytes(self._open().get(_path(document_id)).bytes())
             except FileNotFoundError:
-                raise DocumentMissing("The original of this document is not here.", hint=_AGAIN) from None
+                raise original_missing(is_damaged=False) from None
         if name_content(content) != document_id:
-            raise DocumentMissing("The original of this document is damaged.", hint=_AGAIN)
+            raise original_missing(is_damaged=True)
         return content
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:

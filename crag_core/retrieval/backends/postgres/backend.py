@@ -23,11 +23,11 @@ class PostgresBackend:
         self._server = Server(url, tables.prepare)
         self.place = self._server.place
         self.documents = PostgresRows(self._server, "documents", Document)
-        self.generations = PostgresRows(self._server, "generations", IndexVersion)
+        self.index_versions = PostgresRows(self._server, "generations", IndexVersion)
         self.originals = PostgresOriginals(self._server)
 
-    def passages(self, generation: IndexVersion) -> PostgresPassages:
-        return PostgresPassages(self._server, generation)
+    def passages(self, version: IndexVersion) -> PostgresPassages:
+        return PostgresPassages(self._server, version)
 
     def lock(self) -> AbstractContextManager[None]:
         """The server frees it when its holder dies."""

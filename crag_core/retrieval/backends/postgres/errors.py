@@ -1,4 +1,4 @@
-"""What a PostgreSQL or the line to it can complain of, in plain words."""
+"""Explains errors of PostgreSQL and of the connection to it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[TupleRow]
 
-_LOST = ("08", "57P", "28", "3D")  # how the codes begin of a server that breaks off, or lets nobody in
+_LOST = ("08", "57P", "28", "3D")  # SQLSTATE prefixes: the server closed the connection, or refused it
 _REACHED = "Check that the server runs and has this database, and host, user and password in CRAG_STORE."
 _ADVICE = {
     "53300": "It has no room for another connection: close some, or raise its max_connections.",
     "53": "Free some disk space on the server and try again; what was indexed before is safe.",
     "42501": "Give this user the right to make tables here, and to read and write those that begin with crag_.",
     "3F000": "Make the schema that this user's search_path names, with the right to make tables in it.",
-    "25006": "This server only lets itself be read: name the one in CRAG_STORE that takes writes.",
-    "57014": "The server cut this off, which took too long by its settings: try again when it has less to do.",
+    "25006": "This server is read-only: name the one that takes writes in CRAG_STORE.",
+    "57014": "The server cancelled this, which took too long by its settings: try again when it has less to do.",
     "55P03": "Somebody else holds what is needed here: try again when the server has less to do.",
-    "40": "Others changed the same at once: try again.",
+    "40": "Somebody else changed the same at the same time: try again.",
     "42704": "Put the schema of the extension vector into this user's search_path.",
     "22P05": "Make the database with the encoding UTF8.",
     "": "Check that the tables that begin with crag_ are those of CRAG Explorer and nobody changed them.",
 }
-"""What to do, by how PostgreSQL's code begins."""
+"""What to do, by the prefix of SQLSTATE."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""BM25 in PostgreSQL: how often each word of a question is to be found, and what a passage scores by that."""
+"""BM25 in PostgreSQL: word frequencies of a query, and the score of each passage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crag_core.retrieval.backends.postgres.errors import Connection
 
 _ENOUGH = 2000
-"""So many passages at most are weighed at first: those that have one of the rarest words."""
+"""At most so many passages are scored at first: those with one of the rarest words."""
 _MOST = 1000
 """Of a longer question so many of the rarest words: PostgreSQL's stack has no room for much more."""
 _COUNTS = """
@@ -39,8 +39,8 @@ class Statistics:
     counts: Mapping[str, int]
 
     @classmethod
-    def read(cls, connection: Connection, sql: Callable[..., Composed], generation: str, words: str) -> Statistics:
-        asked = {"words": words, "generation": generation}
+    def read(cls, connection: Connection, sql: Callable[..., Composed], version: str, words: str) -> Statistics:
+        asked = {"words": words, "generation": version}
         found = connection.execute(sql(_COUNTS), asked).fetchall()
         if not found:
             return cls(0, 0.0, {})
@@ -49,7 +49,7 @@ class Statistics:
 
 
 def pick(counts: Mapping[str, int]) -> Iterator[Sequence[str]]:
-    """The rarest words, as many as give candidates enough, at least one; then all of them where that was less."""
+    """The rarest words, as many as give enough candidates, at least one; then all of them where that was fewer."""
     chosen: list[str] = []
     so_far = 0
     rarest_first = sorted(counts, key=lambda lexeme: (counts[lexeme], lexeme))[:_MOST]
@@ -65,7 +65,7 @@ def pick(counts: Mapping[str, int]) -> Iterator[Sequence[str]]:
 
 
 def weigh(statistics: Statistics, candidates: Sequence[str]) -> tuple[LiteralString, dict[str, Any]]:
-    """SQL, and values for it, that give the best passages with one of the `candidates`, by all words asked for."""
+    """SQL and its parameters for the best passages with one of the `candidates`, scored by all words of the query."""
     passages, counts = statistics.passages, statistics.counts
     weights = [math.log(1 + max(passages - n + 0.5, 0.0) / (n + 0.5)) for n in counts.values()]
     query = " | ".join(map(_quote, candidates))

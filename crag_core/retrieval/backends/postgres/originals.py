@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.errors import DocumentMissing
+from crag_core.retrieval.backends.backend import original_missing
 from crag_core.retrieval.backends.postgres.server import Server
 from crag_core.retrieval.hits import name_content
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 # As `name_content` makes it.
 _IS_SOUND = "SELECT left(encode(sha256(content), 'hex'), 32) = id FROM crag_originals WHERE id = %s"
 _KEEP = "INSERT INTO crag_originals VALUES (%s, %b) ON CONFLICT (id) DO UPDATE SET content = excluded.content"
-_AGAIN = "Add the same file again on the Documents page: that keeps it, and changes nothing else."
 
 
 class PostgresOriginals:
@@ -40,8 +39,7 @@ class PostgresOriginals:
         found = self._server.read(read, None)
         if found is not None and name_content(found[0]) == document_id:
             return bytes(found[0])
-        reason = "is not here: it was indexed before originals were kept" if found is None else "is damaged"
-        raise DocumentMissing(f"The original of this document {reason}.", hint=_AGAIN)
+        raise original_missing(is_damaged=found is not None)
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         sizes = "SELECT id, length(content) FROM crag_originals WHERE id = ANY(%s)"

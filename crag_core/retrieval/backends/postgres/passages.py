@@ -103,17 +103,17 @@ _STOP_MAKING_INDEX = "SELECT pg_cancel_backend(pid) FROM pg_stat_progress_create
 
 
 class PostgresPassages:
-    """`Passages` of one generation; the effort is how many candidates pgvector keeps while it walks its graph."""
+    """`Passages` of one index version; the effort is how many candidates pgvector keeps while it walks its graph."""
 
     efforts = (100, 200, 400, 800)
 
-    def __init__(self, server: Server, generation: IndexVersion) -> None:
-        if not re.fullmatch(r"\d{1,9}", generation.id):
-            raise ValueError(f"expected the number of a generation, found {generation.id!r}")
+    def __init__(self, server: Server, version: IndexVersion) -> None:
+        if not re.fullmatch(r"\d{1,9}", version.id):
+            raise ValueError(f"expected the number of a version, found {version.id!r}")
         self._server = server
-        self._id = generation.id
-        self._embedding = storable(generation.embedding)
-        self._effort = generation.effort
+        self._id = version.id
+        self._embedding = storable(version.embedding)
+        self._effort = version.effort
         self._table = f"crag_passages_{self._id}"
         self._index = f"{self._table}_vectors"
         self._parts: dict[str, Composable] = {
@@ -174,7 +174,7 @@ class PostgresPassages:
         asked = SQL("%(vector)s::{}").format(kind)
         compared = SQL("vector") if is_exact else SQL("(vector::{})").format(kind)
         near = self._sql(_NEAR, compared=compared, asked=asked, filter=_filter(collection))
-        values = {"vector": _write(vector), "limit": limit, "collection": storable(collection)}
+        values = {"vector": _vector_text(vector), "limit": limit, "collection": storable(collection)}
 
         def search(connection: Connection) -> list[Hit]:
             if is_exact:
@@ -182,9 +182,9 @@ class PostgresPassages:
             with connection.transaction():
                 effort = str(min(max(self._effort, limit), _MOST_EFFORT))
                 # Without more rounds a collection that few of the nearest belong to would come short.
-                tell = """SELECT set_config('hnsw.ef_search', %s, true),
+                settings = """SELECT set_config('hnsw.ef_search', %s, true),
                     set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
-                connection.execute(tell, (effort,))
+                connection.execute(settings, (effort,))
                 return self._hits(connection, near, values)
 
         return self._read(search)
@@ -237,7 +237,7 @@ class PostgresPassages:
 
         self._server.read(tidy, None)
 
-    def remake_keywords(self) -> bool:
+    def rebuild_keywords(self) -> bool:
         return False
 
     def rehearse(self, document_ids: Collection[str]) -> None:
@@ -262,8 +262,8 @@ class PostgresPassages:
         self._server.write(lambda connection: self._built_with(connection) is not None and work(connection))
 
     def _built_with(self, connection: Connection) -> str | None:
-        asked = "SELECT embedding FROM crag_statistics WHERE generation = %s"
-        found = connection.execute(asked, (self._id,)).fetchone()
+        query = "SELECT embedding FROM crag_statistics WHERE generation = %s"
+        found = connection.execute(query, (self._id,)).fetchone()
         return found[0] if found else None
 
     def _hits(self, connection: Connection, best: Composed, values: Mapping[str, Any]) -> list[Hit]:
@@ -276,25 +276,22 @@ def _filter(collection: str) -> SQL:
     return SQL("collection = %(collection)s") if collection else SQL("true")
 
 
-def _write(vector: Sequence[float]) -> str:
+def _vector_text(vector: Sequence[float]) -> str:
     return str([*map(float, vector)])
 
 
 def _row(node: TextNode, collection: str) -> dict[str, Any]:
-    message = node.metadata
-    texts = {
-        name: storable(str(message.get(name, ""))) for name in ("file_name", "page_label", "section", "indexed_at")
-    }
-    numbers = {name: message[name] for name in ("ordinal", "pages", "characters")}
+    metadata = node.metadata
+    texts = ("file_name", "page_label", "section", "indexed_at")
     text = storable(node.text)
     return {
         "id": node.node_id,
         "doc_id": node.ref_doc_id,
         "collection": storable(collection),
-        **texts,
-        **numbers,
+        **{name: storable(str(metadata.get(name, ""))) for name in texts},
+        **{name: metadata[name] for name in ("ordinal", "pages", "characters")},
         "text": text,
-        "vector": _write(node.get_embedding()),
+        "vector": _vector_text(node.get_embedding()),
         "tokens": split_words(text),
     }
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from psycopg.rows import dict_row
 from psycopg.sql import SQL, Identifier
 
+from crag_core.retrieval.backends.backend import R
 from crag_core.retrieval.backends.postgres.server import Server
 from crag_core.retrieval.backends.postgres.tables import LISTS, TYPES, storable
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from _typeshed import DataclassInstance
-
     from crag_core.retrieval.backends.postgres.errors import Connection
-
-    R = TypeVar("R", bound=DataclassInstance)
-else:
-    R = TypeVar("R")
 
 
 class PostgresRows(Generic[R]):
@@ -94,7 +89,7 @@ class PostgresRows(Generic[R]):
         return found[0] if found else None
 
     def _note(self, connection: Connection, is_change: bool) -> None:
-        """That the list is there, and another than it was."""
+        """Record that the list exists, and that it changed."""
         then = "DO UPDATE SET version = excluded.version" if is_change else "DO NOTHING"
         noted = f"INSERT INTO crag_versions VALUES (%s, gen_random_uuid()) ON CONFLICT (name) {then}"
         connection.execute(noted, (self._name,))

@@ -1,4 +1,4 @@
-"""Connections to one PostgreSQL: kept for the next, made anew when they died, and the one that holds the lock."""
+"""Connections to one PostgreSQL: a small pool, renewed when they died, and the one that holds the lock."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ READ_S = 30.0
 WRITE_S = 120.0
 LOCK_S = 120.0
 _LOCK_AT_ONCE_S = 10.0
-"""So long is waited for the lock before the server is asked again: it must be seen to answer."""
+"""One attempt waits so long for the lock; between two the server must be seen to answer."""
 _KEPT = 5
 _KEPT_S = 60.0
-"""So old a connection is not used again: what lies between may have forgotten it without a word."""
+"""An older connection is not reused: a firewall between may have dropped it silently."""
 # With keepalives the lock of a machine that is gone, and cannot say so, is free within a minute.
 _LIMIT = """
     SELECT set_config('lock_timeout', %s, true), set_config('tcp_keepalives_idle', '30', true),
@@ -73,7 +73,7 @@ class Server:
                 return otherwise
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Inside the lock, of whose end it is a part: all that is written there comes to be at once, or none of it."""
+        """Inside the lock: all that is written there is committed at its end at once, or none of it."""
         held = self._held()
         assert held is not None, "only who holds the lock may write"
         with self.explain(), limited(held, WRITE_S):
@@ -81,7 +81,7 @@ class Server:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """One transaction, which holds the lock: whoever loses his connection loses the lock and what he wrote."""
+        """One transaction, which holds the lock: a lost connection loses the lock and what was written."""
         assert self._held() is None, "the lock is held already"
         if not self._turn.acquire(timeout=LOCK_S):
             raise _is_taken()
@@ -107,7 +107,7 @@ class Server:
 
     @contextmanager
     def apart(self) -> Iterator[Connection]:
-        """A connection that is never used again, for work without a limit of time; not inside the lock."""
+        """A connection for one use, for work without a time limit; not inside the lock."""
         assert self._held() is None, "such work would wait for the end of the lock"
         with self.explain():
             connection = self._connect()

@@ -1,4 +1,4 @@
-"""The tables of an index in a PostgreSQL that are there once, however many generations of passages there are."""
+"""The tables of an index in a PostgreSQL that are there once, however many versions of the index there are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def storable(text: str) -> str:
 
 
 def prepare(connection: Connection, place: str) -> None:
-    """Make what is missing: of a new index all, of one of earlier days the fields that came since."""
+    """Create the tables that are missing, and add the columns that an index of an earlier release lacks."""
     there = _columns(connection, [*LISTS, *_OTHERS])
     if missing := [name for name in _OTHERS if not there[name]]:
         _add_vectors(connection, place)

@@ -1,4 +1,4 @@
-"""The approximate index of vectors in a PostgreSQL, made while others read and write."""
+"""Builds the HNSW index of vectors in a PostgreSQL while others read and write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IS_SOUND = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)"
 
 
 def make_index(server: Server, table: str, index: str) -> None:
-    """`index` over the vectors of `table`, unless it is there, or somebody is at it."""
+    """`index` over the vectors of `table`, unless it exists, or somebody is building it."""
     with _alone(server) as is_alone, server.apart() as connection:
         with limited(connection, READ_S):
             sound = connection.execute(_IS_SOUND, (index,)).fetchone()
@@ -66,7 +66,7 @@ def _run(server: Server, connection: Connection, step: SQL | Composed) -> None:
 
 @contextmanager
 def _alone(server: Server) -> Iterator[bool]:
-    """Whether nobody else makes an index, which holds until the end of this; of a transaction, as the other lock."""
+    """Whether nobody else builds an index, until the end of the block; a lock of the transaction, as the other one."""
     with server.apart() as connection, connection.transaction():
         with limited(connection, READ_S):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
