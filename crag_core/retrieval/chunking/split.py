@@ -9,7 +9,9 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.protocols import Cancel
 from crag_core.retrieval.chunking.headings import find_sections
 from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
     from crag_core.retrieval.readers import Page
+
+# Some 17 MB of English, or fifteen long novels: the built-in model needs about ten minutes for them on two cores, and
+# the application 50 MB.
+MAX_CHUNKS = 20_000
 
 Tokenize = Callable[[str], Sequence[Any]]
 """Counts by its length: the tokens of a text."""
@@ -92,10 +98,24 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
             yield from (Chunk(piece, page.number) for _, piece in pieces)
 
 
-def count_pages(pages: Sequence[Page]) -> tuple[int, int]:
-    """What `Chunks` tells of a document beside its chunks: pages and characters."""
-    numbers = [page.number for page in pages if page.number is not None]
-    return max(numbers, default=0), sum(len(page.text) for page in pages)
+def cut_document(
+    pages: Sequence[Page], name: str, cut: Cut, cancel: Cancel | None = None, limit: int = MAX_CHUNKS
+) -> Chunks:
+    """All chunks at once. Raises `DocumentRefused` for more than `limit`, and `Stopped` once `cancel` is set."""
+    characters = sum(len(page.text) for page in pages)
+    chunks: list[Chunk] = []
+    for chunk in cut_pages(pages, name, cut):
+        if cancel is not None and cancel.is_set():
+            raise Stopped("Stopped by you.")
+        # The rest is not cut: that may take longer than the file has time.
+        if len(chunks) == limit:
+            raise DocumentRefused(
+                f"{name}: its {characters:,} characters of text make more than {limit:,} chunks, which is the limit.",
+                hint="Split the document into smaller files and add those, or leave out data that nobody asks "
+                "questions about.",
+            )
+        chunks.append(chunk)
+    return Chunks(tuple(chunks), max((page.number or 0 for page in pages), default=0), characters)
 
 
 def counter(cut: Cut) -> Count:

@@ -94,6 +94,15 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
     return pages
 
 
+def check_size(size: int, name: str, max_bytes: int = MAX_BYTES) -> None:
+    """Raises `DocumentRefused` for more than `max_bytes`."""
+    if size > max_bytes:
+        raise DocumentRefused(
+            f"{name}: {show_size(size)} is over the limit of {show_size(max_bytes)}.",
+            hint="Split the document into smaller files and add those.",
+        )
+
+
 def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
     """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
     if isinstance(path_or_bytes, bytes):
@@ -103,11 +112,7 @@ def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = 
             size = Path(path_or_bytes).stat().st_size
         except (OSError, ValueError) as error:
             raise _unreadable(name, error) from error
-    if size > max_bytes:
-        raise DocumentRefused(
-            f"{name}: {show_size(size)} is over the limit of {show_size(max_bytes)}.",
-            hint="Split the document into smaller files and add those.",
-        )
+    check_size(size, name, max_bytes)
     if not size:
         raise DocumentRefused(f"{name}: the file is empty (0 bytes).", hint="Save or download the file again.")
     if isinstance(path_or_bytes, bytes):

@@ -36,15 +36,19 @@ _PROGRAM = (
 
 
 class ProcessLost(Exception):
-    """It ended, or made no sense; says how, in words."""
+    """What happened to it, as the end of a sentence ("ended (SIGSEGV)")."""
 
 
 class StartFailed(ProcessLost):
-    """It was lost before it saw the file."""
+    """It was lost before it saw the request."""
 
 
-class TookTooLong(Exception):
+class TookTooLong(ProcessLost):
     """It took more than its time."""
+
+
+class OutOfMemory(ProcessLost):
+    """It needed more than its memory."""
 
 
 def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -94,7 +98,7 @@ class ChildProcess:
     ) -> tuple[Any, bytes]:
         """The reply, whose body has at most `most` bytes.
 
-        Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
+        Raises `ProcessLost` or `Stopped`; then it must be ended, as after any other error."""
         if not self._is_ready:
             self._await_start(cancel)
         with self._lock:
@@ -127,10 +131,8 @@ class ChildProcess:
     def _await_start(self, cancel: Cancel) -> None:
         try:
             self._await(_START_SECONDS, cancel)
-        except TookTooLong as late:
-            raise StartFailed(f"took longer than {_START_SECONDS:.0f} seconds to start") from late
         except ProcessLost as lost:
-            raise StartFailed(*lost.args) from lost
+            raise StartFailed(f"{lost} before it had started") from lost
         self._is_ready = True
 
     def _await(self, seconds: float, cancel: Cancel) -> tuple[Any, bytes]:
@@ -138,7 +140,7 @@ class ChildProcess:
         while not cancel.is_set():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TookTooLong
+                raise TookTooLong(f"took longer than {seconds:g} seconds")
             with suppress(Empty):
                 reply = self._replies.get(timeout=min(left, GLANCE))
                 if reply is None:

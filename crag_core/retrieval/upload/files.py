@@ -1,4 +1,4 @@
-"""Uploaded files one by one; an archive counts as the files in it."""
+"""Uploaded files one by one; an archive or a folder counts as the files in it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from crag_core.retrieval.readers import load_content
 from crag_core.retrieval.readers.limits import MAX_ARCHIVE
 from crag_core.retrieval.upload.folders import read_folder
 from crag_core.retrieval.upload.safe_names import is_junk
-from crag_core.retrieval.upload.zip_archives import ARCHIVE, Member, unpack
-
-Given = tuple[str, bytes | Path | DocumentRefused]
-"""A file by its name, with its content, its path, or the reason why it cannot be had; the path may be of a folder."""
+from crag_core.retrieval.upload.zip_archives import ARCHIVE, Given, unpack
 
 
 def each_file(documents: Iterable[Given]) -> Iterator[Given]:
@@ -26,23 +23,16 @@ def each_file(documents: Iterable[Given]) -> Iterator[Given]:
             continue
         try:
             if isinstance(given, Path) and given.is_dir():
-                yield from _given(read_folder(given))
+                yield from read_folder(given)
             elif PurePosixPath(name).suffix.lower() == ARCHIVE and not isinstance(given, DocumentRefused):
-                yield from _below(PurePosixPath(name).stem, unpack(name, load_content(given, name, MAX_ARCHIVE)))
+                yield from _unpack_below(PurePosixPath(name).stem, unpack(name, load_content(given, name, MAX_ARCHIVE)))
             else:
                 yield name, given
         except DocumentRefused as refusal:
             yield name, refusal
 
 
-def _below(folder: str, members: Iterator[Member]) -> Iterator[Given]:
+def _unpack_below(folder: str, files: Iterator[Given]) -> Iterator[Given]:
     """Two archives may each have a README; many have a folder of their own name at the top."""
-    for name, given in _given(members):
+    for name, given in files:
         yield (name if name.startswith(f"{folder}/") else f"{folder}/{name}"), given
-
-
-def _given(members: Iterator[Member]) -> Iterator[Given]:
-    for member in members:
-        found = member.refusal or member.content
-        if found is not None:
-            yield member.name, found

@@ -10,15 +10,14 @@ from pathlib import Path, PurePosixPath
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_FOLDER, MAX_MEMBERS
 from crag_core.retrieval.upload.safe_names import is_junk, show_name, tidy_name
-from crag_core.retrieval.upload.zip_archives import ARCHIVE, Allowance, Member, is_wanted, refuse, unpack_inner
+from crag_core.retrieval.upload.zip_archives import ARCHIVE, Allowance, Given, is_wanted, refuse, unpack_inner
 
 
-def read_folder(path: Path | str) -> Iterator[Member]:
+def read_folder(path: Path | str) -> Iterator[Given]:
     """In the order of their names, with the path as content; nothing is read but archives.
 
     Links are not followed: what they lead to is read at its own place if that is in the folder, and refused if not.
-    Ends with a refusal in the folder's name at 50 GB or 20,000 files. Raises
-    `DocumentRefused` when there is no such folder.
+    Ends with a refusal in the folder's name at 50 GB or 20,000 files. Raises `DocumentRefused` when there is no folder.
     """
     root = Path(path)
     if not root.is_dir():
@@ -26,7 +25,7 @@ def read_folder(path: Path | str) -> Iterator[Member]:
     return _walk(root)
 
 
-def _walk(root: Path) -> Iterator[Member]:
+def _walk(root: Path) -> Iterator[Given]:
     allowance = Allowance(most_size=MAX_FOLDER)
     for looked_at, place in enumerate(_list_places(root)):
         if isinstance(place, OSError):
@@ -39,7 +38,7 @@ def _walk(root: Path) -> Iterator[Member]:
             if is_wanted(name) and not is_junk(name):
                 allowance.spend(root.name, 1, place.lstat().st_size)
         except DocumentRefused as refusal:
-            yield Member(root.name, refusal=refusal)
+            yield root.name, refusal
             return
         except OSError as error:
             yield _unreadable(name, error)
@@ -60,9 +59,8 @@ def _list_places(root: Path) -> Iterator[Path | OSError]:
     yield from unreadable
 
 
-def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Member]:
+def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Given]:
     if is_junk(name):
-        yield Member(show_name(name))
         return
     try:
         name, written = show_name(name), name
@@ -71,7 +69,6 @@ def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[M
         if stat.S_ISLNK(status.st_mode):
             if not path.resolve().is_relative_to(root.resolve()):
                 raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
-            yield Member(name)
             return
         if not stat.S_ISREG(status.st_mode):
             raise refuse(name, "is no file but a device or a connection", "Add files only.")
@@ -79,14 +76,14 @@ def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[M
         if PurePosixPath(name).suffix.lower() == ARCHIVE:
             yield from unpack_inner(name, path.read_bytes(), allowance)
         else:
-            yield Member(name, path)
+            yield name, path
     except DocumentRefused as refusal:
-        yield Member(name, refusal=refusal)
+        yield name, refusal
     except (OSError, RuntimeError) as error:
         yield _unreadable(name, error)
 
 
-def _unreadable(name: str, error: Exception) -> Member:
+def _unreadable(name: str, error: Exception) -> Given:
     reason = getattr(error, "strerror", None) or str(error)
     name = show_name(name)
-    return Member(name, refusal=refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read."))
+    return name, refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read.")

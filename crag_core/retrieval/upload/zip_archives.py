@@ -1,7 +1,8 @@
 """Unpacks ZIP archives within limits, one file after the other, under safe names.
 
 Nothing is unpacked to disk, and the bytes of one file are in memory at a time (for an archive inside an archive, those
-of the inner one as well). What must not go in is refused by its name and stops no other.
+of the inner one as well). What must not go in is refused by its name and stops no other; junk of systems ("Thumbs.db")
+is left out.
 """
 
 from __future__ import annotations
@@ -27,25 +28,11 @@ from crag_core.retrieval.readers.limits import (
 from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
 from crag_core.retrieval.upload.safe_names import is_junk, show_name, tidy_name
 
+Given = tuple[str, bytes | Path | DocumentRefused]
+"""A file by its name (a relative path with "/"): its content, the path where it is, or why it is refused."""
+
 ARCHIVE = ".zip"
 _UTF8_NAME = 0x800
-
-
-@dataclass(frozen=True)
-class Member:
-    """One file: its bytes, or the path where they are, or why it is refused.
-
-    `name` is a relative path with "/". With neither content nor refusal it is junk of the system ("Thumbs.db"), given
-    only so that it can be counted.
-    """
-
-    name: str
-    content: bytes | Path | None = None
-    refusal: DocumentRefused | None = None
-
-    @property
-    def is_junk(self) -> bool:
-        return self.content is None and self.refusal is None
 
 
 @dataclass
@@ -83,7 +70,7 @@ class Allowance:
             )
 
 
-def unpack(name: str, content: bytes) -> Iterator[Member]:
+def unpack(name: str, content: bytes) -> Iterator[Given]:
     """The files of a ZIP archive; an archive in it is opened too, one in that is refused.
 
     Raises `DocumentRefused` at once when `content` is no archive, or has more files (20,000) or bytes (1 GB) to read
@@ -93,12 +80,12 @@ def unpack(name: str, content: bytes) -> Iterator[Member]:
     return _walk(_open(name, content, allowance), "", allowance, may_nest=True)
 
 
-def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Member]:
+def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
     """The files of an archive that is itself a member; refuses it as one."""
     try:
         archive = _open(name, content, allowance)
     except DocumentRefused as refusal:
-        yield Member(name, refusal=refusal)
+        yield name, refusal
     else:
         yield from _walk(archive, f"{name}/", allowance, may_nest=False)
 
@@ -123,13 +110,10 @@ def _open(name: str, content: bytes, allowance: Allowance) -> zipfile.ZipFile:
     return archive
 
 
-def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Member]:
+def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Given]:
     for entry in archive.infolist():
         written = _decode_name(entry)
-        if is_junk(written):
-            yield Member(folder + show_name(written))
-            continue
-        if written.endswith(("/", "\\")):
+        if is_junk(written) or written.endswith(("/", "\\")):
             continue
         name = folder + show_name(written)
         try:
@@ -137,15 +121,15 @@ def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest:
             allowance.check(name, entry.file_size)
             content = _read(archive, entry, name)
         except DocumentRefused as refusal:
-            yield Member(name, refusal=refusal)
+            yield name, refusal
             continue
         if PurePosixPath(name).suffix.lower() != ARCHIVE:
-            yield Member(name, content)
+            yield name, content
         elif may_nest:
             yield from unpack_inner(name, content, allowance)
         else:
             why = "an archive in an archive in an archive is not opened"
-            yield Member(name, refusal=refuse(name, why, "Unpack it and add the files inside."))
+            yield name, refuse(name, why, "Unpack it and add the files inside.")
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
