@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
@@ -71,17 +72,6 @@ class Chunks:
     chunks: tuple[Chunk, ...]
     pages: int
     characters: int
-
-
-@dataclass(frozen=True)
-class Source:
-    """What every passage of a document remembers of it. `indexed_at` is an ISO time in UTC."""
-
-    document_id: str
-    name: str
-    pages: int
-    characters: int
-    indexed_at: str
 
 
 def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
@@ -150,7 +140,7 @@ def _find_tokenizer() -> Tokenize:
     return tokenize
 
 
-def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
+def make_nodes(chunks: Sequence[Chunk], document: Document) -> list[TextNode]:
     """Nodes without embeddings.
 
     Ids are "<document id>-<ordinal>", so the same document cut in the same way always gives the same ids.
@@ -160,32 +150,32 @@ def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
 
     nodes = []
     for ordinal, chunk in enumerate(chunks):
-        label = _label(source, chunk, ordinal)
+        label = _label(document, chunk, ordinal)
         nodes.append(
             TextNode(
-                id_=f"{source.document_id}-{ordinal}",
+                id_=f"{document.id}-{ordinal}",
                 text=chunk.text,
                 metadata=label,
                 # File name and page are for people; in the vector they would make all passages of a file alike.
                 excluded_embed_metadata_keys=list(label),
                 excluded_llm_metadata_keys=list(label),
-                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.document_id)},
+                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.id)},
             )
         )
     return nodes
 
 
-def _label(source: Source, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
+def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
     """The keys and types of the table's metadata column, but for the section, which has one of its own.
 
     `file_name` and `page_label` are LlamaIndex's own words.
     """
     return {
-        "file_name": source.name,
+        "file_name": document.name,
         "page_label": "" if chunk.page is None else str(chunk.page),
         "ordinal": ordinal,
         "section": chunk.section,
-        "pages": source.pages,
-        "characters": source.characters,
-        "indexed_at": source.indexed_at,
+        "pages": document.pages,
+        "characters": document.characters,
+        "indexed_at": document.changed_at,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
@@ -74,7 +74,8 @@ def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
         parts = split(text)
         begun = [*islice(parts, 2)]
         if len(begun) > 1:
-            yield from _cut_each(begun, parts, at + 1, size, count)
+            for part in chain(begun, parts):
+                yield from _cut(part, at + 1, size, count)
             return
     for block in _blocks(text, size):
         # As one unknown word it may have few tokens.
@@ -83,12 +84,6 @@ def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
         else:
             # A letter of more tokens than a chunk may have cannot be cut, and is read as far as the model reads.
             yield from (Piece(letter, min(count(letter), size.tokens)) for letter in block)
-
-
-def _cut_each(begun: Iterable[str], parts: Iterator[str], depth: int, size: Size, count: Count) -> Iterator[Piece]:
-    for some in (begun, parts):
-        for part in some:
-            yield from _cut(part, depth, size, count)
 
 
 def _tokens(text: str, size: Size, count: Count) -> int | None:
@@ -146,15 +141,15 @@ def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[Chunk]:
         yield Chunk(end - len(text.lstrip()), shown)
 
 
-def _split_paragraphs(text: str) -> Iterator[str]:
+def split_paragraphs(text: str) -> Iterator[str]:
     return _split_before(text, "\n\n")
 
 
-def _split_clauses(text: str) -> Iterator[str]:
+def split_clauses(text: str) -> Iterator[str]:
     return (found[0] for found in _CLAUSE.finditer(text))
 
 
-def _split_words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
     return _split_before(text, " ")
 
 
@@ -167,4 +162,4 @@ def _split_before(text: str, separator: str) -> Iterator[str]:
         start = end
 
 
-_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (_split_paragraphs, split_lines, _split_clauses, _split_words)
+_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (split_paragraphs, split_lines, split_clauses, split_words)

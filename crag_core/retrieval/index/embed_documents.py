@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.retrieval.chunking.split import Chunks, Cut, Source, Tokenize, cut_document, make_nodes
+from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document, make_nodes
 from crag_core.retrieval.hits import now
 from crag_core.retrieval.readers import Page
 
@@ -49,7 +49,7 @@ class Preparer:
 
     def _embed(self, row: Document, read: Chunks, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
         row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
-        nodes = make_nodes(read.chunks, Source(row.id, row.name, row.pages, row.characters, row.changed_at))
+        nodes = make_nodes(read.chunks, row)
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
             self.look()
             on_embedded(start, len(nodes))

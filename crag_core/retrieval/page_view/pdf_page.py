@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from ctypes import byref, c_double, c_int, pointer
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.retrieval.page_view.text_boxes import Box
 
 # PDFium is not thread-safe: reading documents and drawing their pages take turns.
-from crag_core.retrieval.readers.pdf import _PDFIUM
+from crag_core.retrieval.readers.pdf import PDFIUM
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,34 +38,19 @@ def open_sheet(original: bytes, page: int, width: int) -> Iterator[Sheet]:
     """
     import pypdfium2
 
-    with _PDFIUM:
+    with PDFIUM:
         try:
-            document = pypdfium2.PdfDocument(original)
-            try:
+            with closing(pypdfium2.PdfDocument(original)) as document:
                 pages = len(document)
                 if not 1 <= page <= pages:
                     raise DocumentMissing(
                         f"Expected a page from 1 to {pages}, found {page}.",
                         hint="The record does not fit the document: ask the question again.",
                     )
-                with _opened(document[page - 1]) as (sheet, words):
+                with closing(document[page - 1]) as sheet, closing(sheet.get_textpage()) as words:
                     yield Sheet(sheet, words, pages, width)
-            finally:
-                document.close()
         except pypdfium2.PdfiumError as error:
             raise DocumentRefused(f"The page cannot be drawn ({str(error).rstrip('.')}).", hint=_PRINT_IT) from error
-
-
-@contextmanager
-def _opened(sheet: PdfPage) -> Iterator[tuple[PdfPage, PdfTextPage]]:
-    try:
-        words = sheet.get_textpage()
-        try:
-            yield sheet, words
-        finally:
-            words.close()
-    finally:
-        sheet.close()
 
 
 class Sheet:

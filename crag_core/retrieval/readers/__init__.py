@@ -11,20 +11,19 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.epub import read_epub
 from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
+from crag_core.retrieval.readers.html import read_html
 from crag_core.retrieval.readers.limits import MAX_BYTES, show_size
 from crag_core.retrieval.readers.mail import read_mail
-from crag_core.retrieval.readers.markup.epub import read_epub
-from crag_core.retrieval.readers.markup.html import read_html
-from crag_core.retrieval.readers.office.sheet_rows import read_csv
 from crag_core.retrieval.readers.office.slides import read_pptx
 from crag_core.retrieval.readers.office.word import read_docx
 from crag_core.retrieval.readers.office.workbook import read_xlsx
-from crag_core.retrieval.readers.opendocument.opendocument import read_odp, read_ods, read_odt
+from crag_core.retrieval.readers.opendocument import read_odp, read_ods, read_odt
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.pdf import read_pdf
 from crag_core.retrieval.readers.rtf.reader import read_rtf
-from crag_core.retrieval.readers.text import read_markdown, read_text
+from crag_core.retrieval.readers.text import read_csv, read_text
 
 __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
 
@@ -43,8 +42,8 @@ READERS: dict[str, Reader] = {
     ".epub": read_epub,
     ".htm": read_html,
     ".html": read_html,
-    ".markdown": read_markdown,
-    ".md": read_markdown,
+    ".markdown": read_text,
+    ".md": read_text,
     ".odp": read_odp,
     ".ods": read_ods,
     ".odt": read_odt,

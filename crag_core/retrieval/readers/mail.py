@@ -10,8 +10,8 @@ from email.message import Message
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.html import show_html
 from crag_core.retrieval.readers.limits import MAX_ATTACHMENTS, MAX_NESTED_MAILS
-from crag_core.retrieval.readers.markup.html import show_html
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_lines, normalise_text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from ctypes import byref, c_double
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -17,14 +19,14 @@ if TYPE_CHECKING:
 
 _BOLD = 600
 # PDFium is not thread-safe, not even across documents, and Streamlit sessions are threads.
-_PDFIUM = Lock()
+PDFIUM = Lock()
 # PDFium puts this in place of a hyphen and the line break after it.
 _BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
 
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
-    with _PDFIUM:
+    with PDFIUM:
         pages, pictures = _extract(content, name)
     whole = "\n".join(line.text for lines in pages for line in lines)
     letters = len("".join(whole.split()))
@@ -56,33 +58,27 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
                 hint="Remove the password in a PDF program (print or save a copy without it) and add the copy.",
             ) from error
         raise _damaged(name, str(error)) from error
-    try:
-        if not len(document):
-            raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
-        check_count(name, len(document), MAX_PAGES, "pages")
-        pages = [_read_page(document, index) for index in range(len(document))]
-        return pages, not any(pages) and _has_pictures(document)
-    except pypdfium2.PdfiumError as error:
-        raise _damaged(name, str(error)) from error
-    finally:
-        document.close()
+    with closing(document):
+        try:
+            if not len(document):
+                raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
+            check_count(name, len(document), MAX_PAGES, "pages")
+            pages = [_read_page(document, index) for index in range(len(document))]
+            return pages, not any(pages) and _has_pictures(document)
+        except pypdfium2.PdfiumError as error:
+            raise _damaged(name, str(error)) from error
 
 
 def _read_page(document: PdfDocument, index: int) -> list[Line]:
-    page = document[index]
-    words = page.get_textpage()
-    try:
-        lines, start = [], 0
+    lines, start = [], 0
+    with closing(document[index]) as page, closing(page.get_textpage()) as words:
         for text in words.get_text_range().split("\r\n"):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
                 lines.append(_place_line(words, text, first, start + len(text.rstrip()) - 1))
             # Letters beyond 16 bits count twice in PDFium.
             start += len(text.encode("utf-16-le", "surrogatepass")) // 2 + 2
-        return lines
-    finally:
-        words.close()
-        page.close()
+    return lines
 
 
 def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
@@ -104,8 +100,6 @@ def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
 
 
 def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
-    from ctypes import byref, c_double
-
     import pypdfium2.raw as raw
 
     x, y = c_double(), c_double()
@@ -114,8 +108,6 @@ def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
 
 
 def _find_right(words: PdfTextPage, index: int) -> float:
-    from ctypes import byref, c_double
-
     import pypdfium2.raw as raw
 
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()

@@ -10,7 +10,6 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
@@ -31,15 +30,10 @@ def read_pptx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import pptx
 
-    try:
+    with package.checked():
         slides = pptx.Presentation(io.BytesIO(content)).slides
         check_count(name, len(slides), MAX_PARTS, "slides")
         return tuple(Page(_show_slide(slide, package), number) for number, slide in enumerate(slides, 1))
-    except DocumentRefused:
-        raise
-    # python-pptx lets errors of lxml, of zipfile and of its own through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
 
 
 def _show_slide(slide: Slide, package: Package) -> str:

@@ -27,13 +27,9 @@ def read_docx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import docx
 
-    try:
+    with package.checked():
         document = docx.Document(io.BytesIO(content))
-        text = join_blocks(_show_blocks(document.element.body, document, {}))
-    # python-docx lets lxml's, zipfile's and its own errors through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
-    return (Page(normalise_text(text)),)
+        return (Page(normalise_text(join_blocks(_show_blocks(document.element.body, document, {})))),)
 
 
 def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
@@ -43,9 +39,9 @@ def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
     for child in element.iterchildren():
         tag = str(child.tag).rpartition("}")[2]
         if tag == "p":
-            yield from _keep(_show_paragraph(Paragraph(child, parent), styles))
+            yield _show_paragraph(Paragraph(child, parent), styles)
         elif tag == "tbl":
-            yield from _keep(show_table(_read_rows(Table(child, parent), styles)))
+            yield show_table(_read_rows(Table(child, parent), styles))
         # python-docx skips content controls, where templates keep their text.
         elif tag in _WRAPPERS:
             yield from _show_blocks(child, parent, styles)
@@ -84,7 +80,7 @@ def _read_rows(table: Table, styles: Styles) -> list[list[str]]:
 
 def _read_cell(cell: _Cell, styles: Styles) -> str:
     # The cell's own `text` leaves out tables inside it.
-    return " ".join(_show_blocks(cell._tc, cell, styles))
+    return " ".join(filter(None, _show_blocks(cell._tc, cell, styles)))
 
 
 def _name_style(paragraph: Paragraph, styles: Styles) -> str:
@@ -94,7 +90,3 @@ def _name_style(paragraph: Paragraph, styles: Styles) -> str:
         style = paragraph.style
         styles[found] = style.name or "" if style is not None else ""
     return styles[found]
-
-
-def _keep(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()

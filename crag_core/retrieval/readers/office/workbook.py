@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_PARTS, CellCount, check_count
 from crag_core.retrieval.readers.office.number_formats import show_value
 from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, show_grid
@@ -33,17 +32,12 @@ def read_xlsx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import openpyxl
 
-    try:
+    with package.checked():
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
         check_count(name, len(sheets), MAX_PARTS, "sheets")
         count = CellCount(name)
         return tuple(Page(_show_sheet(sheet, package, count)) for sheet in sheets)
-    except DocumentRefused:
-        raise
-    # openpyxl lets errors of XML, of zipfile and of its own checks through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
 
 
 def _show_sheet(sheet: Any, package: Package, count: CellCount) -> str:

@@ -13,7 +13,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.rtf.layout import Layout
 from crag_core.retrieval.readers.rtf.state import Definitions, Group
-from crag_core.retrieval.readers.rtf.tokens import LEFT_OUT, SHOWN_IN, SIGNS, WORDS, split_marks
+from crag_core.retrieval.readers.rtf.tokens import LEFT_OUT, SHOWN_IN, SIGNS, WORDS, tokenize
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 
 _DEEPEST = 1_000
@@ -21,7 +21,7 @@ _DEEPEST = 1_000
 
 def read_rtf(content: bytes, name: str) -> tuple[Page, ...]:
     document = _Document(name)
-    for token in split_marks(content.lstrip(b"\xef\xbb\xbf \t\r\n")):
+    for token in tokenize(content.lstrip(b"\xef\xbb\xbf \t\r\n")):
         if token["brace"] == b"{":
             document.open_group()
         elif token["brace"]:

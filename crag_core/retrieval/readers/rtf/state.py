@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crag_core.retrieval.readers.rtf.tokens import name_charset, name_code_page
+from crag_core.retrieval.readers.rtf.tokens import CHARSETS, name_code_page
 
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _DEEPEST_HEADING = 6
@@ -49,8 +49,8 @@ class Definitions:
         if word == "f":
             group.font = number
         elif word == "fcharset" and group.place == "fonttbl" and group.font is not None:
-            charset = name_charset(number)
-            self._charsets.update({group.font: charset} if charset else {})
+            if number in CHARSETS:
+                self._charsets[group.font] = CHARSETS[number]
         elif word == "s":
             group.style = number
         elif word == "outlinelevel" and group.place == "stylesheet" and group.style is not None:

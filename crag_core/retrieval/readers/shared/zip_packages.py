@@ -10,6 +10,8 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from crag_core.base.errors import DocumentRefused
@@ -79,6 +81,16 @@ class Package:
         for member in self._members:
             if member.lower().endswith(_XML):
                 self._check_entities(self.read(member))
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Turns errors of the libraries that read it into refusals: of XML, of zipfile, for a missing part."""
+        try:
+            yield
+        except DocumentRefused:
+            raise
+        except Exception as error:
+            raise self.damaged(error) from error
 
     def damaged(self, error: Exception | str) -> DocumentRefused:
         detail = str(error) or type(error).__name__

@@ -6,8 +6,8 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
+from crag_core.retrieval.readers.html import show_html
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
-from crag_core.retrieval.readers.markup.html import show_html
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, local
