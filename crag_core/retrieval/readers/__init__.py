@@ -25,7 +25,7 @@ from crag_core.retrieval.readers.pdf import read_pdf
 from crag_core.retrieval.readers.rtf.reader import read_rtf
 from crag_core.retrieval.readers.text import read_csv, read_text
 
-__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
+__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document"]
 
 Reader = Callable[[bytes, str], tuple[Page, ...]]
 
@@ -58,12 +58,7 @@ READERS: dict[str, Reader] = {
 _log = logging.getLogger(__name__)
 
 
-def supported_extensions() -> tuple[str, ...]:
-    """Without the dot, as a file chooser wants them."""
-    return tuple(extension.removeprefix(".") for extension in READERS)
-
-
-def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: int = MAX_BYTES) -> tuple[Page, ...]:
+def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Page, ...]:
     """The pages that hold text, at least one; anything else raises `DocumentRefused`.
 
     `name` decides the format by its extension and appears in messages; for a path it defaults to the file's own name.
@@ -72,7 +67,7 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
     extension = PurePath(shown).suffix.lower()
     if extension not in READERS:
         raise refuse_extension(shown, extension, READERS)
-    content = load_content(path_or_bytes, shown, max_bytes)
+    content = load_content(path_or_bytes, shown)
     check_kind(content, extension, shown)
     try:
         pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
@@ -52,7 +51,7 @@ def show_html(content: bytes, name: str) -> tuple[str, str]:
     try:
         soup = BeautifulSoup(text, "lxml")
         title = soup.title.get_text(" ", strip=True) if soup.title else ""
-        _drop_furniture(soup)
+        _drop_hidden(soup)
         body = _show_page(soup)
     except RecursionError as error:
         raise DocumentRefused(
@@ -62,13 +61,10 @@ def show_html(content: bytes, name: str) -> tuple[str, str]:
     return title, normalise_text(body)
 
 
-def _drop_furniture(soup: BeautifulSoup) -> None:
-    _drop(soup.find_all([*_DROPPED, "head"]))
-    _drop(soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", ""))))))
-
-
-def _drop(tags: Iterable[Tag]) -> None:
-    for tag in tags:
+def _drop_hidden(soup: BeautifulSoup) -> None:
+    """What is no part of the text: navigation, scripts, forms, and what the page hides."""
+    hidden = soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", "")))))
+    for tag in [*soup.find_all([*_DROPPED, "head"]), *hidden]:
         # What stands in another one went with it; to look for its end again takes the square of their number.
         if not tag.decomposed:
             tag.decompose()

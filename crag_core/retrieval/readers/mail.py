@@ -25,22 +25,22 @@ _LONGEST_HEADER = 5_000
 
 def read_mail(content: bytes, name: str, read_attachment: ReadAttachment) -> tuple[Page, ...]:
     """A page for the mail and one for each attachment that `read_attachment` can read; others are named only."""
-    return tuple(_Mail(read_attachment).show(content, ""))
+    return tuple(_MailReader(read_attachment).show(_parse(content), ""))
 
 
-class _Mail:
+def _parse(content: bytes) -> Message:
+    # The policy of the standard library fails on headers that real mails have; they are decoded one by one.
+    return email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
+
+
+class _MailReader:
     """Reads one e-mail and those attached to it, counting what is attached over all of them."""
 
     def __init__(self, read_attachment: ReadAttachment) -> None:
         self._read_attachment = read_attachment
         self._attachments = 0
 
-    def show(self, content: bytes, heading: str, depth: int = 0) -> Iterator[Page]:
-        # The policy of the standard library fails on headers that real mails have; they are decoded one by one.
-        message = email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
-        yield from self._show_message(message, heading, depth)
-
-    def _show_message(self, message: Message, heading: str, depth: int) -> Iterator[Page]:
+    def show(self, message: Message, heading: str, depth: int = 0) -> Iterator[Page]:
         subject = read_header(message, "Subject")
         title = f"# {subject}" if subject and not heading else heading
         lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
@@ -64,10 +64,10 @@ class _Mail:
         if is_mail or PurePosixPath(name).suffix.lower() == ".eml":
             if depth >= MAX_NESTED_MAILS:
                 yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
-            elif isinstance(inner := _first_inner(part), Message):
-                yield from self._show_message(inner, heading, depth + 1)
             else:
-                yield from self.show(_read_bytes(part), heading, depth + 1)
+                inner = _first_inner(part)
+                message = inner if isinstance(inner, Message) else _parse(_read_bytes(part))
+                yield from self.show(message, heading, depth + 1)
             return
         try:
             pages = self._read_attachment(_read_bytes(part), name)
@@ -86,14 +86,10 @@ def _sort_parts(part: Message, body: list[str], attached: list[Message]) -> None
             inner = _choose_alternative(inner)
         for one in inner:
             _sort_parts(one, body, attached)
-    elif (
-        kind in ("text/plain", "text/html")
-        and part.get_content_disposition() != "attachment"
-        and not part.get_filename()
-    ):
-        body.append(_show_text(part))
     elif part.get_content_disposition() == "attachment" or part.get_filename() or kind == "message/rfc822":
         attached.append(part)
+    elif kind in ("text/plain", "text/html"):
+        body.append(_show_text(part))
 
 
 def _choose_alternative(parts: list[Message]) -> list[Message]:

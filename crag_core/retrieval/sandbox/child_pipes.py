@@ -1,4 +1,4 @@
-"""The pipes of a child process, seen from inside it."""
+"""The child's side of its pipes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Frame = tuple[Any, bytes]
 
 
 def take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Ours alone: whoever reads stdin finds nothing, and what is printed goes to stderr."""
+    """For requests and replies alone: stdin then reads as empty, and what is printed goes to stderr."""
     requests_from, replies_to = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -22,7 +22,7 @@ def take_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def listen(stream: IO[bytes], requests: SimpleQueue[Frame], most: int, most_header: int) -> None:
-    """In a thread of its own, so that the end of the application is noticed while a request is worked on."""
+    """Puts requests into a queue. In its own thread, so that a busy process notices the end of the application."""
     try:
         while True:
             requests.put(read_frame(stream, most, most_header))

@@ -16,7 +16,7 @@ from crag_core.retrieval.sandbox.protocol import Drawing, Limits, Request
 from crag_core.retrieval.sandbox.results import unpack_chunks, unpack_pages, unpack_picture
 
 DRAWING = Limits(seconds=15.0)
-"""For a page that somebody waits for."""
+"""Shorter, since somebody waits for the page."""
 _SPLIT = "Split the document into smaller files, or open it in its own program, save it again and add that."
 _SAVE_AGAIN = "The file may be damaged: open it in its own program, save it again and add it."
 _PRINT_IT = "The file may be damaged: open it in a PDF program, print it to a new PDF, and add that one."
@@ -24,25 +24,25 @@ _START_AGAIN = "Try it again; if that does not help, close other programs or sta
 
 
 class DocumentProcesses(ProcessPool):
-    """Reads, chunks and draws documents in child processes; any thread may use it.
+    """Reads, chunks and draws documents in child processes; thread-safe.
 
-    Limits hold for one file or page; `memory` is limited where the system can do so. The application has one for
-    reading and one for drawing, so that nobody who looks at a page waits for indexing.
+    Limits hold for one file or page; memory is limited where the system supports it. The application has one instance
+    for reading and one for drawing, so that showing a page never waits for indexing.
     """
 
     def read(self, content: bytes, name: str, cancel: Cancel | None = None) -> tuple[Page, ...]:
-        """As `readers.read_document`: pages that hold text, at least one, or `DocumentRefused`.
+        """As `readers.read_document`; also refuses what exceeds a limit or crashes its parser.
 
-        It also refuses what goes over a limit and what breaks its parser. Raises `Stopped` once `cancel` is set.
+        Raises `Stopped` once `cancel` is set.
         """
         return self._read(
             Request(name), content, lambda reply, body: unpack_pages(reply, body, self._limits.characters), cancel
         )
 
     def cut(self, content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
-        """The same, cut into chunks within the same limits, of which there may not be too many either.
+        """The chunks of a document, of which the number is limited too.
 
-        Where the embedding model has no tokenizer that a process without it could load, they are cut in this one.
+        They are cut in this process where the embedding model has no tokenizer file that a child could load.
         """
         if not cut.tokenizer:
             return cut_document(self.read(content, name, cancel), name, cut, cancel)
@@ -52,9 +52,9 @@ class DocumentProcesses(ProcessPool):
         )
 
     def draw(self, original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:
-        """As `page_picture`, with the same errors.
+        """As `page_picture`; also refuses what exceeds a limit or crashes the process.
 
-        It also refuses what goes over a limit and what breaks the process. Raises `Stopped` when the application ends.
+        Raises `Stopped` when the application ends.
         """
         check_size(len(original), "The document")
         drawing = Drawing(page, text, tuple(spans), width)

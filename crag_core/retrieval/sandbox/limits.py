@@ -14,13 +14,13 @@ _NO_NEW_PRIVILEGES = 38
 
 
 def confine(memory: int) -> None:
-    """For this process from now on: `memory` bytes, no network (Linux), no writing to files, no core dumps.
+    """Limit this process to `memory` bytes, without network (Linux), writing to files, and core dumps.
 
-    It also runs behind others, and goes first when the machine's memory is full. To be called before a second thread.
+    It also gets a lower priority, and is the first to be killed when memory is full. Call it before a second thread.
     """
     if hasattr(os, "nice"):
         os.nice(_NICE)
-    go_first()
+    set_first_to_kill()
     if sys.platform == "linux":
         _leave_network()
     # Not RLIMIT_AS: libraries reserve far more addresses than they use.
@@ -29,8 +29,8 @@ def confine(memory: int) -> None:
     _limit("RLIMIT_NOFILE", _FILES)
 
 
-def go_first() -> None:
-    """When the machine's memory is full, before the application; and without a core dump."""
+def set_first_to_kill() -> None:
+    """When memory is full, let the system kill this process before the application; without a core dump."""
     if sys.platform == "linux":
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("800")
@@ -38,7 +38,7 @@ def go_first() -> None:
 
 
 def forbid_processes() -> None:
-    """No further process or thread either; root is not bound by it."""
+    """No further process or thread either; root is not bound by this."""
     _limit("RLIMIT_NPROC", 0)
 
 
@@ -47,8 +47,8 @@ def _leave_network() -> None:
 
     system = ctypes.CDLL(None)
     system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    # Where the system refuses (many containers do), all stays as it is. Without being root it takes a user namespace;
-    # root would lose there the right to read the files of others, which the imports may need.
+    # Where the system refuses (many containers do), nothing changes. Only root can do it without a user namespace, in
+    # which root would lose the right to read other users' files, which the imports may need.
     system.unshare(_NEW_NETWORK | (_NEW_USER if os.geteuid() else 0))
 
 

@@ -1,4 +1,4 @@
-"""A pool of child processes that parse documents and draw pages; any thread may use it."""
+"""A pool of child processes that parse documents and draw pages; thread-safe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crag_core.retrieval.sandbox.child_process import (
 )
 from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, Request, check_reply
 
-# No settings and no keys: what a parser has not got, no file can make it tell.
+# No settings and no keys: a parser cannot reveal what it does not have.
 KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _USUAL_LIMITS = Limits()
 _MOST_SHOWN = 2_000  # characters
@@ -39,9 +39,9 @@ _log = logging.getLogger(__name__)
 
 
 class ProcessPool:
-    """At most `workers` processes, which start with the first file and end when nothing comes for `idle` seconds.
+    """At most `workers` processes, which start with the first file and end after `idle` seconds without one.
 
-    After `files_each` files a process is replaced, since what a parser leaks goes with its process.
+    After `files_each` files a process is replaced, so that memory leaks of parsers do not add up.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ProcessPool:
         self._processes: list[_ParsingProcess] = []
         self._closed = Event()
         self._finalizer = finalize(self, _end_all, self._processes, self._lock, self._closed)
-        # A parser that lets no other thread of its run would not notice that we are gone.
+        # A parser that blocks all its threads would not notice that the application has ended.
         finalize(self, at_end(self._finalizer))
 
     def ask(self, request: Request, content: bytes, unpack: Unpack[Value], cancel: Cancel | None = None) -> Value:
@@ -67,7 +67,7 @@ class ProcessPool:
             return self._ask(request, content, unpack, cancel)
 
     def close(self) -> None:
-        """End all processes now; who is waiting for one, or comes later, gets `Stopped`."""
+        """End all processes now; callers that wait, and later ones, get `Stopped`."""
         self._finalizer()
 
     @contextmanager
@@ -95,13 +95,13 @@ class ProcessPool:
                 raise Stopped("The application ends.") from lost
             _log.warning("%r: the parsing process %s", request.name, lost)
             # A library may quote the document: not for a log that people keep.
-            _log.debug("The last words of that process: %r", process.last_words)
-            # A file before this one may have damaged it, or it ended just now since nothing came.
+            _log.debug("The last line of its stderr: %r", process.last_words)
+            # An earlier file may have damaged it, or it ended just now because it was idle.
             if process.files > 1 and not isinstance(lost, TookTooLong):
                 return self._ask(request, content, unpack, cancel, is_retry=True)
             raise
         except BaseException:
-            process.end()  # its answer, which is still to come, must not be taken for the next file's
+            process.end()  # its pending answer must not be taken for the next file's
             raise
         self._give_back(process)
         return result
@@ -111,7 +111,7 @@ class ProcessPool:
             if self._closed.is_set():
                 raise Stopped("The application ends.")
             self._processes[:] = [process for process in self._processes if not process.is_over]
-            # The first that is free, so that those which are not needed come to their end.
+            # The first free one, so that processes which are not needed become idle and end.
             for process in self._processes:
                 if not fresh and not process.is_busy and process.reserve():
                     return process
@@ -128,7 +128,7 @@ class ProcessPool:
 
 
 class _ParsingProcess(ChildProcess):
-    """`files` is how many it was given."""
+    """`files` counts the files that it was given."""
 
     def __init__(self, limits: Limits, idle: float) -> None:
         self.files = 0

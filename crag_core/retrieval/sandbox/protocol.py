@@ -29,7 +29,7 @@ _SIZES = struct.Struct(">II")
 
 
 class BadFrame(Exception):
-    """The other side sent what it never would by itself."""
+    """The other side sent something that is no valid message."""
 
 
 class WireEnded(Exception):
@@ -38,9 +38,9 @@ class WireEnded(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one file: `seconds` to work on it, bytes of `memory` meanwhile, `characters` of its text, `chunks` of that.
+    """For one file: seconds of work, bytes of memory, characters of text, number of chunks.
 
-    `readers` is a module whose `READERS` the process has beside our own; "": none.
+    `readers` is a module whose `READERS` the process uses beside our own; "": none.
     """
 
     seconds: float = 120.0
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What `page_picture` is asked for, beside the file."""
+    """The arguments of `page_picture` beside the file."""
 
     page: int
     text: str
@@ -63,9 +63,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Request:
-    """`id` comes back in the reply; the bytes of the frame are the file's. `name` is for its reader and for the log.
+    """To draw a page (`drawing`), to chunk a document (`cut`), or only to read it.
 
-    With `drawing` a page of the file is to be drawn, with `cut` it is to be cut into chunks, else only to be read.
+    The body of the frame is the file. `name` is for its reader and for the log; `id` comes back in the reply.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Request:
             return MOST_PNG
         if self.cut is None:
             return 4 * limits.characters + MOST_HEADER  # a zero between the texts
-        # What chunks repeat is at most half of each; now and then the splitter repeats a little of it once more.
+        # At most half of a chunk is overlap; now and then the splitter repeats a little of it once more.
         texts = min(3 * limits.characters, limits.chunks * self.cut.size.characters)
         return 4 * (texts + limits.chunks * (LONGEST_SECTION + 1))
 
@@ -106,10 +106,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Reply:
-    """Pages, chunks, a picture, a refusal (`message`, `hint`), or that the memory was too small.
+    """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
 
-    `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8 with a zero between; those of
-    chunks, and then their sections. `is_missing`: the page is not there to be drawn.
+    `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
+    their sections follow. `is_missing`: the document has no such page.
     """
 
     id: int

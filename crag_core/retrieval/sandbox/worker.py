@@ -1,6 +1,6 @@
-"""The parsing process: reads requests from stdin, writes replies to stdout.
+"""The child process that parses documents and draws pages: reads requests from stdin, writes replies to stdout.
 
-Started by `pool`, with where our package lies and the limits as arguments. It ends when its stdin does.
+Started by `pool`, with the limits as its last argument. It ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crag_core.retrieval.sandbox.limits import confine, forbid_processes
 from crag_core.retrieval.sandbox.protocol import Limits, Reply, Request, write_frame
 from crag_core.retrieval.sandbox.results import pack_chunks, pack_pages, pack_picture
 
-# The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
+# The application stops what takes too long; this is for when it has ended and the parser blocks all threads.
 _GRACE = 2
 # A text to be looked for may be a whole file, and a letter takes six bytes there. The application is trusted.
 _MOST_REQUEST = 10 * MAX_BYTES
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
         _run(arguments)
     except BaseException:
         traceback.print_exc()
-        # At once: clearing up closes the pipes first, and the application would not wait to see how we end.
+        # At once: cleaning up would close the pipes first, and the application would miss the exit status.
         os._exit(1)
 
 

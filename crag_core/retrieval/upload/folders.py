@@ -27,41 +27,34 @@ def read_folder(path: Path | str) -> Iterator[Given]:
 
 def _walk(root: Path) -> Iterator[Given]:
     allowance = Allowance(most_size=MAX_FOLDER)
-    for looked_at, place in enumerate(_list_places(root)):
-        if isinstance(place, OSError):
-            yield _unreadable(os.path.relpath(str(place.filename), root), place)
-            continue
-        name = place.relative_to(root).as_posix()
+    unreadable: list[OSError] = []
+    for looked_at, path in enumerate(_list_files(root, unreadable)):
+        name = path.relative_to(root).as_posix()
         try:
             if looked_at >= MAX_MEMBERS:
                 raise refuse(root.name, f"more than {MAX_MEMBERS:,} files, which is the limit", "Add a smaller folder.")
-            if is_wanted(name) and not is_junk(name):
-                allowance.spend(root.name, 1, place.lstat().st_size)
+            if is_wanted(name):
+                allowance.spend(root.name, 1, path.lstat().st_size)
         except DocumentRefused as refusal:
             yield root.name, refusal
             return
         except OSError as error:
             yield _unreadable(name, error)
             continue
-        yield from _take(place, name, root, allowance)
+        yield from _take(path, name, root, allowance)
+    yield from (_unreadable(os.path.relpath(str(error.filename), root), error) for error in unreadable)
 
 
-def _list_places(root: Path) -> Iterator[Path | OSError]:
-    """Files, links and junk; folders that cannot be read as the error they gave."""
-    unreadable: list[OSError] = []
+def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
+    """Files and links; junk is left out, and the errors of folders that cannot be read go to `unreadable`."""
     for folder, folders, files in os.walk(root, onerror=unreadable.append):
         here = Path(folder)
-        ends = {one for one in folders if is_junk(one) or (here / one).is_symlink()}
-        folders[:] = sorted(set(folders) - ends)
-        yield from (here / one for one in sorted([*files, *ends]))
-        yield from unreadable
-        unreadable.clear()
-    yield from unreadable
+        folders[:] = sorted(one for one in folders if not is_junk(one))
+        links = [one for one in folders if (here / one).is_symlink()]
+        yield from (here / one for one in sorted([*files, *links]) if not is_junk(one))
 
 
 def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Given]:
-    if is_junk(name):
-        return
     try:
         name, written = show_name(name), name
         name = tidy_name(written)

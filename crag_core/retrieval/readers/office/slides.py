@@ -43,7 +43,8 @@ def _show_slide(slide: Slide, package: Package) -> str:
     for shape in shapes:
         if shape not in titles and _placeholder(shape) not in _FURNITURE:
             blocks.extend(_show_shape(shape, slide, package))
-    if slide.has_notes_slide and (notes := _read_notes(slide)):
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    if frame is not None and (notes := frame.text.strip()):
         blocks.append(f"Notes:\n{notes}")
     return normalise_text(join_blocks(blocks))
 
@@ -134,8 +135,3 @@ def _points(series: Any, *tags: str) -> dict[int, str]:
 def _show_diagram(drawing: Any) -> Iterator[str]:
     for point in drawing.iter("{*}pt"):
         yield from (f"- {text}" for paragraph in point.iter("{*}p") if (text := _read_text(paragraph)))
-
-
-def _read_notes(slide: Slide) -> str:
-    frame = slide.notes_slide.notes_text_frame
-    return frame.text.strip() if frame is not None else ""

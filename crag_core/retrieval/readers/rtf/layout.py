@@ -40,8 +40,7 @@ class Layout:
         item = _NUMBER.sub(r"\1. ", _BULLET.sub("- ", text))
         self._blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text else item)
 
-    def take_table(self, word: str, is_in_table: bool) -> bool:
-        """False for a word that says nothing about tables."""
+    def take_table(self, word: str, is_in_table: bool) -> None:
         match word:
             case "cell":
                 self._end_cell()
@@ -57,9 +56,6 @@ class Layout:
             # The cell whose edge comes next shows what the one on its left or above it shows.
             case "clmrg" | "clvmrg":
                 self._merge = word
-            case _:
-                return False
-        return True
 
     def finish(self) -> str:
         # A file that was cut short ends inside a paragraph or a row.
