@@ -14,8 +14,9 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.shared import zip_packages
-from crag_core.retrieval.upload import folders, zip_archives
-from crag_core.retrieval.upload.folders import read_folder
+from crag_core.retrieval.upload import files as uploads
+from crag_core.retrieval.upload import zip_archives
+from crag_core.retrieval.upload.files import read_folder
 from crag_core.retrieval.upload.safe_names import tidy_name
 from crag_core.retrieval.upload.zip_archives import Given, unpack
 from tests.retrieval.made_files import one_of_each, zip_files
@@ -246,7 +247,7 @@ def test_a_folder_with_too_much_in_it(tmp_path: Path, monkeypatch: pytest.Monkey
             taken, refused = sort(read_folder(tmp_path))
         assert list(taken) == [f"{number}.txt" for number in range(4)]
         assert list(refused) == [tmp_path.name] and what in refused[tmp_path.name]
-    monkeypatch.setattr(folders, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(uploads, "MAX_MEMBERS", 3)
     assert len(list(read_folder(tmp_path))) == 4
 
 

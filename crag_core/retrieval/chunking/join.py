@@ -16,16 +16,15 @@ from crag_core.retrieval.chunking.text_splitter import (
 )
 
 _BLANK_LINE = "\n\n"
-# So many bytes of UTF-8, standing only once in a passage, are not the same by chance.
+# So many bytes of UTF-8 that occur once in a passage are not equal by chance.
 _TELLING = 20
 
 
 def join_passages(passages: Sequence[Passage], cut: Cut = USUAL) -> str:
     """The text of one document from all its passages in reading order, with a blank line between pages.
 
-    `cut` is what they were split with. White space at the ends of passages is not stored: where nothing is
-    repeated, a line break takes its place. Inside a paragraph it costs little; a table row glued to the next would
-    cost its meaning.
+    `cut` is what they were split with. White space at the ends of passages is not stored: without overlap, a line
+    break takes its place. That does little harm in a paragraph, while table rows must stay apart.
     """
     return _BLANK_LINE.join(text for _, text in join_pages(passages, cut))
 
@@ -40,9 +39,8 @@ def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int 
 def find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
     """How many characters at the start of `after` repeat the end of `before`.
 
-    Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
-    lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
-    words shown twice do less harm than words lost.
+    Equal text is not enough: a row of dashes may end one passage and open the next. Only what the splitter could have
+    repeated there is overlap; in doubt there is none, since words shown twice do less harm than words lost.
     """
     for split in _SPLITS:
         pieces = [*split(before)]
@@ -55,7 +53,7 @@ def find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
             sizes = sizes or [count(piece) for piece in pieces]
             if split is _split_lines:
                 sizes[-1] = count(pieces[-1] + _line_end(rest))
-            # Looked at first: where one letter is repeated for ever, the rest would take the square of the length.
+            # First, since the rest would take quadratic time on a letter that is repeated forever.
             if sum(sizes[first : first + cut.overlap + 1]) > cut.overlap:
                 continue
             next_piece = _first_piece(rest, split_paragraphs if rest.startswith(_BLANK_LINE) else split)
@@ -72,10 +70,9 @@ def _could_repeat(
 ) -> bool:
     """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
 
-    It does so where the tokens are too many, or, which `is_full` says, the characters.
-
-    It repeats as many pieces as fit the overlap and leave room for the following one. Where it cut some pieces more
-    finely than others, that many cannot be told exactly: then it is enough that the text is telling.
+    It ends one where the tokens are too many, or (`is_full`) the characters. It repeats as many pieces as fit the
+    overlap and leave room for the following one. Where it cut some pieces more finely than others, their number is
+    uncertain: then it is enough that the text is `telling`.
     """
     size = sum(repeated)
     if not is_full and sum(left_out) + size + following <= cut.tokens:

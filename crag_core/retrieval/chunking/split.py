@@ -1,4 +1,4 @@
-"""Pages to numbered chunks with their sources, and chunks to LlamaIndex nodes."""
+"""Splits pages into chunks, and makes LlamaIndex nodes of chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_CHUNKS = 20_000
 
 Tokenize = Callable[[str], Sequence[Any]]
-"""Counts by its length: the tokens of a text."""
+"""The tokens of a text; only their number is used."""
 
 # No database keeps these as text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -38,9 +38,9 @@ _UNHEADED = (".txt", ".csv", ".pdf")
 
 @dataclass(frozen=True)
 class Cut:
-    """How long chunks are, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
+    """The length of chunks, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
 
-    `tokenizer` is a file that counts as `tokenize` does, for a process that has only this; "": there is none.
+    `tokenizer` is a file of the same tokenizer, for a process without the model; "": there is none.
     """
 
     tokens: int = 220
@@ -67,7 +67,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Chunks:
-    """A document as it goes into the index. `pages` is the highest number of a page, `characters` are of all text."""
+    """A document for the index. `pages` is the highest page number, `characters` the length of its text."""
 
     chunks: tuple[Chunk, ...]
     pages: int
@@ -75,7 +75,7 @@ class Chunks:
 
 
 def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
-    """In reading order; a chunk never crosses a page. Takes time in proportion to the length of the text."""
+    """In reading order; a chunk never crosses a page. Takes linear time."""
     counted = counter(cut)
     is_headed = PurePath(name).suffix.lower() not in _UNHEADED
     for page in pages:
@@ -109,7 +109,7 @@ def cut_document(
 
 
 def counter(cut: Cut) -> Count:
-    """The tokens of a text: by `tokenize` where it is there, else by the file, else as LlamaIndex counts."""
+    """Counts the tokens of a text by `tokenize`, else by the file, else as LlamaIndex does."""
     if cut.tokenize is None and cut.tokenizer:
         return _remembering(_load_counter(cut.tokenizer))
     tokenize = cut.tokenize or _find_tokenizer()
@@ -117,7 +117,7 @@ def counter(cut: Cut) -> Count:
 
 
 def _remembering(count: Count) -> Count:
-    """Texts without gaps are cut letter by letter, and tables have the same words in every row."""
+    """Caches short texts: text without spaces is cut letter by letter, and tables repeat words in every row."""
     remembered = lru_cache(maxsize=_REMEMBERED)(count)
     return lambda text: remembered(text) if len(text) <= _SHORT else count(text)
 
@@ -166,10 +166,7 @@ def make_nodes(chunks: Sequence[Chunk], document: Document) -> list[TextNode]:
 
 
 def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
-    """The keys and types of the table's metadata column, but for the section, which has one of its own.
-
-    `file_name` and `page_label` are LlamaIndex's own words.
-    """
+    """The keys and types of the table's metadata column; `file_name` and `page_label` are LlamaIndex's own words."""
     return {
         "file_name": document.name,
         "page_label": "" if chunk.page is None else str(chunk.page),

@@ -87,7 +87,7 @@ _KNOWN_HEADER = re.compile(
 
 
 def name_kind(content: bytes) -> str:
-    """A kind in words for people ("a PNG image"), or "text" when nothing says otherwise."""
+    """The kind in words ("a PNG image"); "text" where no signature is found."""
     head = content[:4096]
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{\\rtf"):
@@ -111,7 +111,7 @@ def name_kind(content: bytes) -> str:
 
 
 def _name_zip(content: bytes) -> str:
-    # Read from the list of files, since a presentation may hold a whole workbook.
+    # From the list of files, since a presentation may hold a whole workbook.
     try:
         archive = open_archive(content, "")
         names = archive.namelist()
@@ -128,7 +128,7 @@ def _name_zip(content: bytes) -> str:
 
 
 def _name_damaged(content: bytes) -> str:
-    """By the first telling name, so that a document cut short is called what it was."""
+    """By the first name that is found, so that a truncated document is recognised."""
     marks = [(inside.encode(), kind) for inside, kind in _INSIDE]
     marks += [(b"mimetype" + media_type, kind) for media_type, kind in _MEDIA_TYPES]
     found = [(content.find(mark), -len(mark), kind) for mark, kind in marks if mark in content]
@@ -143,7 +143,7 @@ def _name_ole(content: bytes) -> str:
 
 
 def check_kind(content: bytes, extension: str, name: str) -> None:
-    """Raises `DocumentRefused` when the content cannot be what the extension promises, as far as that is known here."""
+    """Raises `DocumentRefused` when the content is of another kind than its extension says."""
     found, expected = name_kind(content), _EXPECTED.get(extension)
     if expected in (None, found) or (expected == "text" and found in _TEXTS):
         return
@@ -160,7 +160,7 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
 
 
 def refuse_extension(name: str, extension: str, known: Iterable[str]) -> DocumentRefused:
-    """For a file whose extension no reader is registered under."""
+    """For a file whose extension has no reader."""
     return DocumentRefused(
         f"{name}: expected one of {', '.join(known)}, found {extension or 'no extension'}.",
         hint=_ADVICE.get(

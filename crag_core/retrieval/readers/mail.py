@@ -1,4 +1,4 @@
-"""E-mails (.eml): who wrote to whom and when, the text once, and what is attached."""
+"""E-mails (.eml): headers, text and attachments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_l
 ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
 
 _SHOWN = ("From", "To", "Cc", "Date")
-# The parser of headers takes time that grows with the square of their length.
+# The header parser takes quadratic time.
 _LONGEST_HEADER = 5_000
 
 
@@ -93,7 +93,7 @@ def _sort_parts(part: Message, body: list[str], attached: list[Message]) -> None
 
 
 def _choose_alternative(parts: list[Message]) -> list[Message]:
-    """HTML keeps headings, lists and tables; plain text stands in where the HTML shows nothing."""
+    """HTML, which keeps headings, lists and tables; plain text where the HTML is empty."""
     for wanted in ("text/html", "text/plain"):
         for part in reversed(parts):
             shown = [one for one in part.walk() if one.get_content_type() == wanted]
@@ -105,7 +105,7 @@ def _choose_alternative(parts: list[Message]) -> list[Message]:
 def _show_text(part: Message) -> str:
     text = decode_text(_read_bytes(part), str(part.get_param("charset", "") or ""))
     if part.get_content_type() == "text/html":
-        # The mail says how it is encoded, which a page inside it need not know.
+        # The mail states the encoding, so the page need not.
         return show_html(text.encode("utf-8", "ignore"), "the mail")[1]
     return join_lines(normalise_text(text))
 

@@ -1,10 +1,11 @@
 """OpenDocument files: text (.odt), spreadsheets (.ods) and presentations (.odp).
 
-Left out is what stands in the file but not on the page: deleted text of tracked changes, comments, tables of contents.
+Deleted text of tracked changes, comments and tables of contents are left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +25,7 @@ _LEFT_OUT = (
     *("hidden-paragraph", "ruby-text", "soft-page-break"),
 )
 _DRAWN = ("frame", "custom-shape", "g", "rect", "ellipse", "text-box")
-# What programs write for the rest of a sheet is far wider than any table of people.
+# Wider is only what programs write for the empty rest of a sheet.
 _WIDEST = 16_384
 
 
@@ -133,13 +134,13 @@ def _show_blocks(element: Any, count: CellCount, titles: frozenset[str] = frozen
 
 
 def _read_line(element: Any, drawn: list[Any] | None = None) -> str:
-    """The text of a paragraph; what is drawn inside it goes to `drawn`."""
+    """The text of a paragraph; drawings inside it go to `drawn`."""
     return "".join(_read_inline(element, drawn)).strip()
 
 
 def _read_inline(element: Any, drawn: list[Any] | None) -> Iterator[str]:
-    # Line ends and runs of spaces in the file mean one space; real ones are elements.
-    yield _squeeze(element.text)
+    # White space in the file means one space; tabs, line breaks and further spaces are elements.
+    yield re.sub(r"\s+", " ", element.text or "")
     for child in element.iterchildren("*"):
         tag = local(child)
         if tag == "s":
@@ -153,18 +154,11 @@ def _read_inline(element: Any, drawn: list[Any] | None) -> Iterator[str]:
                 drawn.append(child)
         else:
             yield from _read_inline(child, drawn)
-        yield _squeeze(child.tail)
-
-
-def _squeeze(text: str | None) -> str:
-    if not text:
-        return ""
-    inner = " ".join(text.split())
-    return f"{' ' if text[0].isspace() else ''}{inner}{' ' if inner and text[-1].isspace() else ''}"
+        yield re.sub(r"\s+", " ", child.tail or "")
 
 
 def _read_table(table: Any, count: CellCount) -> Iterator[list[Cell]]:
-    """Its rows; cells that a merge covers say what the merged cell says. Of empty rows that repeat one is given."""
+    """Its rows; cells that a merge covers repeat the text of the merged cell. Repeated empty rows are given once."""
     covers: dict[int, tuple[Cell, int]] = {}  # by column: what covers it, and for how many rows still
     for row in _rows(table):
         repeated = int(attribute(row, "number-rows-repeated", "1"))

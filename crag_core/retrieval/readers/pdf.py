@@ -1,4 +1,4 @@
-"""PDF through PDFium: one page of text for each page that has any, numbered from 1."""
+"""PDF through PDFium: a page of text for each printed page, numbered from 1."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
 
 _BOLD = 600
-# PDFium is not thread-safe, not even across documents, and Streamlit sessions are threads.
+# PDFium is not thread-safe, not even across documents.
 PDFIUM = Lock()
-# PDFium puts this in place of a hyphen and the line break after it.
+# PDFium replaces a hyphen and the line break after it by U+FFFE.
 _BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
 
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     with PDFIUM:
-        pages, pictures = _extract(content, name)
+        pages = _extract(content, name)
     whole = "\n".join(line.text for lines in pages for line in lines)
     letters = len("".join(whole.split()))
     if not letters:
-        what = "only images (a scan without a text layer)" if pictures else "no text on any page"
         raise DocumentRefused(
-            f"{name}: expected text, found {what}.",
+            f"{name}: expected text, found only images (a scan without a text layer) or blank pages.",
             hint="Run text recognition (OCR), for example ocrmypdf, and add the result.",
         )
     if len(_UNMAPPED.findall(whole)) > 0.3 * letters:
@@ -46,27 +45,25 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     return tuple(Page(_tidy(flow_lines(lines, spacing), known), number) for number, lines in enumerate(pages, 1))
 
 
-def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
+def _extract(content: bytes, name: str) -> list[list[Line]]:
     import pypdfium2
 
     try:
-        document = pypdfium2.PdfDocument(content)
+        with closing(pypdfium2.PdfDocument(content)) as document:
+            if not len(document):
+                raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
+            check_count(name, len(document), MAX_PAGES, "pages")
+            return [_read_page(document, index) for index in range(len(document))]
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise DocumentRefused(
                 f"{name}: the PDF is encrypted and asks for a password.",
                 hint="Remove the password in a PDF program (print or save a copy without it) and add the copy.",
             ) from error
-        raise _damaged(name, str(error)) from error
-    with closing(document):
-        try:
-            if not len(document):
-                raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
-            check_count(name, len(document), MAX_PAGES, "pages")
-            pages = [_read_page(document, index) for index in range(len(document))]
-            return pages, not any(pages) and _has_pictures(document)
-        except pypdfium2.PdfiumError as error:
-            raise _damaged(name, str(error)) from error
+        raise DocumentRefused(
+            f"{name}: the PDF is damaged or incomplete ({str(error).rstrip('.')}).",
+            hint="Download or export it again; if it opens in a PDF program, print it to a new PDF and add that.",
+        ) from error
 
 
 def _read_page(document: PdfDocument, index: int) -> list[Line]:
@@ -115,30 +112,14 @@ def _find_right(words: PdfTextPage, index: int) -> float:
     return right.value
 
 
-def _has_pictures(document: PdfDocument) -> bool:
-    import pypdfium2.raw as raw
-
-    return any(
-        next(iter(document[index].get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
-        for index in range(min(len(document), 20))
-    )
-
-
 def _tidy(text: str, known: set[str]) -> str:
     text = _BROKEN_WORD.sub(lambda found: _mend(found[1], found[2], known), text)
     return re.sub(r"[ \t]{2,}", " ", normalise_text(text))
 
 
 def _mend(left: str, right: str, known: set[str]) -> str:
-    """The hyphen goes when the whole word stands elsewhere in the document, or when its halves are not words there."""
+    """Drops the hyphen if the whole word occurs elsewhere in the document, or its halves do not."""
     whole, compound = left + right, f"{left}-{right}"
     if not (left.isalpha() and right.isalpha() and right.islower()) or compound in known:
         return compound
     return whole if whole in known or not (left in known and right in known) else compound
-
-
-def _damaged(name: str, detail: str) -> DocumentRefused:
-    return DocumentRefused(
-        f"{name}: the PDF is damaged or incomplete ({detail.rstrip('.')}).",
-        hint="Download or export it again; if it opens in a PDF program, print it to a new PDF and add that.",
-    )

@@ -97,19 +97,11 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """`Chunks` without the chunks."""
-
-    pages: int
-    characters: int
-
-
-@dataclass(frozen=True)
 class Reply:
     """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
 
     `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
-    their sections follow. `is_missing`: the document has no such page.
+    their sections follow, and `pages` and `characters` are as in `Chunks`. `is_missing`: there is no such page.
     """
 
     id: int
@@ -119,7 +111,8 @@ class Reply:
     is_missing: bool = False
     is_out_of_memory: bool = False
     drawn: Drawn | None = None
-    counted: Counted | None = None
+    pages: int = 0
+    characters: int = 0
 
 
 def write_frame(stream: IO[bytes], record: DataclassInstance, body: bytes = b"") -> None:

@@ -11,7 +11,7 @@ from crag_core.retrieval.chunking.text_splitter import Size
 from crag_core.retrieval.page_view.page_image import PagePicture
 from crag_core.retrieval.page_view.text_boxes import Box
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.sandbox.protocol import BadFrame, Counted, Drawing, Drawn, Limits, Reply
+from crag_core.retrieval.sandbox.protocol import BadFrame, Drawing, Drawn, Limits, Reply
 
 _LONGEST_SIDE = 8_000  # pixels
 _MOST_PAGES = 2**20  # PDFium opens no more
@@ -37,15 +37,15 @@ def unpack_pages(reply: Reply, body: bytes, characters: int) -> tuple[Page, ...]
 def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
     texts = [chunk.text for chunk in made.chunks] + [chunk.section for chunk in made.chunks]
     numbers = tuple(chunk.page for chunk in made.chunks)
-    return Reply(request_id, numbers, counted=Counted(made.pages, made.characters)), "\0".join(texts).encode()
+    return Reply(request_id, numbers, pages=made.pages, characters=made.characters), "\0".join(texts).encode()
 
 
 def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chunks:
     """At least one chunk, each with text, none larger than it may be, nor too many; raises `BadFrame`."""
-    counted, count = reply.counted, len(reply.numbers)
-    if counted is None or not 0 < count <= limits.chunks:
+    count = len(reply.numbers)
+    if not 0 < count <= limits.chunks:
         raise BadFrame(f"expected 1 to {limits.chunks} chunks")
-    if counted.pages < 0 or not 0 < counted.characters <= limits.characters:
+    if reply.pages < 0 or not 0 < reply.characters <= limits.characters:
         raise BadFrame("expected as much text as a file may have")
     _check_numbers(reply.numbers)
     texts = _unpack_texts(body, 2 * count)
@@ -53,7 +53,7 @@ def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chun
     for chunk in chunks:
         if not chunk.text.strip() or len(chunk.text) > size.characters or len(chunk.section) > LONGEST_SECTION:
             raise BadFrame(f"expected chunks with text, of at most {size.characters} characters each")
-    return Chunks(chunks, counted.pages, counted.characters)
+    return Chunks(chunks, reply.pages, reply.characters)
 
 
 def _check_numbers(pages: Sequence[int | None]) -> None:

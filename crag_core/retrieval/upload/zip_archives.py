@@ -37,7 +37,7 @@ _UTF8_NAME = 0x800
 
 @dataclass
 class Allowance:
-    """What one archive or folder and the archives in it may bring, what they have brought, and the names taken."""
+    """Limits for one archive or folder with the archives in it; counts files and bytes, and remembers names."""
 
     most_files: int = MAX_FILES
     most_size: int = MAX_BUNDLE
@@ -46,7 +46,7 @@ class Allowance:
     names: set[str] = field(default_factory=set)
 
     def spend(self, name: str, files: int, size: int) -> None:
-        """Raises `DocumentRefused` in the name of `name` when that is more than is left."""
+        """Raises `DocumentRefused` for `name` when that is more than is left."""
         if self.files + files > self.most_files:
             why = f"more than {self.most_files:,} files would be added at once"
             raise refuse(name, why, "Add them in smaller portions.")
@@ -56,9 +56,9 @@ class Allowance:
         self.files, self.size = self.files + files, self.size + size
 
     def check(self, name: str, size: int) -> None:
-        """Raises `DocumentRefused` for a name that is taken, a format that nothing reads, and a file too large."""
+        """Raises `DocumentRefused` for a duplicate name, an unknown format, and a file that is too large."""
         if name in self.names:
-            raise refuse(name, "stands there twice", "Give one of the two files another name.")
+            raise refuse(name, "occurs twice", "Give one of the two files another name.")
         self.names.add(name)
         extension = PurePosixPath(name).suffix.lower()
         if not is_wanted(name):
@@ -73,15 +73,14 @@ class Allowance:
 def unpack(name: str, content: bytes) -> Iterator[Given]:
     """The files of a ZIP archive; an archive in it is opened too, one in that is refused.
 
-    Raises `DocumentRefused` at once when `content` is no archive, or has more files (20,000) or bytes (1 GB) to read
-    than may be added together.
+    Raises `DocumentRefused` at once when `content` is no archive, or exceeds 20,000 files or 1 GB.
     """
     allowance = Allowance()
     return _walk(_open(name, content, allowance), "", allowance, may_nest=True)
 
 
 def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
-    """The files of an archive that is itself a member; refuses it as one."""
+    """The files of an archive that is itself in an archive or a folder."""
     try:
         archive = _open(name, content, allowance)
     except DocumentRefused as refusal:
@@ -151,7 +150,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
 
 
 def _decode_name(entry: zipfile.ZipInfo) -> str:
-    """Names that are not marked as UTF-8 are in code page 437, or are UTF-8 all the same."""
+    """Names that are not marked as UTF-8 are in code page 437, or UTF-8 nevertheless."""
     if entry.flag_bits & _UTF8_NAME:
         return entry.orig_filename
     try:

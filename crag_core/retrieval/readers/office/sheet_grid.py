@@ -1,4 +1,4 @@
-"""Sheets of a spreadsheet as text: where its tables begin, which of their rows are headers, and what is only a line."""
+"""Sheets of a spreadsheet as text: finds its tables, their header rows, and single lines."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Rows = list[Sequence[Cell]]
 
 
 def show_grid(rows: Iterable[Sequence[Cell]]) -> str:
-    """One line a row with its headers, a blank line between tables.
+    """One line per row with its headers, a blank line between tables.
 
-    Empty rows part tables, and so do empty columns between two tables side by side; a part without a header of its own
-    goes on under the header of the part above.
+    Empty rows separate tables, and so do empty columns between two tables side by side. A part without a header of its
+    own continues under the header of the part above.
     """
     header: dict[int, str] = {}
     shown = []
@@ -45,7 +45,7 @@ def _split_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Rows]:
 
 
 def _split_columns(block: Rows) -> list[list[int]]:
-    """The columns that hold something, apart where an empty one stands between two tables."""
+    """The columns that are filled, split where an empty one separates two tables."""
     used = sorted({at for row in block for at, cell in enumerate(row) if cell.text})
     parts = [[at for _, at in run] for _, run in groupby(enumerate(used), key=lambda pair: pair[1] - pair[0])]
     joined = [parts[0]]
@@ -130,7 +130,7 @@ def _shape(cell: Cell) -> str:
 
 
 def _is_line(row: list[Cell]) -> bool:
-    """One thing said in a row, once or over merged cells, and no figure."""
+    """One text in a row, once or over merged cells, and no figure."""
     said = {cell for cell in row if cell.text}
     return len(said) == 1 and said.pop().is_text
 

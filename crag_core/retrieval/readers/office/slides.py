@@ -1,7 +1,6 @@
-"""PowerPoint presentations: a page for each slide, its title as a heading, then what stands on it, then its notes.
+"""PowerPoint presentations: a page for each slide with its title as a heading, its text, and its notes.
 
-The order is that of the slide's shapes, which is also what a screen reader follows. Hidden slides are read, since
-whoever edits the presentation sees them.
+In the order of the slide's shapes, as a screen reader reads them. Hidden slides are read too.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def _show_slide(slide: Slide, package: Package) -> str:
 
 
 def _walk(tree: Any) -> Iterator[Any]:
-    """The shapes with something on them, those in groups too; of alternatives the first, which newer programs show."""
+    """Shapes with content, also in groups; of alternatives the first, which newer programs show."""
     for child in tree.iterchildren():
         tag = local(child)
         if tag in ("sp", "graphicFrame", "cxnSp"):
@@ -79,7 +78,7 @@ def _show_shape(shape: Any, slide: Slide, package: Package) -> Iterator[str]:
 
 
 def _placeholder(shape: Any) -> str | None:
-    """Its kind, "" for one without a kind (the content of most layouts), None for what is no placeholder."""
+    """Its type; "" for one without a type (the content of most layouts), None for what is no placeholder."""
     for element in shape.iter("{*}ph"):
         return str(element.get("type", ""))
     return None
@@ -103,7 +102,7 @@ def _read_text(paragraph: Any) -> str:
 
 
 def _read_table(table: Table) -> list[list[str]]:
-    """Merged cells say in each of their places what they say in the first."""
+    """Merged cells repeat their text in each of their places."""
     rows = [
         [" ".join(filter(None, map(_read_text, cell._tc.iter("{*}p")))) for cell in row.cells] for row in table.rows
     ]
@@ -117,7 +116,7 @@ def _read_table(table: Table) -> list[list[str]]:
 
 
 def _show_chart(chart: Any) -> Iterator[str]:
-    """Its title, and a line for each category with the value that each series has there."""
+    """Its title, and a line for each category with the values of the series."""
     yield from ("".join(text.text or "" for text in title.iter("{*}t")) for title in chart.iter("{*}title"))
     series = list(chart.iter("{*}ser"))
     columns = [_points(one, "cat", "xVal") for one in series[:1]] + [_points(one, "val", "yVal") for one in series]

@@ -1,4 +1,4 @@
-"""Word documents: paragraphs, headings, lists and tables in the order of the document."""
+"""Word documents: paragraphs, headings, lists and tables in document order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HEADING = re.compile(r"(?:heading|title)\s*(\d?)", re.IGNORECASE)
 Styles = dict[str | None, str]
-"""Names by id; None is the usual one."""
+"""Names of styles by id; None is the default style."""
 _WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "smartTag")
 
 
@@ -61,9 +61,9 @@ def _show_paragraph(paragraph: Paragraph, styles: Styles) -> str:
 
 
 def _read_rows(table: Table, styles: Styles) -> list[list[str]]:
-    """Merged cells say in each of their places what they say in the first.
+    """Merged cells repeat their text in each of their places.
 
-    Not through the `cells` of python-docx, which looks up from each of them through the whole column.
+    Not through the `cells` of python-docx, which for each of them searches the whole column.
     """
     from docx.table import _Cell
 
@@ -84,7 +84,7 @@ def _read_cell(cell: _Cell, styles: Styles) -> str:
 
 
 def _name_style(paragraph: Paragraph, styles: Styles) -> str:
-    """Looked up once for each, since python-docx looks through all of them every time."""
+    """Cached, since python-docx searches all styles every time."""
     found = paragraph._p.style
     if found not in styles:
         style = paragraph.style

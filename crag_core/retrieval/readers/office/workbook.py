@@ -1,6 +1,6 @@
-"""Excel workbooks: a page of text for each sheet that people can see.
+"""Excel workbooks: a page of text for each visible sheet.
 
-Hidden sheets are left out, as hidden elements of a web page are: an answer must be found again by who opens the file.
+Hidden sheets are left out: whoever opens the file must be able to find what an answer cites.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 
-# What Excel has; a file may claim more.
+# Of a sheet in Excel; a file may claim more.
 _MAX_ROWS = 1_048_576
 # No "<" inside a tag, or a file of nothing but opened ones takes hours.
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^<>]*?\bref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
@@ -41,9 +41,9 @@ def read_xlsx(content: bytes, name: str) -> tuple[Page, ...]:
 
 
 def _show_sheet(sheet: Any, package: Package, count: CellCount) -> str:
-    # The size that a file states for its sheets is often wrong, and openpyxl would cut them there.
+    # The size that a file states for its sheets is often wrong, and openpyxl would truncate them.
     sheet.reset_dimensions()
-    # Merged cells and formulas without a value are what openpyxl does not tell when it reads row by row.
+    # In read-only mode openpyxl gives neither merged cells nor formulas without a value.
     source = package.read(sheet._worksheet_path)
     merged = [_Merged(match) for match in _MERGED.finditer(source)]
     formulas = {(int(row), _column(letters)): code for letters, row, code in _UNCALCULATED.findall(source)}
@@ -72,13 +72,13 @@ def _read_cell(cell: Any) -> Cell:
 
 
 def _show_formula(code: bytes) -> Cell:
-    """Files written by programs other than spreadsheets hold formulas that nobody has calculated."""
+    """Files from programs other than spreadsheets hold formulas that were never calculated."""
     written = html.unescape(code.decode("utf-8", "replace")).strip()
     return Cell(f"={written}" if written else "(not calculated)", False)
 
 
 class _Merged:
-    """A range of merged cells, and what they show once its first row was read."""
+    """A range of merged cells, and what it shows, known after its first row."""
 
     def __init__(self, match: re.Match[bytes]) -> None:
         self.top, self.bottom = int(match[2]), int(match[4])
@@ -87,7 +87,7 @@ class _Merged:
 
 
 def _fill_merged(rows: Iterator[list[Cell]], merged: list[_Merged], count: CellCount) -> Iterator[Sequence[Cell]]:
-    """Every cell of a merged range says what the range says, so that rows and headers keep it."""
+    """Every cell of a merged range gets its text, so that rows and headers keep it."""
     waiting = sorted(merged, key=lambda one: one.top, reverse=True)
     open_now: list[_Merged] = []
     for number, row in enumerate(rows, 1):

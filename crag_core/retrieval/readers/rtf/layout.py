@@ -1,4 +1,4 @@
-"""Paragraphs, list items and tables of Rich Text, put together from text in the order of the file."""
+"""Builds paragraphs, list items and tables of an RTF document from its text in file order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"\A\(?(\d{1,3})[.)]\t\s*")
 
 
 class Layout:
-    """Takes text and the marks that end paragraphs, cells and rows; `finish` gives the whole."""
+    """Takes text and the ends of paragraphs, cells and rows; `finish` returns the document."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []

@@ -1,7 +1,7 @@
 """Rich Text Format (.rtf): headings, paragraphs, lists and tables, without pictures, hidden and deleted text.
 
-Our own, since packages that turn it into plain text lose some of it: halves of emoji stay apart, hidden and deleted
-text is shown, footnotes are dropped, and the cells of a table lose their header.
+Our own, since packages that convert RTF to plain text break emoji, show hidden and deleted text, drop footnotes, and
+lose the headers of tables.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def read_rtf(content: bytes, name: str) -> tuple[Page, ...]:
 
 @dataclass
 class _Group:
-    """What holds until the closing brace. `place` is the destination that is left out, "" where text is shown.
+    """Properties until the closing brace. `place` is the destination that is left out, "" where text is shown.
 
-    `level` is that of a heading, 0 for other text; `replaced_by` counts the letters after a Unicode one that stand in
-    for it in old programs.
+    `level` is that of a heading, 0 for other text; `replaced_by` counts the characters after a Unicode one that replace
+    it in old programs.
     """
 
     place: str = ""
@@ -193,13 +193,13 @@ class _Document:
             self._layout.end_paragraph(self._now.is_in_table)
 
     def _decode(self) -> None:
-        """Bytes wait until something else comes, since a letter may be two of them."""
+        """Decodes the bytes that came in a row, since a character may be two of them."""
         if not self._bytes:
             return
         content, self._bytes = bytes(self._bytes), bytearray()
         now, text = self._now, ""
         if self._is_raw:
-            # The format is ASCII; programs that write other letters as they are write UTF-8 these days.
+            # The format is ASCII; programs that write other bytes mean UTF-8.
             self._is_raw = False
             with suppress(UnicodeDecodeError):
                 text = content.decode("utf-8")

@@ -1,6 +1,6 @@
 """Documents that are ZIP packages of XML files: Office, OpenDocument, EPUB. Never unpacked to disk.
 
-What a package says of itself is not believed: sizes are counted while reading, and XML may not define entities.
+The sizes that a package states are not trusted but counted while reading, and XML may not define entities.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
 
 _ENCRYPTED = 0x1
-# The only methods that these formats use; the others can unpack more at once than was asked for.
+# The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _XML = (".xml", ".rels", ".vml", ".opf", ".ncx")
 _READ_AT_ONCE = MEGABYTE
@@ -27,7 +27,7 @@ BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, V
 
 
 class Package:
-    """The files of one document. `kind` is what it ought to be, in words ("a Word document (.docx)").
+    """The files of one document of a `kind` in words ("a Word document (.docx)").
 
     Refuses (`DocumentRefused`) what is damaged, encrypted, or unpacks to more than `MAX_UNPACKED`.
     """
@@ -51,7 +51,7 @@ class Package:
         return tuple(self._members)
 
     def read(self, member: str) -> bytes:
-        """One file; raises `DocumentRefused` when it is missing, damaged or too much."""
+        """One file; raises `DocumentRefused` when it is missing, damaged or too large."""
         if member not in self._members:
             raise self.damaged(f"{member} is missing")
         try:
@@ -124,7 +124,7 @@ class Package:
 
 def open_archive(content: bytes, name: str) -> zipfile.ZipFile:
     """Raises `DocumentRefused` for too many members, and one of `BROKEN_ZIP` for what is no archive."""
-    # Counted before the directory is read, since each entry costs far more memory there than in the file.
+    # Counted before the directory is parsed, since each entry takes far more memory then than in the file.
     check_count(name, content.count(b"PK\x01\x02"), MAX_MEMBERS, "files in one archive")
     return zipfile.ZipFile(io.BytesIO(content))
 
@@ -134,7 +134,7 @@ def is_encrypted(member: zipfile.ZipInfo) -> bool:
 
 
 def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes | None:
-    """What is really in there, or None when it is more than `limit`; raises one of `BROKEN_ZIP`."""
+    """The unpacked bytes, or None for more than `limit`; raises one of `BROKEN_ZIP`."""
     if member.compress_type not in _METHODS:
         raise NotImplementedError(
             f"{member.filename} is packed in a way that is not usual (method {member.compress_type})"
