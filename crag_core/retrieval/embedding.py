@@ -33,8 +33,8 @@ class HuggingFaceEmbedder:
     """An `Embedder` whose vectors have length 1; safe to share between threads.
 
     The first use loads the model, or `load()`. `model` is the default name, a folder, or a name on the Hugging Face
-    hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's; None: half of the cores, at most
-    4, since waiting threads spin and slow each other down. Every method but `name` raises `EmbeddingUnavailable`.
+    hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's; None: half of the cores, at
+    most 4, since waiting threads spin and slow each other down. Every method but `name` raises `EmbeddingUnavailable`.
     """
 
     def __init__(

@@ -214,7 +214,7 @@ def test_what_a_file_starts_ends_with_its_process() -> None:
         ({"numbers": [True]}, b"abc"),
         ({"numbers": [1.0]}, b"abc"),
         ({"numbers": [1], "more": 1}, b"abc"),
-        ({"numbers": [1], "is_missing": "no"}, b"abc"),
+        ({"numbers": [1], "is_out_of_memory": "no"}, b"abc"),
         ({"numbers": [1], "message": None, "id": "7"}, b"abc"),
         ({"numbers": [1], "id": 8}, b"abc"),
         ({"numbers": [None]}, b"\xff\xfe\xfd"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.text.sentences import split
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
@@ -67,7 +67,7 @@ def outcome_of(how: Draw, original: bytes, page: int = 1, text: str = TEXT, widt
     """The picture, or what the error says."""
     try:
         return how(original, page, text, spans_of(text), width)
-    except (DocumentRefused, DocumentMissing) as error:
+    except DocumentRefused as error:
         return type(error), error.message, error.hint
 
 
@@ -113,10 +113,10 @@ def test_every_picture_is_the_same_to_the_byte(plain: DocumentProcesses, origina
 
 
 @pytest.mark.parametrize("page", [0, -1, 2, 10**9])
-def test_a_page_that_is_not_there_is_missing(plain: DocumentProcesses, page: int) -> None:
+def test_a_page_that_is_not_there_is_refused(plain: DocumentProcesses, page: int) -> None:
     outcome = outcome_of(plain.draw, GOOD, page)
     assert outcome == outcome_of(page_picture, GOOD, page)
-    assert isinstance(outcome, tuple) and outcome[0] is DocumentMissing
+    assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all", b"%PDF-1.7 broken", b"\x89PNG", GOOD[:300]])
@@ -297,14 +297,6 @@ def test_a_sound_picture_is_taken() -> None:
 def test_only_what_could_have_been_drawn_is_taken(wrong: dict[str, Any], body: bytes) -> None:
     with pytest.raises(BadFrame):
         take({**SOUND, **wrong}, body)
-
-
-def test_a_reader_that_says_a_page_is_missing_only_refuses_its_file() -> None:
-    parser = DocumentProcesses(Limits(readers=BAD))
-    garbage = frame(b'{"id": 1, "message": "a.garbage: so it says", "is_missing": true}')
-    with pytest.raises(DocumentRefused, match="so it says"):
-        parser.read(garbage.hex().encode(), "a.garbage")
-    parser.close()
 
 
 # --- beside others --------------------------------------------------------------------------------------------------

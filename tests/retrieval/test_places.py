@@ -338,7 +338,7 @@ def test_pages_of_any_shape_give_pictures_of_bounded_size(size: tuple[float, flo
 
 @pytest.mark.parametrize("page", [0, -1, 2, 10**9])
 def test_a_page_that_is_not_there(page: int) -> None:
-    with pytest.raises(DocumentMissing, match="from 1 to 1") as missing:
+    with pytest.raises(DocumentRefused, match="from 1 to 1") as missing:
         look(print_pages(TEXT), page, TEXT)
     assert missing.value.hint
 

@@ -44,7 +44,7 @@ def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], w
 
     The text is found by its letters, since reading normalises white space, hyphens and line breaks. Text outside of all
     spans is marked as neither kept nor dropped. A page of an extreme shape becomes narrower.
-    Raises `DocumentRefused` for a file that cannot be drawn, `DocumentMissing` for a page that it does not have.
+    Raises `DocumentRefused` for a file that cannot be drawn, and for a page that it does not have.
     """
     with open_sheet(original, page, width) as sheet:
         picture = sheet.draw()

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from ctypes import byref, c_double, c_int, pointer
 from typing import TYPE_CHECKING
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.page_view.text_boxes import Box
 
 # PDFium is not thread-safe: reading documents and drawing their pages take turns.
@@ -34,7 +34,7 @@ _Sides = tuple[float, float, float, float]
 def open_sheet(original: bytes, page: int, width: int) -> Iterator[Sheet]:
     """Page `page` (from 1), to be drawn `width` pixels wide; holds the lock of PDFium.
 
-    Raises `DocumentRefused` for a file that cannot be read or drawn, `DocumentMissing` for a page it does not have.
+    Raises `DocumentRefused` for a file that cannot be read or drawn, and for a page that it does not have.
     """
     import pypdfium2
 
@@ -43,7 +43,7 @@ def open_sheet(original: bytes, page: int, width: int) -> Iterator[Sheet]:
             with closing(pypdfium2.PdfDocument(original)) as document:
                 pages = len(document)
                 if not 1 <= page <= pages:
-                    raise DocumentMissing(
+                    raise DocumentRefused(
                         f"Expected a page from 1 to {pages}, found {page}.",
                         hint="The record does not fit the document: ask the question again.",
                     )

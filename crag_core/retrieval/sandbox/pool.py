@@ -14,7 +14,7 @@ from weakref import finalize
 
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.concurrency.shutdown import at_end
-from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.serialization import to_plain
 from crag_core.retrieval.sandbox.child_process import (
@@ -59,8 +59,8 @@ class ProcessPool:
         finalize(self, at_end(self._finalizer))
 
     def ask(self, request: Request, content: bytes, unpack: Unpack[Value], cancel: Cancel | None = None) -> Value:
-        """What `unpack` makes of the reply. Raises `DocumentRefused` and `DocumentMissing` as the reply says,
-        `ProcessLost` and its kinds, and `Stopped` once `cancel` is set or the pool is closed.
+        """What `unpack` makes of the reply. Raises `DocumentRefused` as the reply says, `ProcessLost`
+        and its kinds, and `Stopped` once `cancel` is set or the pool is closed.
         """
         cancel = cancel or Event()
         with self._turn(cancel):
@@ -86,7 +86,7 @@ class ProcessPool:
         process = self._take(fresh=is_retry)
         try:
             result = process.ask(request, content, unpack, cancel)
-        except (DocumentRefused, DocumentMissing):
+        except DocumentRefused:
             self._give_back(process)
             raise
         except ProcessLost as lost:
@@ -137,7 +137,7 @@ class _ParsingProcess(ChildProcess):
         super().__init__(lambda: start_isolated(module, argument, _environment()), idle)
 
     def ask(self, request: Request, content: bytes, unpack: Unpack[Value], cancel: Cancel) -> Value:
-        """As `ProcessPool.ask`; after any error but `DocumentRefused` and `DocumentMissing` it must be ended."""
+        """As `ProcessPool.ask`; after any error but `DocumentRefused` it must be ended."""
         self.files += 1
         request = replace(request, id=self.files)
         header, body = self.exchange(request, content, self._limits.seconds, cancel, request.reply_bytes(self._limits))
@@ -146,8 +146,7 @@ class _ParsingProcess(ChildProcess):
             if reply.is_out_of_memory:
                 raise OutOfMemory(f"needed more than {self._limits.memory // 2**20:,} MB of memory")
             if reply.message:
-                kind = DocumentMissing if reply.is_missing and request.drawing else DocumentRefused
-                raise kind(reply.message[:_MOST_SHOWN], hint=reply.hint[:_MOST_SHOWN])
+                raise DocumentRefused(reply.message[:_MOST_SHOWN], hint=reply.hint[:_MOST_SHOWN])
             return unpack(reply, body)
         except BadFrame as fault:
             raise ProcessLost(f"made no sense ({fault})") from fault

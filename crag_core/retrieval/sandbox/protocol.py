@@ -101,14 +101,13 @@ class Reply:
     """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
 
     `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
-    their sections follow, and `pages` and `characters` are as in `Chunks`. `is_missing`: there is no such page.
+    their sections follow, and `pages` and `characters` are as in `Chunks`.
     """
 
     id: int
     numbers: tuple[int | None, ...] = ()
     message: str = ""
     hint: str = ""
-    is_missing: bool = False
     is_out_of_memory: bool = False
     drawn: Drawn | None = None
     pages: int = 0

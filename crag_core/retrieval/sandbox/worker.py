@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import IO
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.base.serialization import from_plain
 from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.page_view.page_image import page_picture
@@ -67,11 +67,10 @@ def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, byt
         if request.cut:
             return pack_chunks(id_, cut_document(pages, request.name, request.cut, limit=limits.chunks))
         return pack_pages(id_, pages)
-    except (DocumentRefused, DocumentMissing) as error:
+    except DocumentRefused as error:
         if isinstance(error.__cause__, MemoryError):
             return Reply(id_, is_out_of_memory=True), b""
-        is_missing = isinstance(error, DocumentMissing)
-        return Reply(id_, message=error.message, hint=error.hint, is_missing=is_missing), b""
+        return Reply(id_, message=error.message, hint=error.hint), b""
     except MemoryError:
         return Reply(id_, is_out_of_memory=True), b""
 

@@ -26,6 +26,7 @@ _UNUSUAL = re.compile(rb"[\x00-\x08]")
 # Not U+3000, which is "0" in the other byte order.
 _USUAL = re.compile("[ \t\r\n0-9A-Za-z.,:;!?\u060c\u0964\u3001\u3002\uff0c\uff1a\uff1f]")
 _SEEN = 20_000  # characters
+_SHORT = 16  # bytes; any of them may be letters in UTF-16
 
 
 def decode_text(content: bytes, declared: str = "") -> str:
@@ -66,7 +67,9 @@ def _guess_utf16(content: bytes) -> str | None:
         if not _CONTROLS.search(text) and _is_assigned(text[:2048]):
             usual[encoding] = len(_USUAL.findall(text[:2048]))
     best = max(usual, key=lambda encoding: usual[encoding], default="")
-    return best if best and usual[best] > 4 * sum(usual[other] for other in usual if other != best) else None
+    others = sum(count for encoding, count in usual.items() if encoding != best)
+    least = len(content) // 4 if len(content) < _SHORT else 0
+    return best if best and usual[best] > max(4 * others, least) else None
 
 
 def _widen(declared: str) -> str:
