@@ -14,7 +14,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.epub import read_epub
 from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
 from crag_core.retrieval.readers.html import read_html
-from crag_core.retrieval.readers.limits import MAX_BYTES, show_size
+from crag_core.retrieval.readers.limits import MAX_BYTES, format_size
 from crag_core.retrieval.readers.mail import read_mail
 from crag_core.retrieval.readers.office.slides import read_pptx
 from crag_core.retrieval.readers.office.word import read_docx
@@ -92,31 +92,24 @@ def check_size(size: int, name: str, max_bytes: int = MAX_BYTES) -> None:
     """Raises `DocumentRefused` for more than `max_bytes`."""
     if size > max_bytes:
         raise DocumentRefused(
-            f"{name}: {show_size(size)} is over the limit of {show_size(max_bytes)}.",
+            f"{name}: {format_size(size)} is over the limit of {format_size(max_bytes)}.",
             hint="Split the document into smaller files and add those.",
         )
 
 
 def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
     """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
-    if isinstance(path_or_bytes, bytes):
-        size = len(path_or_bytes)
-    else:
+    content = path_or_bytes
+    if not isinstance(content, bytes):
         try:
-            size = Path(path_or_bytes).stat().st_size
+            check_size(Path(content).stat().st_size, name, max_bytes)
+            content = Path(content).read_bytes()
         except (OSError, ValueError) as error:
-            raise _unreadable(name, error) from error
-    check_size(size, name, max_bytes)
-    if not size:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DocumentRefused(
+                f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read."
+            ) from error
+    check_size(len(content), name, max_bytes)
+    if not content:
         raise DocumentRefused(f"{name}: the file is empty (0 bytes).", hint="Save or download the file again.")
-    if isinstance(path_or_bytes, bytes):
-        return path_or_bytes
-    try:
-        return Path(path_or_bytes).read_bytes()
-    except OSError as error:
-        raise _unreadable(name, error) from error
-
-
-def _unreadable(name: str, error: Exception) -> DocumentRefused:
-    reason = getattr(error, "strerror", None) or str(error)
-    return DocumentRefused(f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read.")
+    return content

@@ -6,7 +6,7 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from crag_core.retrieval.readers.html import show_html
+from crag_core.retrieval.readers.html import html_to_text
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
@@ -26,7 +26,7 @@ def read_epub(content: bytes, name: str) -> tuple[Page, ...]:
     chapters = _list_chapters(book, posixpath.dirname(place), package)
     check_count(name, len(chapters), MAX_PARTS, "chapters")
     # One file may stand several times in the order, but is read once.
-    pages = [Page(show_html(package.read(chapter), chapter)[1]) for chapter in dict.fromkeys(chapters)]
+    pages = [Page(html_to_text(package.read(chapter), chapter)[1]) for chapter in dict.fromkeys(chapters)]
     # With a title alone, a book whose chapters are all missing would count as read.
     return (Page(_show_title(book)), *pages) if any(page.text.strip() for page in pages) else ()
 

@@ -86,7 +86,7 @@ _KNOWN_HEADER = re.compile(
 )
 
 
-def name_kind(content: bytes) -> str:
+def detect_kind(content: bytes) -> str:
     """The kind in words ("a PNG image"); "text" where no signature is found."""
     head = content[:4096]
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -144,7 +144,7 @@ def _name_ole(content: bytes) -> str:
 
 def check_kind(content: bytes, extension: str, name: str) -> None:
     """Raises `DocumentRefused` when the content is of another kind than its extension says."""
-    found, expected = name_kind(content), _EXPECTED.get(extension)
+    found, expected = detect_kind(content), _EXPECTED.get(extension)
     if expected in (None, found) or (expected == "text" and found in _TEXTS):
         return
     hint = next((advice for word, advice in _ADVICE.items() if word.strip(".") in re.findall(r"\w+", found)), "")

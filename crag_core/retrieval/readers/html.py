@@ -9,7 +9,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -34,13 +34,13 @@ _DEEPEST = 500
 
 
 def read_html(content: bytes, name: str) -> tuple[Page, ...]:
-    title, body = show_html(content, name)
+    title, body = html_to_text(content, name)
     if title and body and not re.search(r"(?m)^# ", body):
         body = f"# {title}\n\n{body}"
     return (Page(body),)
 
 
-def show_html(content: bytes, name: str) -> tuple[str, str]:
+def html_to_text(content: bytes, name: str) -> tuple[str, str]:
     """The title and the text of the body."""
     from bs4 import BeautifulSoup
 
@@ -141,4 +141,4 @@ def _show_data(table: Tag, depth: int) -> str:
         (first.find("th") is not None and first.find("td") is None) or table.thead is not None
     )
     caption = _show_line(table.caption, depth) if table.caption else ""
-    return "\n".join(filter(None, [caption, show_table(rows, headed)]))
+    return "\n".join(filter(None, [caption, table_to_text(rows, headed)]))

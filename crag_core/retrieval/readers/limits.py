@@ -52,5 +52,5 @@ class CellCount:
         check_count(self.name, self._places, 20 * MAX_CELLS, "cells, most of them empty")
 
 
-def show_size(size: int) -> str:
+def format_size(size: int) -> str:
     return f"{size / MEGABYTE:.1f} MB"

@@ -10,7 +10,7 @@ from email.message import Message
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.html import show_html
+from crag_core.retrieval.readers.html import html_to_text
 from crag_core.retrieval.readers.limits import MAX_ATTACHMENTS, MAX_NESTED_MAILS
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
@@ -106,7 +106,7 @@ def _show_text(part: Message) -> str:
     text = decode_text(_read_bytes(part), str(part.get_param("charset", "") or ""))
     if part.get_content_type() == "text/html":
         # The mail states the encoding, so the page need not.
-        return show_html(text.encode("utf-8", "ignore"), "the mail")[1]
+        return html_to_text(text.encode("utf-8", "ignore"), "the mail")[1]
     return join_lines(normalise_text(text))
 
 

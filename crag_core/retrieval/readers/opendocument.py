@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from crag_core.retrieval.readers.limits import MAX_PARTS, CellCount, check_count
-from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, show_grid
+from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, sheet_to_text
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, attribute, local
 
 _FURNITURE = ("footer", "header", "date-time", "page-number", "page")
@@ -77,7 +77,7 @@ def _read_sheets(root: Any, name: str) -> Iterator[Page]:
     count = CellCount(name)
     for sheet in sheets:
         if attribute(sheet, "style-name") not in hidden:
-            text = show_grid(_read_table(sheet, count))
+            text = sheet_to_text(_read_table(sheet, count))
             yield Page(normalise_text(f"# {attribute(sheet, 'name')}\n\n{text}") if text else "")
 
 
@@ -128,7 +128,7 @@ def _show_blocks(element: Any, count: CellCount, titles: frozenset[str] = frozen
             for block in _show_blocks(child, count, titles):
                 yield block if block.startswith(("#", "- ")) or not block else f"- {' '.join(block.split())}"
         elif tag == "table":
-            yield show_table([[cell.text for cell in row] for row in _read_table(child, count)])
+            yield table_to_text([[cell.text for cell in row] for row in _read_table(child, count)])
         else:
             yield from _show_blocks(child, count, titles)
 

@@ -19,8 +19,7 @@ from crag_core.base.serialization import from_plain
 from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.page_view.page_image import page_picture
 from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
-from crag_core.retrieval.sandbox.child_pipes import Frame, listen, take_pipes
-from crag_core.retrieval.sandbox.limits import confine, forbid_processes
+from crag_core.retrieval.sandbox.child_setup import Frame, confine, forbid_processes, listen, take_pipes
 from crag_core.retrieval.sandbox.protocol import Limits, Reply, Request, write_frame
 from crag_core.retrieval.sandbox.results import pack_chunks, pack_pages, pack_picture
 

@@ -23,7 +23,7 @@ from crag_core.retrieval.readers.limits import (
     MAX_FILES,
     MAX_RATIO,
     MEGABYTE,
-    show_size,
+    format_size,
 )
 from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
 from crag_core.retrieval.upload.safe_names import is_junk, show_name, tidy_name
@@ -51,7 +51,7 @@ class Allowance:
             why = f"more than {self.most_files:,} files would be added at once"
             raise refuse(name, why, "Add them in smaller portions.")
         if self.size + size > self.most_size:
-            why = f"more than the limit of {show_size(self.most_size)} would be unpacked and read"
+            why = f"more than the limit of {format_size(self.most_size)} would be unpacked and read"
             raise refuse(name, why, "Add the files in smaller portions.")
         self.files, self.size = self.files + files, self.size + size
 
@@ -66,7 +66,7 @@ class Allowance:
         limit = MAX_ARCHIVE if extension == ARCHIVE else MAX_BYTES
         if size > limit:
             raise refuse(
-                name, f"{show_size(size)} is over the limit of {show_size(limit)}", "Split it and add the parts."
+                name, f"{format_size(size)} is over the limit of {format_size(limit)}", "Split it and add the parts."
             )
 
 

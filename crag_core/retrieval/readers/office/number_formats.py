@@ -14,7 +14,7 @@ _PIECE = re.compile(
 _LARGEST = 1e15
 
 
-def show_value(value: object, number_format: str = "General") -> str:
+def format_value(value: object, number_format: str = "General") -> str:
     """`number_format` is a format code of Excel; rare ones show a plain number.
 
     Dates are written the ISO way in any format, since 03/04/21 means two days.
@@ -33,11 +33,11 @@ def show_value(value: object, number_format: str = "General") -> str:
         case timedelta():
             return _show_duration(value)
         case int() | float():
-            return show_number(value, number_format)
+            return format_number(value, number_format)
     return str(value)
 
 
-def show_number(value: int | float, number_format: str) -> str:
+def format_number(value: int | float, number_format: str) -> str:
     code, value = _choose_section(number_format, value)
     general = _show_general(value)
     if not abs(value) < _LARGEST or code.strip().lower() in ("general", "@", "") or re.search(r"[eE][+-]|\?/", code):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from crag_core.retrieval.readers.shared.table_text import pair_cells, show_table
+from crag_core.retrieval.readers.shared.table_text import pair_cells, table_to_text
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -23,7 +23,7 @@ EMPTY = Cell()
 Rows = list[Sequence[Cell]]
 
 
-def show_grid(rows: Iterable[Sequence[Cell]]) -> str:
+def sheet_to_text(rows: Iterable[Sequence[Cell]]) -> str:
     """One line per row with its headers, a blank line between tables.
 
     Empty rows separate tables, and so do empty columns between two tables side by side. A part without a header of its
@@ -31,17 +31,13 @@ def show_grid(rows: Iterable[Sequence[Cell]]) -> str:
     """
     header: dict[int, str] = {}
     shown = []
-    for block in _split_rows(rows):
-        for columns in _split_columns(block):
-            text, header = _show_block(block, columns, header)
-            shown.append(text)
-    return "\n\n".join(filter(None, shown))
-
-
-def _split_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Rows]:
-    for is_filled, block in groupby(rows, key=lambda row: any(cell.text for cell in row)):
+    for is_filled, run in groupby(rows, key=lambda row: any(cell.text for cell in row)):
         if is_filled:
-            yield list(block)
+            block = list(run)
+            for columns in _split_columns(block):
+                text, header = _show_block(block, columns, header)
+                shown.append(text)
+    return "\n\n".join(filter(None, shown))
 
 
 def _split_columns(block: Rows) -> list[list[int]]:
@@ -86,7 +82,7 @@ def _show_block(block: Rows, columns: list[int], above: dict[int, str]) -> tuple
             [*lines, *(": ".join(filter(None, (name.rstrip(":"), value))) for name, value in texts)]
         ), above
     elif not named:
-        return "\n".join([*lines, show_table(texts, headed=False)]), above
+        return "\n".join([*lines, table_to_text(texts, headed=False)]), above
     lines.extend(pair_cells(named, text) for text in texts)
     return "\n".join(lines), {**above, **dict(zip(columns, named, strict=True))}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import pair_cells, show_table
+from crag_core.retrieval.readers.shared.table_text import pair_cells, table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, attribute, local
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _show_shape(shape: Any, slide: Slide, package: Package) -> Iterator[str]:
         return
     frame = GraphicFrame(shape, slide.shapes)
     if frame.has_table:
-        yield show_table(_read_table(frame.table))
+        yield table_to_text(_read_table(frame.table))
         return
     for element in shape.iter("{*}chart", "{*}relIds"):
         relation = attribute(element, "dm") or attribute(element, "id")

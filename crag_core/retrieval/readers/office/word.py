@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
         if tag == "p":
             yield _show_paragraph(Paragraph(child, parent), styles)
         elif tag == "tbl":
-            yield show_table(_read_rows(Table(child, parent), styles))
+            yield table_to_text(_read_rows(Table(child, parent), styles))
         # python-docx skips content controls, where templates keep their text.
         elif tag in _WRAPPERS:
             yield from _show_blocks(child, parent, styles)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crag_core.retrieval.readers.limits import MAX_PARTS, CellCount, check_count
-from crag_core.retrieval.readers.office.number_formats import show_value
-from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, show_grid
+from crag_core.retrieval.readers.office.number_formats import format_value
+from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, sheet_to_text
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
@@ -48,7 +48,7 @@ def _show_sheet(sheet: Any, package: Package, count: CellCount) -> str:
     merged = [_Merged(match) for match in _MERGED.finditer(source)]
     formulas = {(int(row), _column(letters)): code for letters, row, code in _UNCALCULATED.findall(source)}
     del source
-    text = show_grid(_fill_merged(_read_rows(sheet, formulas, count), merged, count))
+    text = sheet_to_text(_fill_merged(_read_rows(sheet, formulas, count), merged, count))
     return normalise_text(f"# {sheet.title}\n\n{text}") if text else ""
 
 
@@ -67,7 +67,7 @@ def _read_cell(cell: Any) -> Cell:
     value = cell.value
     if value is None:
         return EMPTY
-    shown = " ".join(show_value(value, cell.number_format).split())
+    shown = " ".join(format_value(value, cell.number_format).split())
     return Cell(shown, isinstance(value, str)) if shown else EMPTY
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 
 _BULLET = re.compile(r"\A[\u00b7\u2022\u25aa\u25cf\u25cb\u25e6\u00a7\uf0b7\uf0a7\u2013o-]\t\s*")
 _NUMBER = re.compile(r"\A\(?(\d{1,3})[.)]\t\s*")
@@ -84,7 +84,7 @@ class Layout:
         if self._cells:
             self._end_row()
         if self._rows:
-            self._blocks.append(show_table(self._rows))
+            self._blocks.append(table_to_text(self._rows))
             self._rows = []
 
     def _take_text(self) -> str:

@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 
 
-def show_table(rows: list[list[str]], headed: bool = True) -> str:
+def table_to_text(rows: list[list[str]], headed: bool = True) -> str:
     """One line per row: "header: value; header: value", so that a row keeps its meaning without the table.
 
     Without a header row, cells are separated by bars. Cells that a merge repeats are shown once.

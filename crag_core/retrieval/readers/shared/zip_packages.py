@@ -71,8 +71,17 @@ class Package:
         from lxml import etree
 
         self._check_entities(content)
+        # Nothing is expanded, loaded or fetched.
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            load_dtd=False,
+            no_network=True,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
         try:
-            return etree.fromstring(content, _make_parser())
+            return etree.fromstring(content, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             raise self.damaged(error) from error
 
@@ -147,14 +156,6 @@ def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) 
             if size > limit:
                 return None
     return b"".join(pieces)
-
-
-def _make_parser() -> Any:
-    from lxml import etree
-
-    return etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
-    )
 
 
 def local(element: Any) -> str:

@@ -1,4 +1,4 @@
-"""Drops privileges and sets limits of a process before it reads untrusted files, as far as the system can."""
+"""Set-up of a child process from within: its pipes, its privileges, and its limits as far as the system has them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,38 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any
+
+from crag_core.retrieval.sandbox.protocol import WireEnded, read_frame
+
+Frame = tuple[Any, bytes]
 
 _NICE = 5
 _FILES = 64
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _NO_NEW_PRIVILEGES = 38
+
+
+def take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """For requests and replies alone: stdin then reads as empty, and what is printed goes to stderr."""
+    requests_from, replies_to = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests_from, replies_to
+
+
+def listen(stream: IO[bytes], requests: SimpleQueue[Frame], most: int, most_header: int) -> None:
+    """Puts requests into a queue. In its own thread, so that a busy process notices the end of the application."""
+    try:
+        while True:
+            requests.put(read_frame(stream, most, most_header))
+    except WireEnded:
+        os._exit(0)
+    except BaseException:  # without this thread the process would wait for ever
+        os._exit(1)
 
 
 def confine(memory: int) -> None:
