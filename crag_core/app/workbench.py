@@ -51,8 +51,7 @@ from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
-from crag_core.retrieval.sandbox.page_drawer import Drawer
-from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
 from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
@@ -391,9 +390,9 @@ def spans(endpoint: str) -> Listener | None:
 
 
 @cache
-def parser() -> Parser:
+def parser() -> DocumentProcesses:
     """One for the whole process, whatever is indexed where: its own processes are few."""
-    return Parser()
+    return DocumentProcesses()
 
 
 @cache
@@ -403,9 +402,9 @@ def writer() -> Writer:
 
 
 @cache
-def drawer() -> Drawer:
+def drawer() -> DocumentProcesses:
     """One for the whole process, as `parser`."""
-    return Drawer()
+    return DocumentProcesses(DRAWING)
 
 
 def build_pipeline(

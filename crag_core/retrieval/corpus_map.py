@@ -1,7 +1,6 @@
-"""Projects all passages onto the plane (PCA), for the map of the corpus.
+"""Projects the vectors of all passages onto their first two principal components, for the map of the corpus.
 
-The plane is that of the two directions in which the vectors differ most (principal components). It is a shadow: what
-lies apart in it is apart, what lies together in it may be far apart in the directions that are left out.
+What is apart on the map is apart; what is together may be far apart in the directions that are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MOST_KEPT = 4
 
 @dataclass(frozen=True)
 class Plane:
-    """`axes` has two rows of unit length; `share` is what they hold of the variance of the vectors, 0..1."""
+    """`axes` has two rows of unit length; `share` is their share of the variance of the vectors, 0..1."""
 
     middle: np.ndarray
     axes: np.ndarray
@@ -44,7 +43,7 @@ def find_plane(vectors: np.ndarray) -> Plane:
     centred = (vectors - middle).astype(np.float64)
     values, columns = np.linalg.eigh(centred.T @ centred)
     axes = columns[:, ::-1][:, :2].T
-    # An eigenvector and its opposite are the same direction; the picture must not flip from one start to the next.
+    # The sign of an eigenvector is arbitrary; the map must not flip from one start to the next.
     signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])
     total = float(values.sum())
     share = float(values[::-1][:2].sum()) / total if total > 0 else 1.0
@@ -65,7 +64,7 @@ class Maps:
         return found[1] if found else None
 
     def place(self, question: str, passage_ids: Sequence[str], collection: str = "") -> tuple[MapPoint, ...]:
-        """The question, under the id "", and those of some passages that are indexed; on the map of `draw`.
+        """Points of the question (id "") and of passages that are indexed, on the map of `draw`.
 
         Raises `EmbeddingUnavailable` too.
         """

@@ -20,22 +20,21 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# A question must not wait behind a whole document: the lock is given back between batches.
+# The lock is released between batches, so that a question does not wait for a whole document.
 _BATCH = 16
 _REMEMBERED = 256
 _FRAME = 2  # special tokens before and after every text
 _UNKNOWN = 512  # tokens that nearly every model reads
-# Transformers imports its parts when they are first asked for; two threads that do so at once see half-made modules.
+# Transformers imports its modules lazily, which is not thread-safe.
 _LOADING = Lock()
 
 
 class HuggingFaceEmbedder:
     """An `Embedder` whose vectors have length 1; safe to share between threads.
 
-    Constructing it loads nothing: the first use does, or `load()`. `model` is the default name, a folder, or a model's
-    name on the Hugging Face hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's
-    for a call; None takes half of the cores, at most 4, for they wait by spinning: short of one core, all of them
-    crawl. Every method but `name` raises `EmbeddingUnavailable`.
+    The first use loads the model, or `load()`. `model` is the default name, a folder, or a name on the Hugging Face
+    hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's; None: half of the cores, at
+    most 4, since waiting threads spin and slow each other down. Every method but `name` raises `EmbeddingUnavailable`.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class HuggingFaceEmbedder:
             self._load()
 
     def longest(self) -> int:
-        """The tokens of a text that the model reads, without those that frame it."""
+        """The most tokens of a text that the model reads, without special ones."""
         with self._lock:
             length: int = self._load().max_length or _FRAME + _UNKNOWN
         return length - _FRAME
@@ -91,7 +90,7 @@ class HuggingFaceEmbedder:
         return vectors
 
     def tokenize(self, text: str) -> list[str]:
-        """The model's own word pieces, without the special ones that frame a text."""
+        """The model's own word pieces, without special tokens."""
         with self._tokenizer_lock:
             if self._tokenizer is None:
                 with _LOADING:
@@ -99,7 +98,7 @@ class HuggingFaceEmbedder:
             return list(self._tokenizer.tokenize(text))
 
     def find_tokenizer(self) -> str:
-        """A file for the package `tokenizers` that counts as `tokenize` does; "": this model has none."""
+        """A file of the same tokenizer for the package `tokenizers`; "": this model has none."""
         self.tokenize("")  # loads it
         try:
             from transformers.utils.hub import cached_file
@@ -108,12 +107,12 @@ class HuggingFaceEmbedder:
             path = Path(found) if found else None
             made = self._tokenizer.backend_tokenizer.to_str()
             return str(path) if path and _is_same_tokenizer(path.read_text("utf-8"), made) else ""
-        # A tokenizer of another kind, or none on the disk, is no fault.
+        # A tokenizer of another kind, or none on the disk.
         except (OSError, ValueError, AttributeError):
             return ""
 
     def _load(self) -> HuggingFaceEmbedding:
-        """The model, ready for use from this thread: each thread has its own number of OpenMP threads."""
+        """The model, ready for this thread: the number of OpenMP threads is set for each thread."""
         if self._model is None:
             with _LOADING:
                 self._model = self._make_model()
@@ -133,7 +132,7 @@ class HuggingFaceEmbedder:
             from llama_index.embeddings.huggingface import HuggingFaceEmbedding
             from transformers.utils.logging import disable_progress_bar
 
-            # It would be drawn into the server's log.
+            # It would appear in the server's log.
             disable_progress_bar()  # type: ignore[no-untyped-call]
             return HuggingFaceEmbedding(
                 model_name=source,
@@ -152,7 +151,7 @@ class HuggingFaceEmbedder:
             from transformers import AutoTokenizer
 
             tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=self._offline)
-            # Counting the pieces of a whole page is no mistake to warn about.
+            # No warning when the tokens of a whole page are counted.
             tokenizer.model_max_length = 10**9
         except Exception as error:
             raise self._explain(error) from error
@@ -170,7 +169,7 @@ class HuggingFaceEmbedder:
 
 
 def _is_same_tokenizer(one: str, other: str) -> bool:
-    """But for how long a text may be and what fills it up, which plays no part in counting."""
+    """Apart from truncation and padding, which do not matter for counting."""
     read = [{**json.loads(text), "truncation": None, "padding": None} for text in (one, other)]
     return read[0] == read[1]
 

@@ -1,4 +1,4 @@
-"""Search hits, and the form of document and passage ids."""
+"""Search hits, and ids of documents and passages."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ _LONGEST_QUESTION = 10_000
 class HybridRetriever:
     """A `Retriever`.
 
-    Every passage that a search finds carries "cosine" (computed here from the stored vector, also for passages that
-    only their words found), "keyword" (BM25, where the words found it) and "rrf".
+    Every passage carries "cosine" (computed from its stored vector, also where only the keyword search found it),
+    "keyword" (BM25, where the keyword search found it) and "rrf".
     """
 
     def __init__(self, store: PassageStore, collection: str = "", hidden: str = "") -> None:
@@ -44,7 +44,7 @@ class HybridRetriever:
         return HybridRetriever(self._store, collection, self._hidden)
 
     def hiding(self, text: str) -> HybridRetriever:
-        """The same for a search in which passages that hold `text` count as not indexed."""
+        """The same without passages that contain `text`."""
         return HybridRetriever(self._store, self._collection, text)
 
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
@@ -74,17 +74,22 @@ class HybridRetriever:
         rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}
         best = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))[:limit]
-        words = {hit.passage.id: hit.score for hit in found.get(Engine.KEYWORD, ())}
+        scores = {name: {hit.passage.id: hit.score for hit in ranked} for name, ranked in found.items()}
+        keyword = scores.get(Engine.KEYWORD.value, {})
         passages = tuple(
-            _describe(hits[id_].passage, cosines[id_], words.get(id_), rrf[id_], _name_finders(id_, found))
+            replace(
+                hits[id_].passage,
+                scores=_list_scores(cosines[id_], keyword.get(id_), rrf[id_]),
+                found_by=tuple(name for name, by_id in scores.items() if id_ in by_id),
+            )
             for id_ in best
         )
         return Found(passages, measure_agreement([hits[id_].vector for id_ in best]))
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
-        """Each document whole, as one passage without scores, once each and in the order asked for.
+        """Each document once as one passage without scores, in the given order.
 
-        Raises `DocumentMissing` for the first that is not indexed, or not any more.
+        Raises `DocumentMissing` for the first that is not indexed.
         """
         return tuple(self._read_file(document_id) for document_id in dict.fromkeys(document_ids))
 
@@ -106,7 +111,7 @@ class HybridRetriever:
 
 
 def clean_question(question: str) -> str:
-    """Letters composed as in the index (some keyboards send "a" and its dots apart), nothing that UTF-8 cannot hold."""
+    """Composed letters as in the index (some keyboards send "a" and its dots apart), valid UTF-8, stripped."""
     sound = question[:_LONGEST_QUESTION].encode("utf-8", "replace").decode()
     return unicodedata.normalize("NFC", sound).strip()
 
@@ -125,10 +130,5 @@ def measure_agreement(vectors: Sequence[np.ndarray]) -> float | None:
     return sum(pairs) / len(pairs) if pairs else None
 
 
-def _name_finders(passage_id: str, found: dict[str, list[Hit]]) -> tuple[str, ...]:
-    return tuple(engine for engine, hits in found.items() if any(hit.passage.id == passage_id for hit in hits))
-
-
-def _describe(passage: Passage, cosine: float, keyword: float | None, rrf: float, found_by: tuple[str, ...]) -> Passage:
-    scores: Scores = (("cosine", cosine), *((("keyword", keyword),) if keyword is not None else ()), ("rrf", rrf))
-    return replace(passage, scores=scores, found_by=found_by)
+def _list_scores(cosine: float, keyword: float | None, rrf: float) -> Scores:
+    return (("cosine", cosine), *((("keyword", keyword),) if keyword is not None else ()), ("rrf", rrf))

@@ -16,9 +16,9 @@ _MOST_KEPT = 64 * 1024 * 1024  # bytes of pictures
 
 
 class Places:
-    """Shows where passages stand in the indexed documents; safe to share between threads. Raises `StoreUnavailable`.
+    """Shows passages in their documents; thread-safe. Raises `StoreUnavailable`.
 
-    `draw` makes the pictures; the default does so in this very process.
+    `draw` makes the pictures, by default in this process.
     """
 
     def __init__(self, store: PassageStore, draw: Draw = page_picture) -> None:
@@ -28,20 +28,20 @@ class Places:
         self._lock = Lock()
 
     def has_pages(self, passage: Passage) -> bool:
-        """Whether it comes from a file with printed pages, so that `picture` can be asked for."""
+        """Whether it comes from a file with printed pages, which `picture` needs."""
         return bool(passage.document_id) and PurePath(passage.source).suffix.lower() == ".pdf"
 
     def picture(
         self, passage: Passage, spans: Sequence[Span], page: int | None = None, width: int = 1400
     ) -> PagePicture:
-        """A page of the passage's document, its own unless another is asked for; what of it stands there is marked.
+        """A page of the passage's document, by default its own, with its text marked.
 
         Raises `DocumentMissing` and `DocumentRefused` as well.
         """
-        # Read even when the picture is known: a document that was deleted is not shown any more.
+        # Read also when the picture is cached: a deleted document must not be shown.
         original = self._store.read_original(passage.document_id)
         shown = page or passage.page or 1
-        # Only a file read whole goes over several pages.
+        # Only a whole document has several pages.
         text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
         key = (passage.document_id, shown, text, marked, width)
         found = self._known(key)
@@ -51,7 +51,7 @@ class Places:
         return found
 
     def surroundings(self, passage: Passage) -> Surroundings | None:
-        """None for a document that was deleted, or indexed again in another way."""
+        """None for a document that was deleted or re-indexed in another way."""
         return self._store.surround(passage)
 
     def _known(self, key: tuple[object, ...]) -> PagePicture | None:

@@ -14,26 +14,23 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.shared import zip_packages
-from crag_core.retrieval.upload import folders, zip_archives
-from crag_core.retrieval.upload.folders import read_folder
+from crag_core.retrieval.upload import files as uploads
+from crag_core.retrieval.upload import zip_archives
+from crag_core.retrieval.upload.files import read_folder
 from crag_core.retrieval.upload.safe_names import tidy_name
-from crag_core.retrieval.upload.zip_archives import Member, unpack
+from crag_core.retrieval.upload.zip_archives import Given, unpack
 from tests.retrieval.made_files import one_of_each, zip_files
 
 
-def sort(members: Iterable[Member]) -> tuple[dict[str, bytes], dict[str, str], list[str]]:
-    """What goes in, why others do not, and how the junk is called."""
-    found = list(members)
+def sort(files: Iterable[Given]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """What goes in, and why others do not."""
+    found = list(files)
     taken = {
-        one.name: one.content.read_bytes() if isinstance(one.content, Path) else one.content
-        for one in found
-        if one.content is not None
+        name: given.read_bytes() if isinstance(given, Path) else given
+        for name, given in found
+        if not isinstance(given, DocumentRefused)
     }
-    return (
-        taken,
-        {one.name: str(one.refusal) for one in found if one.refusal},
-        [one.name for one in found if one.is_junk],
-    )
+    return taken, {name: str(given) for name, given in found if isinstance(given, DocumentRefused)}
 
 
 def test_files_of_an_archive_with_their_folders() -> None:
@@ -43,11 +40,10 @@ def test_files_of_an_archive_with_their_folders() -> None:
     assert sort(unpack("a.zip", content)) == (
         {"a.txt": b"one", "deep/er/b.md": b"two", "win/dows/c.txt": b"three", "d.csv": b"x"},
         {},
-        [],
     )
 
 
-def test_junk_is_left_out_and_counted() -> None:
+def test_junk_is_left_out() -> None:
     junk = [
         "__MACOSX/._a.txt",
         ".DS_Store",
@@ -57,8 +53,8 @@ def test_junk_is_left_out_and_counted() -> None:
         "x/desktop.ini",
         ".~lock.a.odt#",
     ]
-    taken, refused, left = sort(unpack("a.zip", zip_files({"a.txt": "one", **dict.fromkeys(junk, "x")})))
-    assert (taken, refused, left) == ({"a.txt": b"one"}, {}, junk)
+    files = zip_files({"a.txt": "one", **dict.fromkeys(junk, "x")})
+    assert sort(unpack("a.zip", files)) == ({"a.txt": b"one"}, {})
 
 
 @pytest.mark.parametrize(
@@ -81,7 +77,7 @@ def test_names_that_escape_are_refused_alone(name: str, why: str) -> None:
     with pytest.raises(DocumentRefused, match=why):
         tidy_name(name)
     if "\x00" not in name:  # zipfile would not write it
-        taken, refused, _ = sort(unpack("a.zip", zip_files({name: "bad", "good.txt": "good"})))
+        taken, refused = sort(unpack("a.zip", zip_files({name: "bad", "good.txt": "good"})))
         assert taken == {"good.txt": b"good"}
         ((shown, reason),) = refused.items()
         assert why in reason and not any(ord(letter) < 32 for letter in shown)
@@ -115,7 +111,7 @@ def test_members_that_cannot_go_in_are_refused_by_name() -> None:
     content[content.index(b"PK\x01\x02") + 8] |= 1
     place = content.index(b"z.txt") + 5
     content[place : place + 2] = b"\xff\xff"
-    taken, refused, _ = sort(unpack("a.zip", bytes(content)))
+    taken, refused = sort(unpack("a.zip", bytes(content)))
     assert taken == {"a.txt": b"first"}
     assert set(refused) == {"secret.txt", "a.txt", "song.mp3", "mail.msg", "spaces.txt", "link.txt", "z.txt"}
     for name, words in (
@@ -133,7 +129,7 @@ def test_members_that_cannot_go_in_are_refused_by_name() -> None:
 def test_archives_in_archives_one_deep() -> None:
     innermost = zip_files({"c.txt": "three"})
     inner = zip_files({"b.txt": "two", "more.zip": innermost})
-    taken, refused, _ = sort(
+    taken, refused = sort(
         unpack("a.zip", zip_files({"a.txt": "one", "x/in.ZIP": inner, "bad.zip": "no", "z.txt": "z"}))
     )
     assert taken == {"a.txt": b"one", "x/in.ZIP/b.txt": b"two", "z.txt": b"z"}
@@ -148,7 +144,7 @@ def test_too_many_files_or_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(DocumentRefused, match=r"a.zip: more than 4 files"):
             unpack("a.zip", content)
         inner = zip_files({"a.txt": "one", "in.zip": content, "b.txt": "two"})
-        taken, refused, _ = sort(unpack("a.zip", inner))
+        taken, refused = sort(unpack("a.zip", inner))
         assert list(taken) == ["a.txt", "b.txt"] and "more than 4 files" in refused["in.zip"]
     with monkeypatch.context() as patch:
         patch.setattr(zip_archives.Allowance, "__init__", lambda self: _set(self, size=3 * 2**20))
@@ -189,15 +185,15 @@ def test_every_cut_and_changed_bytes_of_an_archive() -> None:
     broken += [content[:at] + bytes([content[at] ^ 0x5B]) + content[at + 1 :] for at in range(0, len(content), 2)]
     for one in broken:
         try:
-            for member in unpack("a.zip", one):
-                assert member.name and member.name.encode()
+            for name, _ in unpack("a.zip", one):
+                assert name and name.encode()
         except DocumentRefused as refusal:
             assert refusal.message.startswith("a.zip: ")
 
 
 def test_shared_archive(shared_documents: Path) -> None:
-    taken, refused, junk = sort(unpack("simple.zip", (shared_documents / "hostile" / "simple.zip").read_bytes()))
-    assert list(taken) == ["ideas-page.html", "stanley-cups.csv"] and not refused and not junk
+    taken, refused = sort(unpack("simple.zip", (shared_documents / "hostile" / "simple.zip").read_bytes()))
+    assert list(taken) == ["ideas-page.html", "stanley-cups.csv"] and not refused
     assert b"Stanley Cups" in taken["stanley-cups.csv"]
 
 
@@ -210,10 +206,10 @@ def test_files_of_a_folder_in_order(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     (tmp_path / "a" / "in.zip").write_bytes(zip_files({"d.txt": "four", "e.zip": zip_files({"f.txt": "five"})}))
     members = list(read_folder(tmp_path))
-    assert members[1] == Member("b.txt", tmp_path / "b.txt"), "a path, not its bytes"
-    taken, refused, junk = sort(members)
+    assert members[0] == ("b.txt", tmp_path / "b.txt"), "a path, not its bytes"
+    taken, refused = sort(members)
     assert list(taken) == ["b.txt", "a/c.md", "a/in.zip/d.txt"]
-    assert set(refused) == {"a/song.mp3", "a/in.zip/e.zip"} and junk == ["Thumbs.db", "a/.hidden"]
+    assert set(refused) == {"a/song.mp3", "a/in.zip/e.zip"}
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -228,8 +224,8 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (folder / "out.txt").symlink_to(outside / "secret.txt")
     (folder / "away").symlink_to(outside)
     (folder / "gone.txt").symlink_to(folder / "nothing")
-    taken, refused, left = sort(read_folder(folder))
-    assert taken == {"real/a.txt": b"a"} and sorted(left) == ["again.txt", "gone.txt", "loop"]
+    taken, refused = sort(read_folder(folder))
+    assert taken == {"real/a.txt": b"a"}
     assert set(refused) == {"out.txt", "away"} and all("leads out of the folder" in why for why in refused.values())
 
 
@@ -237,7 +233,7 @@ def test_devices_and_names_that_are_no_text(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("x")
     (tmp_path / "a\nb.txt").write_text("x")
-    taken, refused, _ = sort(read_folder(tmp_path))
+    taken, refused = sort(read_folder(tmp_path))
     assert not taken and len(refused) == 3 and "is no file" in refused["pipe.txt"]
     assert all(name.encode() for name in refused)
 
@@ -248,10 +244,10 @@ def test_a_folder_with_too_much_in_it(tmp_path: Path, monkeypatch: pytest.Monkey
     for what, files, size in (("4 files", 4, 10**9), ("the limit of 0.0 MB", 2_000, 49)):
         with monkeypatch.context() as patch:
             patch.setattr(zip_archives.Allowance, "__init__", lambda self, f=files, s=size, **_: _set(self, f, s))
-            taken, refused, _ = sort(read_folder(tmp_path))
+            taken, refused = sort(read_folder(tmp_path))
         assert list(taken) == [f"{number}.txt" for number in range(4)]
         assert list(refused) == [tmp_path.name] and what in refused[tmp_path.name]
-    monkeypatch.setattr(folders, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(uploads, "MAX_MEMBERS", 3)
     assert len(list(read_folder(tmp_path))) == 4
 
 

@@ -15,14 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused, Stopped
-from crag_core.retrieval.chunking.limits import MAX_CHUNKS, cut_here
 from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
-from crag_core.retrieval.chunking.split import Chunk, Chunks, Cut, counter, cut_pages
+from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, Cut, counter, cut_document, cut_pages
 from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
-from crag_core.retrieval.sandbox.parser import Parser
-from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, check_reply, pack_chunks, unpack_chunks
+from crag_core.retrieval.sandbox.documents import DocumentProcesses
+from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, check_reply
+from crag_core.retrieval.sandbox.results import pack_chunks, unpack_chunks
 from tests.retrieval.conftest import REPOSITORY
 
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())
@@ -160,7 +160,7 @@ def test_a_letter_of_many_tokens_is_a_chunk() -> None:
 def test_a_text_of_too_many_chunks_is_refused_with_what_to_do() -> None:
     text = "渡" * (60 * MAX_CHUNKS)
     with pytest.raises(DocumentRefused, match=r"a.txt: its 1,200,000 characters .* 20,000 chunks") as refusal:
-        cut_here([Page(text)], "a.txt", Cut(50, 0, list), threading.Event())
+        cut_document([Page(text)], "a.txt", Cut(50, 0, list), threading.Event())
     assert "smaller files" in (refusal.value.hint or "")
 
 
@@ -168,7 +168,7 @@ def test_a_stop_is_heard_between_two_chunks() -> None:
     cancel = threading.Event()
     cancel.set()
     with pytest.raises(Stopped):
-        cut_here([Page("word " * 1000)], "a.txt", WORDS, cancel)
+        cut_document([Page("word " * 1000)], "a.txt", WORDS, cancel)
 
 
 # --- in the process that reads --------------------------------------------------------------------------------------
@@ -181,23 +181,23 @@ def cut() -> Cut:
 
 
 @pytest.fixture(scope="module")
-def parser() -> Iterator[Parser]:
-    made = Parser(readers="tests.retrieval.bad_readers")
+def parser() -> Iterator[DocumentProcesses]:
+    made = DocumentProcesses(Limits(readers="tests.retrieval.bad_readers"))
     yield made
     made.close()
 
 
 @pytest.mark.embedding
-def test_chunks_of_the_process_are_those_of_ours(parser: Parser, cut: Cut, shared_documents: Path) -> None:
+def test_chunks_of_the_process_are_those_of_ours(parser: DocumentProcesses, cut: Cut, shared_documents: Path) -> None:
     for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
-        expected = cut_here(read_document(path), path.name, cut, threading.Event())
+        expected = cut_document(read_document(path), path.name, cut, threading.Event())
         assert parser.cut(path.read_bytes(), path.name, cut, threading.Event()) == expected, path.name
 
 
 @pytest.mark.embedding
 def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut: Cut) -> None:
     for limits, said in (({"chunks": 5}, "more than 5 chunks"), ({"seconds": 0.5}, "longer than 0.5 seconds")):
-        parser = Parser(**limits)  # type: ignore[arg-type]
+        parser = DocumentProcesses(Limits(**limits))  # type: ignore[arg-type]
         parser.cut(b"A good file.", "good.txt", cut, threading.Event())
         with pytest.raises(DocumentRefused, match=said):
             parser.cut("渡船 九点开。".encode() * 200_000, "a.txt", cut, threading.Event())
@@ -206,7 +206,7 @@ def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut
 
 
 @pytest.mark.embedding
-def test_a_stop_ends_cutting_at_once(parser: Parser, cut: Cut) -> None:
+def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
     parser.cut(b"A good file.", "good.txt", cut, threading.Event())
     cancel = threading.Event()
     threading.Timer(0.5, cancel.set).start()
@@ -216,7 +216,7 @@ def test_a_stop_ends_cutting_at_once(parser: Parser, cut: Cut) -> None:
     assert time.monotonic() - started < 2
 
 
-def test_without_a_tokenizer_file_the_count_is_still_the_model_s(parser: Parser) -> None:
+def test_without_a_tokenizer_file_the_count_is_still_the_model_s(parser: DocumentProcesses) -> None:
     made = parser.cut(b"word " * 1000, "a.txt", WORDS, threading.Event())
     assert {len(chunk.text.split()) for chunk in made.chunks[:-1]} == {60} and made.characters == 4999
 
@@ -227,30 +227,26 @@ SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
 @pytest.mark.parametrize(
     ("reply", "body"),
     [
-        ({"counted": None}, b"ab"),
-        ({"numbers": [1] * 4, "lengths": [1] * 4, "counted": {"sections": [0] * 4}}, b"abcd"),
-        ({"counted": {"sections": []}}, b"a"),
-        ({"counted": {"pages": -1}}, b"ab"),
-        ({"counted": {"characters": 1001}}, b"ab"),
-        ({"counted": {"characters": 0}}, b"ab"),
-        ({"numbers": [0]}, b"ab"),
-        ({"lengths": [-1], "counted": {"sections": [3]}}, b"ab"),
-        ({}, b"abc"),
-        ({}, b" b"),
-        ({}, b"\xffb"),
-        ({}, b"\x00b"),
-        ({"lengths": [801]}, b"a" * 802),
-        ({"counted": {"sections": [201]}}, b"a" * 202),
+        ({"numbers": [1] * 4}, b"a\0b\0c\0d\0\0\0\0"),
+        ({"numbers": []}, b""),
+        ({"pages": -1}, b"a\0b"),
+        ({"characters": 1001}, b"a\0b"),
+        ({"characters": 0}, b"a\0b"),
+        ({"numbers": [0]}, b"a\0b"),
+        ({}, b"ab"),
+        ({}, b"a\0b\0c"),
+        ({}, b" \0b"),
+        ({}, b"\xff\0b"),
+        ({}, b"\0b"),
+        ({}, b"a" * 801 + b"\0b"),
+        ({}, b"a\0" + b"a" * 201),
     ],
 )
 def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None:
-    counted = {"pages": 2, "characters": 9, "sections": [1]}
-    sound = {"id": 7, "numbers": [1], "lengths": [1], "counted": counted}
-    assert unpack_chunks(check_reply(sound, 7), b"ab", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
-    changed = reply.get("counted", {})
-    header = {**sound, **reply, "counted": None if changed is None else {**counted, **changed}}
+    sound = {"id": 7, "numbers": [1], "pages": 2, "characters": 9}
+    assert unpack_chunks(check_reply(sound, 7), b"a\0b", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
     with pytest.raises(BadFrame):
-        unpack_chunks(check_reply(header, 7), body, SIZE, LIMITS)
+        unpack_chunks(check_reply({**sound, **reply}, 7), body, SIZE, LIMITS)
 
 
 def test_chunks_come_through_as_they_are() -> None:

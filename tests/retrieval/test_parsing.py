@@ -22,9 +22,10 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
-from crag_core.retrieval.sandbox import start as parse_start
-from crag_core.retrieval.sandbox.parser import Parser
-from crag_core.retrieval.sandbox.protocol import BadFrame, Reply, check_reply, pack_pages, unpack_pages
+from crag_core.retrieval.sandbox.documents import DocumentProcesses
+from crag_core.retrieval.sandbox.pool import KEPT_VARIABLES
+from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, check_reply
+from crag_core.retrieval.sandbox.results import pack_pages, unpack_pages
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
 
@@ -36,36 +37,36 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux 
 
 
 @pytest.fixture(scope="module")
-def parser() -> Iterator[Parser]:
+def parser() -> Iterator[DocumentProcesses]:
     """Shared, since no file may make a difference to the next one."""
-    made = Parser(readers=BAD, seconds=60, memory=400 * MEGABYTE, characters=10_000_000)
+    made = DocumentProcesses(Limits(readers=BAD, seconds=60, memory=400 * MEGABYTE, characters=10_000_000))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[Parser]:
+def plain() -> Iterator[DocumentProcesses]:
     """As the application has it."""
-    made = Parser()
+    made = DocumentProcesses()
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def hasty() -> Iterator[Parser]:
-    made = Parser(readers=BAD, seconds=0.5)
+def hasty() -> Iterator[DocumentProcesses]:
+    made = DocumentProcesses(Limits(readers=BAD, seconds=0.5))
     yield made
     made.close()
 
 
-def refuse(parser: Parser, name: str, content: bytes = b"any") -> str:
+def refuse(parser: DocumentProcesses, name: str, content: bytes = b"any") -> str:
     with pytest.raises(DocumentRefused) as refusal:
         parser.read(content, name)
     assert refusal.value.message.startswith(f"{name}: ") and refusal.value.hint
     return refusal.value.message
 
 
-def reads_good(parser: Parser) -> bool:
+def reads_good(parser: DocumentProcesses) -> bool:
     return parser.read(GOOD, "good.txt") == (Page(GOOD.decode()),)
 
 
@@ -77,7 +78,7 @@ def outcome_of(read: Callable[[bytes, str], Outcome], content: bytes, name: str)
         return refusal.message, refusal.hint
 
 
-def tell(parser: Parser, content: bytes = b"/nowhere/file") -> dict[str, Any]:
+def tell(parser: DocumentProcesses, content: bytes = b"/nowhere/file") -> dict[str, Any]:
     (page,) = parser.read(content, "a.tell")
     told: dict[str, Any] = json.loads(page.text)
     return told
@@ -92,7 +93,9 @@ def may_leave_network() -> bool:
 # --- the same as in our process -------------------------------------------------------------------------------------
 
 
-def test_every_shared_document_gives_the_same_as_in_our_process(plain: Parser, shared_documents: Path) -> None:
+def test_every_shared_document_gives_the_same_as_in_our_process(
+    plain: DocumentProcesses, shared_documents: Path
+) -> None:
     files = [file for folder in ("ok", "hostile") for file in sorted((shared_documents / folder).iterdir())]
     assert len(files) > 50
     refused = 0
@@ -105,11 +108,11 @@ def test_every_shared_document_gives_the_same_as_in_our_process(plain: Parser, s
 
 @pytest.mark.parametrize("name", ["", "song.mp3", "名前.txt", "half \udc80 a name.md", "a\n.txt", "x" * 300 + ".txt"])
 @pytest.mark.parametrize("content", [b"", b"text", "ärger".encode("latin-1"), b"%PDF-1.7 nothing"])
-def test_names_and_contents_of_all_kinds_give_the_same(plain: Parser, name: str, content: bytes) -> None:
+def test_names_and_contents_of_all_kinds_give_the_same(plain: DocumentProcesses, name: str, content: bytes) -> None:
     assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, name)
 
 
-def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: Parser) -> None:
+def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: DocumentProcesses) -> None:
     line = b"As large as a file may be.\n"
     largest = (line * (MAX_BYTES // len(line) + 1))[:MAX_BYTES]
     (page,) = plain.read(largest, "large.txt")
@@ -131,13 +134,15 @@ def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: Parser) -> 
         pytest.param("a.malloc", "SIGABRT", marks=linux),
     ],
 )
-def test_a_file_that_breaks_its_parser_is_refused_and_the_next_is_read(parser: Parser, name: str, reason: str) -> None:
+def test_a_file_that_breaks_its_parser_is_refused_and_the_next_is_read(
+    parser: DocumentProcesses, name: str, reason: str
+) -> None:
     assert reason in refuse(parser, name)
     assert reads_good(parser)
 
 
 @pytest.mark.parametrize("name", ["a.sleep", "a.hold"])
-def test_a_file_that_takes_too_long_is_refused_and_the_next_is_read(hasty: Parser, name: str) -> None:
+def test_a_file_that_takes_too_long_is_refused_and_the_next_is_read(hasty: DocumentProcesses, name: str) -> None:
     assert reads_good(hasty)
     started = time.monotonic()
     assert "longer than 0.5 seconds" in refuse(hasty, name)
@@ -158,19 +163,21 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_is_read(hasty: Parse
         struct.pack(">II", 2, 2**31) + b"{}",
     ],
 )
-def test_garbage_in_place_of_a_reply_is_refused(parser: Parser, garbage: bytes) -> None:
+def test_garbage_in_place_of_a_reply_is_refused(parser: DocumentProcesses, garbage: bytes) -> None:
     assert "made no sense" in refuse(parser, "a.garbage", garbage.hex().encode())
     assert reads_good(parser)
 
 
 def test_a_reply_beyond_the_last_is_not_taken_for_the_next_file() -> None:
-    parser = Parser(readers=BAD)
+    parser = DocumentProcesses(Limits(readers=BAD))
     assert parser.read(b"any", "a.forge") == (Page("forged"),), "what a file makes of itself is its own affair"
     assert reads_good(parser)
     parser.close()
 
 
-def test_printing_breaks_nothing_and_only_the_log_hears_of_it(parser: Parser, caplog: pytest.LogCaptureFixture) -> None:
+def test_printing_breaks_nothing_and_only_the_log_hears_of_it(
+    parser: DocumentProcesses, caplog: pytest.LogCaptureFixture
+) -> None:
     assert parser.read(b"any", "a.chatter") == (Page("read, and stdin held 0 bytes"),)
     with caplog.at_level(logging.DEBUG, "crag_core"):
         assert "last line" not in refuse(parser, "a.crash")
@@ -179,13 +186,13 @@ def test_printing_breaks_nothing_and_only_the_log_hears_of_it(parser: Parser, ca
     assert kept and not any("last line" in line for line in kept), "a library may quote the document"
 
 
-def test_the_harm_that_a_file_did_is_not_laid_to_the_next(parser: Parser) -> None:
+def test_the_harm_that_a_file_did_is_not_laid_to_the_next(parser: DocumentProcesses) -> None:
     assert parser.read(b"any", "a.later") == (Page("fine so far"),)
     assert parser.read(b"any", "b.fine") == (Page("as good as new"),)
 
 
 def test_what_a_file_starts_ends_with_its_process() -> None:
-    parser = Parser(readers=BAD)
+    parser = DocumentProcesses(Limits(readers=BAD))
     (page,) = parser.read(b"any", "a.spawn")
     numbers = ast.literal_eval(page.text.removeprefix("spawned "))
     assert os.geteuid() or numbers, "root may start processes"
@@ -196,24 +203,24 @@ def test_what_a_file_starts_ends_with_its_process() -> None:
 @pytest.mark.parametrize(
     ("reply", "body"),
     [
-        ({"numbers": [], "lengths": []}, b""),
-        ({"numbers": [1], "lengths": [3]}, b"ab"),
-        ({"numbers": [1], "lengths": [2]}, b"abc"),
-        ({"numbers": [1, 2], "lengths": [-1, 4]}, b"abc"),
-        ({"numbers": [1, 2], "lengths": [3, 0]}, b"abc"),
-        ({"numbers": [0], "lengths": [3]}, b"abc"),
-        ({"numbers": [1, 2], "lengths": [3]}, b"abc"),
-        ({"numbers": ["1"], "lengths": [3]}, b"abc"),
-        ({"numbers": [True], "lengths": [3]}, b"abc"),
-        ({"numbers": [1.0], "lengths": [3]}, b"abc"),
-        ({"numbers": [1], "lengths": [3], "more": 1}, b"abc"),
-        ({"numbers": [1], "lengths": [3], "fault": "other"}, b"abc"),
-        ({"numbers": [1], "lengths": [3], "message": None, "id": "7"}, b"abc"),
-        ({"numbers": [1], "lengths": [3], "id": 8}, b"abc"),
-        ({"numbers": [None], "lengths": [3]}, b"\xff\xfe\xfd"),
-        ({"numbers": [None], "lengths": [3]}, b"\xed\xa0\x80"),
-        ({"numbers": [None], "lengths": [3]}, b" \n "),
-        ({"numbers": [None], "lengths": [11]}, b"abcdefghijk"),
+        ({"numbers": []}, b""),
+        ({"numbers": []}, b"abc"),
+        ({"numbers": [1]}, b"ab\0c"),
+        ({"numbers": [1, 2]}, b"abc"),
+        ({"numbers": [1, 2]}, b"abc\0"),
+        ({"numbers": [1, 2]}, b"a\0b\0c"),
+        ({"numbers": [0]}, b"abc"),
+        ({"numbers": ["1"]}, b"abc"),
+        ({"numbers": [True]}, b"abc"),
+        ({"numbers": [1.0]}, b"abc"),
+        ({"numbers": [1], "more": 1}, b"abc"),
+        ({"numbers": [1], "is_out_of_memory": "no"}, b"abc"),
+        ({"numbers": [1], "message": None, "id": "7"}, b"abc"),
+        ({"numbers": [1], "id": 8}, b"abc"),
+        ({"numbers": [None]}, b"\xff\xfe\xfd"),
+        ({"numbers": [None]}, b"\xed\xa0\x80"),
+        ({"numbers": [None]}, b" \n "),
+        ({"numbers": [None]}, b"abcdefghijk"),
         ("a text", b""),
         (None, b""),
     ],
@@ -225,9 +232,9 @@ def test_only_a_sound_reply_is_taken(reply: Any, body: bytes) -> None:
 
 
 def test_a_sound_reply_is_taken() -> None:
-    reply = check_reply({"id": 7, "numbers": [2, None], "lengths": [2, 3]}, 7)
-    assert reply == Reply(7, (2, None), (2, 3))
-    assert unpack_pages(reply, "äabc".encode(), 10) == (Page("ä", 2), Page("abc"))
+    reply = check_reply({"id": 7, "numbers": [2, None]}, 7)
+    assert reply == Reply(7, (2, None))
+    assert unpack_pages(reply, "ä\0abc".encode(), 10) == (Page("ä", 2), Page("abc"))
 
 
 def test_what_is_no_text_comes_through_as_text() -> None:
@@ -242,17 +249,17 @@ def test_it_knows_no_secrets_and_loads_nothing_heavy(monkeypatch: pytest.MonkeyP
     for name in ("OPENAI_API_KEY", "CRAG_TAVILY_KEY", "PYTHONPATH", "PYTHONSTARTUP", "HTTPS_PROXY", "LD_PRELOAD"):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("LC_TIME", "C")
-    parser = Parser(readers=BAD)
+    parser = DocumentProcesses(Limits(readers=BAD))
     told = tell(parser)
     assert "secret" not in json.dumps([told["environment"], told["argv"]]) and told["environment"]["LC_TIME"] == "C"
-    assert set(told["environment"]) <= {*parse_start._ENVIRONMENT, "LC_TIME", "LC_CTYPE", "OPENBLAS_NUM_THREADS"}
+    assert set(told["environment"]) <= {*KEPT_VARIABLES, "LC_TIME", "LC_CTYPE", "OPENBLAS_NUM_THREADS"}
     heavy = {"torch", "llama_index", "streamlit", "lancedb", "numpy", "pandas", "PIL", "httpx", "asyncio"}
     assert not heavy & {*told["modules"]}
     parser.close()
 
 
 @linux
-def test_it_stands_behind_and_apart(parser: Parser, tmp_path: Path) -> None:
+def test_it_stands_behind_and_apart(parser: DocumentProcesses, tmp_path: Path) -> None:
     target = tmp_path / "taken"
     told = tell(parser, str(target).encode())
     assert told["group"] == told["pid"] != os.getpgid(0), "Ctrl-C in the terminal does not reach it"
@@ -271,7 +278,7 @@ def test_it_stands_behind_and_apart(parser: Parser, tmp_path: Path) -> None:
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-def test_a_stop_ends_it_at_once(parser: Parser) -> None:
+def test_a_stop_ends_it_at_once(parser: DocumentProcesses) -> None:
     number = tell(parser)["pid"]
     cancel = threading.Event()
     timer = threading.Timer(0.2, cancel.set)
@@ -286,10 +293,10 @@ def test_a_stop_ends_it_at_once(parser: Parser) -> None:
 
 
 def test_a_stop_reaches_who_waits_for_a_turn() -> None:
-    parser, first, second = Parser(readers=BAD, workers=1), threading.Event(), threading.Event()
+    parser, first, second = DocumentProcesses(Limits(readers=BAD), workers=1), threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.files for process in parser._pool._processes))
+        wait_until(lambda: any(process.files for process in parser._processes))
         waiting = pool.submit(parser.read, GOOD, "good.txt", second)
         second.set()
         assert isinstance(waiting.exception(20), Stopped) and not running.done()
@@ -300,10 +307,10 @@ def test_a_stop_reaches_who_waits_for_a_turn() -> None:
 
 
 def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
-    parser = Parser(readers=BAD)
+    parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep")
-        wait_until(lambda: any(process.files for process in parser._pool._processes))
+        wait_until(lambda: any(process.files for process in parser._processes))
         parser.close()
         assert isinstance(running.exception(20), Stopped)
     with pytest.raises(Stopped):
@@ -314,7 +321,7 @@ def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
 
 
 def test_two_at_a_time_and_never_more() -> None:
-    parser, most = Parser(readers=BAD), 0
+    parser, most = DocumentProcesses(Limits(readers=BAD)), 0
     before = set(children())
     with ThreadPoolExecutor(6) as pool:
         names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(40)]
@@ -330,7 +337,7 @@ def test_two_at_a_time_and_never_more() -> None:
 
 
 def test_one_is_used_again_until_it_has_read_its_share() -> None:
-    parser = Parser(readers=BAD, files_each=3)
+    parser = DocumentProcesses(Limits(readers=BAD), files_each=3)
     numbers = [tell(parser)["pid"] for _ in range(7)]
     assert [numbers.count(number) for number in dict.fromkeys(numbers)] == [3, 3, 1]
     assert not is_alive(numbers[0])
@@ -338,20 +345,20 @@ def test_one_is_used_again_until_it_has_read_its_share() -> None:
 
 
 def test_an_idle_one_ends_and_the_next_file_gets_another() -> None:
-    parser = Parser(readers=BAD, idle=0.2)
+    parser = DocumentProcesses(Limits(readers=BAD), idle=0.2)
     number = tell(parser)["pid"]
     wait_until(lambda: number not in children())
     assert reads_good(parser)
     parser.close()
 
 
-def test_one_that_was_killed_while_idle_is_replaced(parser: Parser) -> None:
+def test_one_that_was_killed_while_idle_is_replaced(parser: DocumentProcesses) -> None:
     os.kill(tell(parser)["pid"], signal.SIGKILL)
     assert reads_good(parser)
 
 
 def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
-    parser = Parser(readers=BAD)
+    parser = DocumentProcesses(Limits(readers=BAD))
     number = tell(parser)["pid"]
     del parser
     gc.collect()
@@ -359,7 +366,7 @@ def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
 
 
 @linux
-def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: Parser) -> None:
+def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: DocumentProcesses) -> None:
     def count() -> tuple[int, int]:
         return len(os.listdir("/proc/self/fd")), threading.active_count()
 
@@ -375,19 +382,20 @@ def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: Parser) -
 
 
 def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nothing = Parser(readers="no_such_module")
-    assert "exit status 1) before it saw the file" in refuse(with_nothing, "a.txt")
+    with_nothing = DocumentProcesses(Limits(readers="no_such_module"))
+    assert "exit status 1) before it had started" in refuse(with_nothing, "a.txt")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert "could not be started (No such file" in refuse(Parser(), "a.txt")
+    assert "could not be started (No such file" in refuse(DocumentProcesses(), "a.txt")
 
 
 # --- when we end ----------------------------------------------------------------------------------------------------
 
 PARENT = f"""
 import signal, sys, time
-from crag_core.retrieval.sandbox.parser import Parser
+from crag_core.retrieval.sandbox.documents import DocumentProcesses
+from crag_core.retrieval.sandbox.protocol import Limits
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts the tests in the background has it ignored
-parser = Parser(readers={BAD!r}, seconds=3)
+parser = DocumentProcesses(Limits(readers={BAD!r}, seconds=3))
 print(parser.read(b"/nowhere/file", "a.tell")[0].text, flush=True)
 if sys.argv[1] == "idle":
     time.sleep(40)

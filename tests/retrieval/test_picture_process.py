@@ -16,16 +16,15 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.text.sentences import split
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import MAX_BYTES, read_document
-from crag_core.retrieval.sandbox.page_drawer import Drawer
-from crag_core.retrieval.sandbox.parser import Parser
-from crag_core.retrieval.sandbox.picture_protocol import MOST_PNG, pack_picture, unpack_picture
-from crag_core.retrieval.sandbox.protocol import BadFrame, Drawing, Reply, check_reply
+from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
+from crag_core.retrieval.sandbox.protocol import MOST_PNG, BadFrame, Drawing, Limits, Reply, check_reply
+from crag_core.retrieval.sandbox.results import pack_picture, unpack_picture
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
 from tests.retrieval.processes import children, frame, is_alive, wait_until
@@ -38,24 +37,24 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux 
 
 
 @pytest.fixture(scope="module")
-def drawer() -> Iterator[Drawer]:
+def drawer() -> Iterator[DocumentProcesses]:
     """Shared, since no page may make a difference to the next one."""
-    made = Drawer(readers=BAD, seconds=60, memory=400 * 2**20)
+    made = DocumentProcesses(Limits(readers=BAD, seconds=60, memory=400 * 2**20))
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[Drawer]:
+def plain() -> Iterator[DocumentProcesses]:
     """As the application has it."""
-    made = Drawer()
+    made = DocumentProcesses(DRAWING)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def hasty() -> Iterator[Drawer]:
-    made = Drawer(readers=BAD, seconds=3)
+def hasty() -> Iterator[DocumentProcesses]:
+    made = DocumentProcesses(Limits(readers=BAD, seconds=3))
     yield made
     made.close()
 
@@ -68,22 +67,22 @@ def outcome_of(how: Draw, original: bytes, page: int = 1, text: str = TEXT, widt
     """The picture, or what the error says."""
     try:
         return how(original, page, text, spans_of(text), width)
-    except (DocumentRefused, DocumentMissing) as error:
+    except DocumentRefused as error:
         return type(error), error.message, error.hint
 
 
-def refuse(drawer: Drawer, original: bytes) -> str:
+def refuse(drawer: DocumentProcesses, original: bytes) -> str:
     with pytest.raises(DocumentRefused) as refusal:
         drawer.draw(original, 7, TEXT, [], WIDTH)
     assert refusal.value.message.startswith("Page 7 ") and refusal.value.hint
     return refusal.value.message
 
 
-def draws_good(drawer: Drawer) -> bool:
+def draws_good(drawer: DocumentProcesses) -> bool:
     return drawer.draw(GOOD, 1, TEXT, spans_of(TEXT), WIDTH).found_share == 1.0
 
 
-def number_of(drawer: Drawer) -> int:
+def number_of(drawer: DocumentProcesses) -> int:
     """Of the process that draws now."""
     with pytest.raises(DocumentRefused) as told:
         drawer.draw(b"number ", 1, "", [], WIDTH)
@@ -106,7 +105,7 @@ def number_of(drawer: Drawer) -> int:
         (draw(b"0 0 1 1 re f", 14_400, 14_400), 1, ""),
     ],
 )
-def test_every_picture_is_the_same_to_the_byte(plain: Drawer, original: bytes, page: int, text: str) -> None:
+def test_every_picture_is_the_same_to_the_byte(plain: DocumentProcesses, original: bytes, page: int, text: str) -> None:
     for width in (1, WIDTH, 1400):
         outcome = outcome_of(plain.draw, original, page, text, width)
         assert isinstance(outcome, PagePicture)
@@ -114,20 +113,20 @@ def test_every_picture_is_the_same_to_the_byte(plain: Drawer, original: bytes, p
 
 
 @pytest.mark.parametrize("page", [0, -1, 2, 10**9])
-def test_a_page_that_is_not_there_is_missing(plain: Drawer, page: int) -> None:
+def test_a_page_that_is_not_there_is_refused(plain: DocumentProcesses, page: int) -> None:
     outcome = outcome_of(plain.draw, GOOD, page)
     assert outcome == outcome_of(page_picture, GOOD, page)
-    assert isinstance(outcome, tuple) and outcome[0] is DocumentMissing
+    assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF at all", b"%PDF-1.7 broken", b"\x89PNG", GOOD[:300]])
-def test_a_file_that_is_no_sound_pdf_is_refused_alike(plain: Drawer, content: bytes) -> None:
+def test_a_file_that_is_no_sound_pdf_is_refused_alike(plain: DocumentProcesses, content: bytes) -> None:
     outcome = outcome_of(plain.draw, content)
     assert outcome == outcome_of(page_picture, content)
     assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
 
 
-def test_shared_documents_give_the_same(plain: Drawer, shared_documents: Path) -> None:
+def test_shared_documents_give_the_same(plain: DocumentProcesses, shared_documents: Path) -> None:
     paths = [path for kind in ("ok", "hostile") for path in sorted((shared_documents / kind).glob("*.pdf"))]
     assert len(paths) > 5
     for path in paths:
@@ -137,13 +136,13 @@ def test_shared_documents_give_the_same(plain: Drawer, shared_documents: Path) -
         assert outcome_of(plain.draw, content, 1, text) == outcome_of(page_picture, content, 1, text), path.name
 
 
-def test_a_text_as_long_as_a_book_passes(plain: Drawer) -> None:
+def test_a_text_as_long_as_a_book_passes(plain: DocumentProcesses) -> None:
     text = TEXT + " Nobody has ever printed that sentence." * 60_000
     outcome = outcome_of(plain.draw, GOOD, text=text)
     assert isinstance(outcome, PagePicture) and {box.span for box in outcome.boxes} == {0, 1, 2}
 
 
-def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: Drawer) -> None:
+def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: DocumentProcesses) -> None:
     scattered = " ".join(f"1 0 0 1 {at % 110 * 5.5} {at // 110 * 5.5 + 5} Tm (a) Tj" for at in range(14_000))
     content = draw(f"BT /F1 1 Tf {scattered} ET".encode())
     text = "".join(page.text for page in read_document(content, "a.pdf"))
@@ -152,7 +151,7 @@ def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: Drawer) -> 
     assert isinstance(outcome, tuple) and "at most 10,000 pieces" in outcome[1]
 
 
-def test_a_file_over_the_limit_is_not_sent(plain: Drawer) -> None:
+def test_a_file_over_the_limit_is_not_sent(plain: DocumentProcesses) -> None:
     with pytest.raises(DocumentRefused, match="over the limit"):
         plain.draw(GOOD + b"\0" * MAX_BYTES, 1, "", [], WIDTH)
 
@@ -173,14 +172,14 @@ def test_a_file_over_the_limit_is_not_sent(plain: Drawer) -> None:
     ],
 )
 def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
-    drawer: Drawer, original: bytes, reason: str
+    drawer: DocumentProcesses, original: bytes, reason: str
 ) -> None:
     assert reason in refuse(drawer, original)
     assert draws_good(drawer)
 
 
 @pytest.mark.parametrize("original", [b"sleep ", b"hold "])
-def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: Drawer, original: bytes) -> None:
+def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: DocumentProcesses, original: bytes) -> None:
     number = number_of(hasty)
     started = time.monotonic()
     assert "longer than 3 seconds" in refuse(hasty, original)
@@ -189,11 +188,11 @@ def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: Draw
 
 
 def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> None:
-    drawer = Drawer(readers=BAD)
+    drawer = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(refuse, drawer, b"sleep ")
-        wait_until(lambda: any(process.files for process in drawer._pool._processes))
-        os.kill(drawer._pool._processes[0]._process.pid, signal.SIGKILL)
+        wait_until(lambda: any(process.files for process in drawer._processes))
+        os.kill(drawer._processes[0]._process.pid, signal.SIGKILL)
         assert "killed, as happens" in running.result(20)
     assert draws_good(drawer)
     drawer.close()
@@ -208,7 +207,7 @@ def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> No
         frame(b"[" * 100_000),
         frame(b'{"id": 1}'),
         frame(b'{"id": 1, "fault": "text"}'),
-        frame(b'{"id": 1, "numbers": [1], "lengths": [1]}'),
+        frame(b'{"id": 1, "numbers": [1]}'),
         frame(b'{"id": 1, "drawn": null}'),
         frame(b'{"id": 1, "drawn": {"width": 1}}'),
         frame(b"\x80\x04cos\nsystem\n(S'true'\ntR."),
@@ -216,18 +215,18 @@ def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> No
     ],
 )
 def test_garbage_in_place_of_a_picture_is_refused(garbage: bytes) -> None:
-    drawer = Drawer(readers=BAD)
+    drawer = DocumentProcesses(Limits(readers=BAD))
     assert "made no sense" in refuse(drawer, b"garbage " + garbage.hex().encode())
     assert draws_good(drawer)
     drawer.close()
 
 
-def test_the_harm_that_a_page_did_is_not_laid_to_the_next(drawer: Drawer) -> None:
+def test_the_harm_that_a_page_did_is_not_laid_to_the_next(drawer: DocumentProcesses) -> None:
     assert drawer.draw(b"later " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
     assert drawer.draw(b"fine " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
 
 
-def test_only_the_log_hears_what_it_printed(drawer: Drawer, caplog: pytest.LogCaptureFixture) -> None:
+def test_only_the_log_hears_what_it_printed(drawer: DocumentProcesses, caplog: pytest.LogCaptureFixture) -> None:
     assert drawer.draw(b"chatter " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
     with caplog.at_level(logging.DEBUG, "crag_core"):
         assert "of ours" not in refuse(drawer, b"bug ")
@@ -300,22 +299,14 @@ def test_only_what_could_have_been_drawn_is_taken(wrong: dict[str, Any], body: b
         take({**SOUND, **wrong}, body)
 
 
-def test_a_reader_that_says_a_page_is_missing_only_refuses_its_file() -> None:
-    parser = Parser(readers=BAD)
-    garbage = frame(b'{"id": 1, "message": "a.garbage: so it says", "is_missing": true}')
-    with pytest.raises(DocumentRefused, match="so it says"):
-        parser.read(garbage.hex().encode(), "a.garbage")
-    parser.close()
-
-
 # --- beside others --------------------------------------------------------------------------------------------------
 
 
-def test_a_page_is_drawn_while_all_readers_are_busy(plain: Drawer) -> None:
-    parser = Parser(readers=BAD)
+def test_a_page_is_drawn_while_all_readers_are_busy(plain: DocumentProcesses) -> None:
+    parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(3) as pool:
         reading = [pool.submit(parser.read, b"any", "a.sleep") for _ in range(3)]
-        wait_until(lambda: len([one for one in parser._pool._processes if one.files]) == 2)
+        wait_until(lambda: len([one for one in parser._processes if one.files]) == 2)
         assert draws_good(plain)
         assert not any(one.done() for one in reading)
         parser.close()
@@ -323,10 +314,10 @@ def test_a_page_is_drawn_while_all_readers_are_busy(plain: Drawer) -> None:
 
 
 def test_a_page_that_hangs_leaves_a_process_to_others() -> None:
-    drawer, before = Drawer(readers=BAD), set(children())
+    drawer, before = DocumentProcesses(Limits(readers=BAD)), set(children())
     with ThreadPoolExecutor(5) as pool:
         hanging = pool.submit(drawer.draw, b"sleep ", 1, "", [], WIDTH)
-        wait_until(lambda: any(process.files for process in drawer._pool._processes))
+        wait_until(lambda: any(process.files for process in drawer._processes))
         assert all(pool.map(draws_good, [drawer] * 8))
         assert len(set(children()) - before) == 2 and not hanging.done()
         drawer.close()
@@ -337,7 +328,7 @@ def test_a_page_that_hangs_leaves_a_process_to_others() -> None:
 
 
 def test_one_is_used_again_until_it_has_drawn_its_share() -> None:
-    drawer = Drawer(readers=BAD, files_each=3)
+    drawer = DocumentProcesses(Limits(readers=BAD), files_each=3)
     numbers = [number_of(drawer) for _ in range(7)]
     assert [numbers.count(number) for number in dict.fromkeys(numbers)] == [3, 3, 1]
     assert not is_alive(numbers[0])
@@ -345,7 +336,7 @@ def test_one_is_used_again_until_it_has_drawn_its_share() -> None:
 
 
 def test_an_idle_one_ends_and_the_next_page_gets_another() -> None:
-    drawer = Drawer(readers=BAD, idle=0.2)
+    drawer = DocumentProcesses(Limits(readers=BAD), idle=0.2)
     number = number_of(drawer)
     wait_until(lambda: number not in children())
     assert draws_good(drawer)
@@ -353,15 +344,17 @@ def test_an_idle_one_ends_and_the_next_page_gets_another() -> None:
 
 
 def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "exit status 1) before it saw the file" in refuse(Drawer(readers="no_such_module"), GOOD)
+    assert "exit status 1) before it had started" in refuse(DocumentProcesses(Limits(readers="no_such_module")), GOOD)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert "could not be started (No such file" in refuse(Drawer(), GOOD)
+    assert "could not be started (No such file" in refuse(DocumentProcesses(DRAWING), GOOD)
 
 
 # --- as the application has it --------------------------------------------------------------------------------------
 
 
-def test_a_passage_is_shown_again_after_its_page_broke_a_process(store: PassageStore, drawer: Drawer) -> None:
+def test_a_passage_is_shown_again_after_its_page_broke_a_process(
+    store: PassageStore, drawer: DocumentProcesses
+) -> None:
     (done,) = store.ingest([("one.pdf", GOOD)])
     (passage,) = store.passages_of(done.document_id)
     broken: list[bytes] = [b"crash ", b"leave "]
@@ -371,7 +364,7 @@ def test_a_passage_is_shown_again_after_its_page_broke_a_process(store: PassageS
 
     places = Places(store, draw_or_break)
     for _ in range(2):
-        with pytest.raises(DocumentRefused, match="the process that drew it"):
+        with pytest.raises(DocumentRefused, match="the process that draws it"):
             places.picture(passage, spans_of(passage.text))
     shown = places.picture(passage, spans_of(passage.text))
     assert shown.found_share == 1.0 and places.picture(passage, spans_of(passage.text)) is shown

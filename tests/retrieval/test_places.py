@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
+from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.base.text.sentences import split
 from crag_core.base.types import Passage
-from crag_core.retrieval.chunking.split import Cut, Source, cut_pages, make_nodes
+from crag_core.retrieval.chunking.split import Cut, cut_pages, make_nodes
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import PagePicture, page_picture
 from crag_core.retrieval.page_view.text_alignment import align, letters_of
@@ -337,7 +338,7 @@ def test_pages_of_any_shape_give_pictures_of_bounded_size(size: tuple[float, flo
 
 @pytest.mark.parametrize("page", [0, -1, 2, 10**9])
 def test_a_page_that_is_not_there(page: int) -> None:
-    with pytest.raises(DocumentMissing, match="from 1 to 1") as missing:
+    with pytest.raises(DocumentRefused, match="from 1 to 1") as missing:
         look(print_pages(TEXT), page, TEXT)
     assert missing.value.hint
 
@@ -385,7 +386,7 @@ def test_passages_of_the_shared_documents_are_found(shared_documents: Path) -> N
     for path in paths:
         original = path.read_bytes()
         chunks = cut_pages(read_document(original, path.name), path.name)
-        nodes = make_nodes([*chunks], Source("0" * 32, path.name, 1, 1, ""))
+        nodes = make_nodes([*chunks], Document("0" * 32, path.name, pages=1, characters=1))
         # Of a long document six from all over it: all of them would take a minute.
         for node in nodes[:: len(nodes) // 6 + 1]:
             picture = page_picture(original, int(node.metadata["page_label"]), node.text, spans_of(node.text), 400)

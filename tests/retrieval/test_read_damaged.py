@@ -13,7 +13,7 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import limits, pdf, read_document
-from crag_core.retrieval.readers.file_kind import name_kind
+from crag_core.retrieval.readers.file_kind import detect_kind
 from crag_core.retrieval.readers.office import slides, workbook
 from crag_core.retrieval.readers.shared import zip_packages
 from crag_core.retrieval.readers.shared.zip_packages import Package
@@ -188,7 +188,7 @@ def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_formats_under_the_name_of_another(extension: str) -> None:
     other = ".xlsx" if extension != ".xlsx" else ".pptx"
     refusal = refuse(SOUND[extension], f"a{other}")
-    assert f"found {name_kind(SOUND[extension])}" in refusal.message
+    assert f"found {detect_kind(SOUND[extension])}" in refusal.message
     assert refusal.hint == f"If that is what it should be, rename it so that its name ends in {extension}."
 
 
@@ -196,7 +196,7 @@ def test_a_presentation_that_holds_a_workbook_is_a_presentation() -> None:
     with zipfile.ZipFile(stream := io.BytesIO(), "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("embedded.xlsx", zip_files({"xl/workbook.xml": "<x/>"}))
         archive.writestr("ppt/presentation.xml", "<x/>")
-    assert name_kind(stream.getvalue()) == "a PowerPoint presentation (.pptx)"
+    assert detect_kind(stream.getvalue()) == "a PowerPoint presentation (.pptx)"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from docx.oxml import parse_xml
 from fpdf import FPDF
 
-from crag_core.retrieval.readers import READERS, read_document, supported_extensions
+from crag_core.retrieval.readers import READERS, read_document
 
 LONG = "The ferry leaves the harbour at nine and comes back before the evening tide turns in the sound. "
 
@@ -233,10 +233,6 @@ def test_a_path_gives_its_own_name_and_extensions_ignore_case(tmp_path: Path) ->
     path = tmp_path / "NOTES.TXT"
     path.write_text("hello there")
     assert read_document(path)[0].text == "hello there"
-
-
-def test_every_supported_extension_is_listed_without_its_dot() -> None:
-    assert set(supported_extensions()) == {extension[1:] for extension in READERS}
 
 
 def test_shared_sound_documents_give_sane_text(shared_documents: Path) -> None:

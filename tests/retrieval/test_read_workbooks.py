@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import limits, read_document
-from crag_core.retrieval.readers.office.number_formats import show_value
+from crag_core.retrieval.readers.office.number_formats import format_value
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 
@@ -50,7 +50,7 @@ def read(content: bytes, name: str = "a.xlsx") -> str:
     ],
 )
 def test_values_as_they_are_displayed(value: object, number_format: str, shown: str) -> None:
-    assert show_value(value, number_format) == shown
+    assert format_value(value, number_format) == shown
 
 
 def test_dates_and_numbers_of_a_sheet() -> None:

@@ -15,13 +15,12 @@ _HEADINGS = re.compile(r"(?:#{1,6} .*\s*)*")
 def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str]]:
     """Each piece with the headings above its start, outermost first; "" above the first heading.
 
-    `text` marks headings with "#" as Markdown does; what stands between fences is code. `pieces` are parts of it by
-    their offsets.
+    `text` is Markdown; `pieces` are parts of it with their offsets.
     """
     places = list(_headings(text))
     starts = [start for start, _ in places]
     for at, piece in pieces:
-        # A passage that begins with headings stands under them.
+        # A chunk that begins with headings belongs to them.
         opening = _HEADINGS.match(piece)
         begun = at + (opening.end() if opening else 0)
         index = bisect_right(starts, max(begun - 1, at))
@@ -37,7 +36,7 @@ def _headings(text: str) -> Iterator[tuple[int, str]]:
             in_code = not in_code
         elif not in_code:
             level = len(match["marks"])
-            # A line may close with "#" as it opens. Whole titles in every path would take the square of their length.
+            # A line may also end with "#". Titles are cut, since whole ones in every path would take quadratic time.
             title = (match["title"][0] + match["title"][1:].rstrip(" #"))[:LONGEST_SECTION]
             path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
             yield match.start(), JOINED.join(above for _, above in path)[:LONGEST_SECTION]

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 
 from crag_core.base.types import Passage
 from crag_core.retrieval.chunking.split import USUAL, Cut, counter
-from crag_core.retrieval.chunking.text_splitter import CLAUSE, Count, split_lines
+from crag_core.retrieval.chunking.text_splitter import (
+    Count,
+    split_clauses,
+    split_lines,
+    split_paragraphs,
+    split_words,
+)
 
 _BLANK_LINE = "\n\n"
-# So many bytes of UTF-8, standing only once in a passage, are not the same by chance.
+# So many bytes of UTF-8 that occur once in a passage are not equal by chance.
 _TELLING = 20
 
 
 def join_passages(passages: Sequence[Passage], cut: Cut = USUAL) -> str:
     """The text of one document from all its passages in reading order, with a blank line between pages.
 
-    `cut` is what they were split with. White space at the ends of passages is not stored: where nothing is
-    repeated, a line break takes its place. Inside a paragraph it costs little; a table row glued to the next would
-    cost its meaning.
+    `cut` is what they were split with. White space at the ends of passages is not stored: without overlap, a line
+    break takes its place. That does little harm in a paragraph, while table rows must stay apart.
     """
     return _BLANK_LINE.join(text for _, text in join_pages(passages, cut))
 
@@ -35,11 +39,10 @@ def join_pages(passages: Sequence[Passage], cut: Cut = USUAL) -> list[tuple[int 
 def find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
     """How many characters at the start of `after` repeat the end of `before`.
 
-    Being the same is not enough: a row of dashes may well end one passage and open the next, and in a list of equal
-    lines everything is the same. Only what the splitter could have repeated there is overlap; in doubt it is none, for
-    words shown twice do less harm than words lost.
+    Equal text is not enough: a row of dashes may end one passage and open the next. Only what the splitter could have
+    repeated there is overlap; in doubt there is none, since words shown twice do less harm than words lost.
     """
-    for split in (_cut_paragraphs, _cut_lines, _cut_clauses, _cut_words, list):
+    for split in _SPLITS:
         pieces = [*split(before)]
         sizes: list[int] = []
         for first, start in enumerate(accumulate(map(len, pieces[:-1]), initial=0)):
@@ -48,12 +51,12 @@ def find_overlap(before: str, after: str, cut: Cut, count: Count) -> int:
             if not repeated or not after.startswith(repeated):
                 continue
             sizes = sizes or [count(piece) for piece in pieces]
-            if split is _cut_lines:
+            if split is _split_lines:
                 sizes[-1] = count(pieces[-1] + _line_end(rest))
-            # Looked at first: where one letter is repeated for ever, the rest would take the square of the length.
+            # First, since the rest would take quadratic time on a letter that is repeated forever.
             if sum(sizes[first : first + cut.overlap + 1]) > cut.overlap:
                 continue
-            next_piece = _first_piece(rest, _cut_paragraphs if rest.startswith(_BLANK_LINE) else split)
+            next_piece = _first_piece(rest, split_paragraphs if rest.startswith(_BLANK_LINE) else split)
             following = count(next_piece)
             is_full = len(before) + len(next_piece) > cut.size.characters
             telling = len(repeated.encode()) >= _TELLING and before.count(repeated) == 1
@@ -67,10 +70,9 @@ def _could_repeat(
 ) -> bool:
     """Whether the splitter, with pieces of these sizes, would have ended the passage here and repeated just these.
 
-    It does so where the tokens are too many, or, which `is_full` says, the characters.
-
-    It repeats as many pieces as fit the overlap and leave room for the following one. Where it cut some pieces more
-    finely than others, that many cannot be told exactly: then it is enough that the text is telling.
+    It ends one where the tokens are too many, or (`is_full`) the characters. It repeats as many pieces as fit the
+    overlap and leave room for the following one. Where it cut some pieces more finely than others, their number is
+    uncertain: then it is enough that the text is `telling`.
     """
     size = sum(repeated)
     if not is_full and sum(left_out) + size + following <= cut.tokens:
@@ -81,24 +83,12 @@ def _could_repeat(
     return telling or longer > cut.overlap or longer + following > cut.tokens
 
 
-def _cut_paragraphs(text: str) -> Sequence[str]:
-    return re.split(rf"(?={_BLANK_LINE})", text)
+def _split_lines(text: str) -> Iterator[str]:
+    return (line for paragraph in split_paragraphs(text) for line in split_lines(paragraph))
 
 
-def _cut_lines(text: str) -> Sequence[str]:
-    return [line for paragraph in _cut_paragraphs(text) for line in split_lines(paragraph)]
-
-
-def _cut_clauses(text: str) -> Sequence[str]:
-    return re.findall(CLAUSE, text)
-
-
-def _cut_words(text: str) -> Sequence[str]:
-    return re.split("(?= )", text)
-
-
-def _first_piece(text: str, cut: Callable[[str], Sequence[str]]) -> str:
-    return next(filter(str.strip, cut(text)), "")
+def _first_piece(text: str, split: Callable[[str], Iterable[str]]) -> str:
+    return next(filter(str.strip, split(text)), "")
 
 
 def _line_end(rest: str) -> str:
@@ -113,3 +103,6 @@ def _join_page(texts: Sequence[str], cut: Cut, count: Count) -> str:
         overlap = find_overlap(before, after, cut, count)
         joined.append(after[overlap:] if overlap else f"\n{after}")
     return "".join(joined)
+
+
+_SPLITS: tuple[Callable[[str], Iterable[str]], ...] = (split_paragraphs, _split_lines, split_clauses, split_words, list)

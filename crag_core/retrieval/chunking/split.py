@@ -1,4 +1,4 @@
-"""Pages to numbered chunks with their sources, and chunks to LlamaIndex nodes."""
+"""Splits pages into chunks, and makes LlamaIndex nodes of chunks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.documents import Document
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.protocols import Cancel
 from crag_core.retrieval.chunking.headings import find_sections
 from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
 
@@ -18,8 +21,12 @@ if TYPE_CHECKING:
 
     from crag_core.retrieval.readers import Page
 
+# Some 17 MB of English, or fifteen long novels: the built-in model needs about ten minutes for them on two cores, and
+# the application 50 MB.
+MAX_CHUNKS = 20_000
+
 Tokenize = Callable[[str], Sequence[Any]]
-"""Counts by its length: the tokens of a text."""
+"""The tokens of a text; only their number is used."""
 
 # No database keeps these as text.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -31,9 +38,9 @@ _UNHEADED = (".txt", ".csv", ".pdf")
 
 @dataclass(frozen=True)
 class Cut:
-    """How long chunks are, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
+    """The length of chunks, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
 
-    `tokenizer` is a file that counts as `tokenize` does, for a process that has only this; "": there is none.
+    `tokenizer` is a file of the same tokenizer, for a process without the model; "": there is none.
     """
 
     tokens: int = 220
@@ -60,26 +67,15 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Chunks:
-    """A document as it goes into the index. `pages` is the highest number of a page, `characters` are of all text."""
+    """A document for the index. `pages` is the highest page number, `characters` the length of its text."""
 
     chunks: tuple[Chunk, ...]
     pages: int
     characters: int
 
 
-@dataclass(frozen=True)
-class Source:
-    """What every passage of a document remembers of it. `indexed_at` is an ISO time in UTC."""
-
-    document_id: str
-    name: str
-    pages: int
-    characters: int
-    indexed_at: str
-
-
 def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
-    """In reading order; a chunk never crosses a page. Takes time in proportion to the length of the text."""
+    """In reading order; a chunk never crosses a page. Takes linear time."""
     counted = counter(cut)
     is_headed = PurePath(name).suffix.lower() not in _UNHEADED
     for page in pages:
@@ -92,14 +88,28 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
             yield from (Chunk(piece, page.number) for _, piece in pieces)
 
 
-def count_pages(pages: Sequence[Page]) -> tuple[int, int]:
-    """What `Chunks` tells of a document beside its chunks: pages and characters."""
-    numbers = [page.number for page in pages if page.number is not None]
-    return max(numbers, default=0), sum(len(page.text) for page in pages)
+def cut_document(
+    pages: Sequence[Page], name: str, cut: Cut, cancel: Cancel | None = None, limit: int = MAX_CHUNKS
+) -> Chunks:
+    """All chunks at once. Raises `DocumentRefused` for more than `limit`, and `Stopped` once `cancel` is set."""
+    characters = sum(len(page.text) for page in pages)
+    chunks: list[Chunk] = []
+    for chunk in cut_pages(pages, name, cut):
+        if cancel is not None and cancel.is_set():
+            raise Stopped("Stopped by you.")
+        # The rest is not cut: that may take longer than the file has time.
+        if len(chunks) == limit:
+            raise DocumentRefused(
+                f"{name}: its {characters:,} characters of text make more than {limit:,} chunks, which is the limit.",
+                hint="Split the document into smaller files and add those, or leave out data that nobody asks "
+                "questions about.",
+            )
+        chunks.append(chunk)
+    return Chunks(tuple(chunks), max((page.number or 0 for page in pages), default=0), characters)
 
 
 def counter(cut: Cut) -> Count:
-    """The tokens of a text: by `tokenize` where it is there, else by the file, else as LlamaIndex counts."""
+    """Counts the tokens of a text by `tokenize`, else by the file, else as LlamaIndex does."""
     if cut.tokenize is None and cut.tokenizer:
         return _remembering(_load_counter(cut.tokenizer))
     tokenize = cut.tokenize or _find_tokenizer()
@@ -107,7 +117,7 @@ def counter(cut: Cut) -> Count:
 
 
 def _remembering(count: Count) -> Count:
-    """Texts without gaps are cut letter by letter, and tables have the same words in every row."""
+    """Caches short texts: text without spaces is cut letter by letter, and tables repeat words in every row."""
     remembered = lru_cache(maxsize=_REMEMBERED)(count)
     return lambda text: remembered(text) if len(text) <= _SHORT else count(text)
 
@@ -130,7 +140,7 @@ def _find_tokenizer() -> Tokenize:
     return tokenize
 
 
-def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
+def make_nodes(chunks: Sequence[Chunk], document: Document) -> list[TextNode]:
     """Nodes without embeddings.
 
     Ids are "<document id>-<ordinal>", so the same document cut in the same way always gives the same ids.
@@ -140,32 +150,29 @@ def make_nodes(chunks: Sequence[Chunk], source: Source) -> list[TextNode]:
 
     nodes = []
     for ordinal, chunk in enumerate(chunks):
-        label = _label(source, chunk, ordinal)
+        label = _label(document, chunk, ordinal)
         nodes.append(
             TextNode(
-                id_=f"{source.document_id}-{ordinal}",
+                id_=f"{document.id}-{ordinal}",
                 text=chunk.text,
                 metadata=label,
                 # File name and page are for people; in the vector they would make all passages of a file alike.
                 excluded_embed_metadata_keys=list(label),
                 excluded_llm_metadata_keys=list(label),
-                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source.document_id)},
+                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.id)},
             )
         )
     return nodes
 
 
-def _label(source: Source, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
-    """The keys and types of the table's metadata column, but for the section, which has one of its own.
-
-    `file_name` and `page_label` are LlamaIndex's own words.
-    """
+def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
+    """The keys and types of the table's metadata column; `file_name` and `page_label` are LlamaIndex's own words."""
     return {
-        "file_name": source.name,
+        "file_name": document.name,
         "page_label": "" if chunk.page is None else str(chunk.page),
         "ordinal": ordinal,
         "section": chunk.section,
-        "pages": source.pages,
-        "characters": source.characters,
-        "indexed_at": source.indexed_at,
+        "pages": document.pages,
+        "characters": document.characters,
+        "indexed_at": document.changed_at,
     }

@@ -1,7 +1,7 @@
 """Splits text by paragraphs, lines, sentences, clauses, words and letters, as LlamaIndex's SentenceSplitter does.
 
-The same chunks as LlamaIndex's `SentenceSplitter` makes, to which a test holds it, but for what no reader can use: a
-chunk is bounded in characters as well, and the work grows with the length of the text, whatever stands in it.
+A test holds it to the same chunks as LlamaIndex's `SentenceSplitter`, with two differences: a chunk is bounded in
+characters as well, and any text takes linear time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
@@ -20,8 +20,8 @@ Count = Callable[[str], int]
 # Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
 CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
 _CLAUSE = re.compile(CLAUSE)
-# English takes 4 to 6 characters a token, and the longest of 160 documents of all kinds 9. What has more is no text: a
-# word of over 100 letters, whatever its length, is one unknown token to a BERT, and white space is none.
+# English has 4 to 6 characters per token, the most of 160 documents of all kinds is 9. More is no text: to BERT a word
+# of over 100 letters, whatever its length, is one unknown token, and white space is none.
 CHARACTERS_A_TOKEN = 16
 
 
@@ -66,7 +66,7 @@ def split_lines(text: str) -> Iterator[str]:
 
 
 def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
-    """Pieces that fit into a chunk; those that were cut finely enough are not looked at again."""
+    """Pieces that fit into a chunk, cut no further than necessary."""
     if (tokens := _tokens(text, size, count)) is not None:
         yield Piece(text, tokens)
         return
@@ -74,25 +74,20 @@ def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
         parts = split(text)
         begun = [*islice(parts, 2)]
         if len(begun) > 1:
-            yield from _cut_each(begun, parts, at + 1, size, count)
+            for part in chain(begun, parts):
+                yield from _cut(part, at + 1, size, count)
             return
     for block in _blocks(text, size):
-        # As one unknown word it may have few tokens.
+        # One unknown word may have few tokens.
         if len(block) < len(text) and (tokens := _tokens(block, size, count)) is not None:
             yield Piece(block, tokens)
         else:
-            # A letter of more tokens than a chunk may have cannot be cut, and is read as far as the model reads.
+            # A letter of more tokens than fit a chunk cannot be cut; the model reads a part of them.
             yield from (Piece(letter, min(count(letter), size.tokens)) for letter in block)
 
 
-def _cut_each(begun: Iterable[str], parts: Iterator[str], depth: int, size: Size, count: Count) -> Iterator[Piece]:
-    for some in (begun, parts):
-        for part in some:
-            yield from _cut(part, depth, size, count)
-
-
 def _tokens(text: str, size: Size, count: Count) -> int | None:
-    """None where they, or the characters, are too many for a chunk; then none is counted that need not be."""
+    """None where they, or the characters, are too many for a chunk."""
     if len(text) > size.characters:
         return None
     tokens = count(text)
@@ -100,13 +95,13 @@ def _tokens(text: str, size: Size, count: Count) -> int | None:
 
 
 def _blocks(text: str, size: Size) -> Iterator[str]:
-    """Of about the same length, so that the last one is cut as the others are."""
+    """Parts of about the same length."""
     length = -(-len(text) // -(-len(text) // size.characters))
     return (text[start : start + length] for start in range(0, len(text), length))
 
 
 def _merge(pieces: Iterable[Piece], size: Size) -> Iterator[Chunk]:
-    """As many pieces in each as fit; the last ones of it open the next one."""
+    """As many pieces in each chunk as fit; its last ones open the next chunk."""
     offset = tokens = characters = 0
     chunk: deque[Piece] = deque()
     is_new = True
@@ -146,15 +141,15 @@ def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[Chunk]:
         yield Chunk(end - len(text.lstrip()), shown)
 
 
-def _split_paragraphs(text: str) -> Iterator[str]:
+def split_paragraphs(text: str) -> Iterator[str]:
     return _split_before(text, "\n\n")
 
 
-def _split_clauses(text: str) -> Iterator[str]:
+def split_clauses(text: str) -> Iterator[str]:
     return (found[0] for found in _CLAUSE.finditer(text))
 
 
-def _split_words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
     return _split_before(text, " ")
 
 
@@ -167,4 +162,4 @@ def _split_before(text: str, separator: str) -> Iterator[str]:
         start = end
 
 
-_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (_split_paragraphs, split_lines, _split_clauses, _split_words)
+_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (split_paragraphs, split_lines, split_clauses, split_words)

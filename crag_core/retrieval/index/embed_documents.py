@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.retrieval.chunking.limits import cut_here
-from crag_core.retrieval.chunking.split import Chunks, Cut, Source, Tokenize, make_nodes
+from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document, make_nodes
 from crag_core.retrieval.hits import now
 from crag_core.retrieval.readers import Page
 
@@ -46,11 +45,11 @@ class Preparer:
         self, row: Document, pages: Sequence[Page], on_embedded: OnEmbedded
     ) -> tuple[Document, list[TextNode]]:
         """The same of a text that was read before."""
-        return self._embed(row, cut_here(pages, row.name, self.cut, self._cancel), on_embedded)
+        return self._embed(row, cut_document(pages, row.name, self.cut, self._cancel), on_embedded)
 
     def _embed(self, row: Document, read: Chunks, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
         row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
-        nodes = make_nodes(read.chunks, Source(row.id, row.name, row.pages, row.characters, row.changed_at))
+        nodes = make_nodes(read.chunks, row)
         for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
             self.check_cancel()
             on_embedded(start, len(nodes))

@@ -21,7 +21,8 @@ from crag_core.retrieval.index import ann_index
 from crag_core.retrieval.index.embed_documents import Preparer
 from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
 from crag_core.retrieval.readers import load_content
-from crag_core.retrieval.upload.files import Given, each_file
+from crag_core.retrieval.upload.files import each_file
+from crag_core.retrieval.upload.zip_archives import Given
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode

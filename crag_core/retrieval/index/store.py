@@ -15,8 +15,7 @@ from crag_core.base.types import Passage
 from crag_core.retrieval.backends.backend import Backend, Passages
 from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.chunking.join import join_passages
-from crag_core.retrieval.chunking.limits import cut_here
-from crag_core.retrieval.chunking.split import Chunks, Cut
+from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.hits import DOCUMENT_ID, PASSAGE_ID, Hit
 from crag_core.retrieval.index.context_text import Surroundings, surround
 from crag_core.retrieval.index.embed_documents import Preparer, Read, cut_of
@@ -24,14 +23,14 @@ from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.retrieval.index.ingest import Indexer
 from crag_core.retrieval.index.reindex import Rebuilder
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.upload.files import Given
+from crag_core.retrieval.upload.zip_archives import Given
 
 FindEmbedder = Callable[[str], Embedder]
 """By name; may load nothing before the embedder is used."""
 
 
 def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
-    return cut_here(read_document(content, name), name, cut, cancel)
+    return cut_document(read_document(content, name), name, cut, cancel)
 
 
 def _ignore(progress: Progress) -> None:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
 
-# Paper is white in either theme, so one set of colours does. Fills are multiplied in: black letters stay black.
+# One set of colours for both themes, since paper is white. Fills are multiplied in: black letters stay black.
 _FILLS = {True: "#c9efd8", False: "#f1f3f5", None: "#dbeafb"}
 _LINES = {True: "#1b7f4b", False: "#6b7681", None: "#1d5b8f"}
-# Pale letters on a dark ground, as in the head of a table, would not show that: there the ground is tinted.
+# For pale letters on a dark ground, as in the head of a table: there the ground is tinted.
 _DARK_FILLS = {True: "#2c9a63", False: "#8b959f", None: "#3580c2"}
 _DARK_LINES = {True: "#9ff0c6", False: "#ffffff", None: "#b9dcfb"}
 _DARK = 110  # of 255
@@ -25,13 +25,13 @@ _FADED = 0.4
 
 
 def mark_page(page: Image, boxes: Sequence[Box]) -> bytes:
-    """The page as a PNG with the boxes marked; the place of every letter stays as it is."""
+    """The page as a PNG with the boxes marked."""
     from PIL import Image, ImageChops, ImageDraw
 
     dark = {box for box in boxes if _is_dark(page, box)}
     light = [box for box in boxes if box not in dark]
     tint = Image.new("RGB", page.size, "white")
-    # All fills before any line: boxes of neighbouring lines overlap, and twice the colour would look like a mark.
+    # All fills before any line, and each once: boxes of neighbouring lines overlap.
     for kept in {box.kept for box in boxes}:
         covered = _cover(page.size, [box for box in light if box.kept is kept])
         if kept is False:
@@ -66,7 +66,7 @@ def _cover(size: tuple[int, int], boxes: Iterable[Box]) -> Image:
 
 
 def _draw_line(pen: ImageDraw, box: Box, colour: str) -> None:
-    """Struck text has it through the middle, other text below, or beside where it runs down the page."""
+    """Through the middle of dropped text, below other text; vertical where text runs down the page."""
     left, top, right, bottom = _padded(box)
     runs_down = box.height > 2 * box.width
     if box.kept is False:
@@ -94,5 +94,5 @@ def _padded(box: Box) -> tuple[float, float, float, float]:
 
 
 def _weight(box: Box) -> int:
-    """The width of a line that suits letters of this size."""
+    """The width of a line for letters of this size."""
     return max(1, round(min(box.width, box.height) / 12))

@@ -14,7 +14,7 @@ from crag_core.retrieval.page_view.text_boxes import Box, join_letters
 Span = tuple[int, int, bool]
 """A sentence of a text: from, to (as in a slice), and whether it is kept."""
 
-# Far more than people print, and few enough for a header of the wire and for a browser.
+# Far more than people print, and few enough for the header of a reply and for a browser.
 _MOST_BOXES = 10_000
 
 
@@ -42,9 +42,9 @@ Draw = Callable[[bytes, int, str, Sequence[Span], int], PagePicture]
 def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:
     """Page `page` (from 1) of a PDF, drawn `width` pixels wide, with `text` marked on it.
 
-    The text is found by its letters, since white space, hyphens and line breaks were made regular when it was read.
-    What of it belongs to no span is marked as neither kept nor struck. A page of an extreme shape comes out narrower.
-    Raises `DocumentRefused` for a file that cannot be drawn, `DocumentMissing` for a page that it lacks.
+    The text is found by its letters, since reading normalises white space, hyphens and line breaks. Text outside of all
+    spans is marked as neither kept nor dropped. A page of an extreme shape becomes narrower.
+    Raises `DocumentRefused` for a file that cannot be drawn, and for a page that it does not have.
     """
     with open_sheet(original, page, width) as sheet:
         picture = sheet.draw()
@@ -77,7 +77,7 @@ def _find(sheet: Sheet, text: str, spans: Sequence[Span]) -> tuple[list[Box], fl
 
 
 def _with_tail(characters: Sequence[str], letters: Letters, at: int) -> range:
-    """The place of a letter, and those of what belongs to it and is none: accents, and the hyphen of a broken word."""
+    """The place of a letter, and of accents or a hyphen that follow it."""
     start = letters.places[at]
     end = start + 1
     limit = letters.places[at + 1] if at + 1 < len(letters.places) else len(characters)
@@ -87,7 +87,7 @@ def _with_tail(characters: Sequence[str], letters: Letters, at: int) -> range:
 
 
 def _owners(length: int, spans: Sequence[Span]) -> list[int | None]:
-    """For each character of a text the sentence that it belongs to."""
+    """For each character of a text the index of its sentence."""
     owners: list[int | None] = [None] * length
     for index, (start, end, _) in enumerate(spans):
         here = range(*slice(max(start, 0), max(end, 0)).indices(length))

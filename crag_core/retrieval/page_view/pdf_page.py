@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from ctypes import byref, c_double, c_int, pointer
 from typing import TYPE_CHECKING
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.page_view.text_boxes import Box
 
 # PDFium is not thread-safe: reading documents and drawing their pages take turns.
-from crag_core.retrieval.readers.pdf import _PDFIUM
+from crag_core.retrieval.readers.pdf import PDFIUM
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,44 +32,29 @@ _Sides = tuple[float, float, float, float]
 
 @contextmanager
 def open_sheet(original: bytes, page: int, width: int) -> Iterator[Sheet]:
-    """Page `page` (from 1), to be drawn `width` pixels wide; nobody else uses PDFium meanwhile.
+    """Page `page` (from 1), to be drawn `width` pixels wide; holds the lock of PDFium.
 
-    Raises `DocumentRefused` for a file that cannot be read or drawn, `DocumentMissing` for a page that it lacks.
+    Raises `DocumentRefused` for a file that cannot be read or drawn, and for a page that it does not have.
     """
     import pypdfium2
 
-    with _PDFIUM:
+    with PDFIUM:
         try:
-            document = pypdfium2.PdfDocument(original)
-            try:
+            with closing(pypdfium2.PdfDocument(original)) as document:
                 pages = len(document)
                 if not 1 <= page <= pages:
-                    raise DocumentMissing(
+                    raise DocumentRefused(
                         f"Expected a page from 1 to {pages}, found {page}.",
                         hint="The record does not fit the document: ask the question again.",
                     )
-                with _opened(document[page - 1]) as (sheet, words):
+                with closing(document[page - 1]) as sheet, closing(sheet.get_textpage()) as words:
                     yield Sheet(sheet, words, pages, width)
-            finally:
-                document.close()
         except pypdfium2.PdfiumError as error:
             raise DocumentRefused(f"The page cannot be drawn ({str(error).rstrip('.')}).", hint=_PRINT_IT) from error
 
 
-@contextmanager
-def _opened(sheet: PdfPage) -> Iterator[tuple[PdfPage, PdfTextPage]]:
-    try:
-        words = sheet.get_textpage()
-        try:
-            yield sheet, words
-        finally:
-            words.close()
-    finally:
-        sheet.close()
-
-
 class Sheet:
-    """A page of a document of so many `pages`, as a picture of `size` (pixels across and down)."""
+    """A page of a document of so many `pages`, as a picture of `size` (width and height in pixels)."""
 
     def __init__(self, sheet: PdfPage, words: PdfTextPage, pages: int, width: int) -> None:
         import pypdfium2.raw as raw
@@ -78,7 +63,7 @@ class Sheet:
         self._words = words
         self.pages = pages
         across, down = (max(side, 1.0) for side in sheet.get_size())
-        # A page may say any size of itself; the picture stays bounded, and keeps its shape as long as it can.
+        # A page may state any size; the picture is bounded, and keeps its proportions where possible.
         scale = min(width / across, _LONGEST_SIDE / max(across, down), math.sqrt(_MOST_PIXELS / (across * down)))
         self.size = (max(1, round(across * scale)), max(1, round(down * scale)))
         self._turn = _find_turn(sheet, self.size)
@@ -104,27 +89,27 @@ class Sheet:
                 picture: Image = bitmap.to_pil().copy()
                 return picture
         finally:
-            bitmap.close()  # now, while nobody else uses PDFium, and not when Python finds the time
+            bitmap.close()  # now, under the lock of PDFium, and not when it is garbage-collected
         late = f"drawing it takes longer than {_DRAWING_SECONDS:.0f} seconds"
         reason = late if state == raw.FPDF_RENDER_TOBECONTINUED else "PDFium gave up"
         raise DocumentRefused(f"The page cannot be drawn ({reason}).", hint=_PRINT_IT)
 
     def characters(self) -> list[str]:
-        """Those of the page, in the order in which they are read; "" for what is none."""
+        """Those of the page in reading order; "" for what is no character."""
         import pypdfium2.raw as raw
 
         count = min(raw.FPDFText_CountChars(self._words), _MOST_CHARACTERS)
         codes = [raw.FPDFText_GetUnicode(self._words, index) for index in range(count)]
         found = [chr(code) if code < 0x110000 else "" for code in codes]
         for at in range(1, len(found)):
-            # PDFium counts a letter beyond 16 bits twice, half by half.
+            # PDFium gives a character beyond 16 bits as two surrogates.
             if "\ud800" <= found[at - 1] <= "\udbff" and "\udc00" <= found[at] <= "\udfff":
                 whole = (found[at - 1] + found[at]).encode("utf-16", "surrogatepass").decode("utf-16")
                 found[at - 1 : at + 1] = [whole, ""]
         return found
 
     def box(self, index: int) -> Box | None:
-        """Around one character, from its font's lowest to its highest place; None when it cannot be seen."""
+        """Around one character, of the full height of its font; None when it is not visible."""
         import pypdfium2.raw as raw
 
         raw.FPDFText_GetCharBox(self._words, index, *self._tight)
@@ -145,9 +130,9 @@ class Sheet:
 
 
 def _find_turn(sheet: PdfPage, size: tuple[int, int]) -> tuple[float, float, float, float, float, float]:
-    """How points of the page get into the picture: where its corner goes, and what a step along either side adds.
+    """The affine map from page points to pixels: the image of the origin, and of a step along either axis.
 
-    PDFium turns and crops pages as they say they want to be. It answers in whole pixels: of a larger picture, here.
+    It includes rotation and cropping of the page. PDFium answers in whole pixels, so it is asked for a larger picture.
     """
     import pypdfium2.raw as raw
 
@@ -162,7 +147,7 @@ def _find_turn(sheet: PdfPage, size: tuple[int, int]) -> tuple[float, float, flo
 
 
 def _is_sound(loose: _Sides, tight: _Sides) -> bool:
-    """PDFium takes the loose box for upright text only, and from what the font says of itself."""
+    """Whether the loose box can be used: it is right for upright text only, and fonts may state nonsense."""
     left, top, right, bottom = loose
     x, y = (tight[0] + tight[2]) / 2, (tight[1] + tight[3]) / 2
     holds = left <= x <= right and top <= y <= bottom

@@ -9,30 +9,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-# So many letters in a row, standing once in either text, are the same place.
+# A run of so many letters that occurs once in both texts is the same place.
 _TELLING = 10
 
 
 @dataclass(frozen=True)
 class Letters:
-    """What of a text survives normalising, wrapping and hyphenation; `places[i]` is where letter i came from."""
+    """The letters of a text without white space, hyphens and accents; `places[i]` is where letter i came from."""
 
     text: str
     places: tuple[int, ...]
 
 
 def letters_of(pieces: Iterable[str]) -> Letters:
-    """`pieces` are the characters of a text, in order; white space, hyphens, accents and controls are left out."""
+    """`pieces` are the characters of a text in order."""
     folded = [_fold(piece) for piece in pieces]
     places = tuple(at for at, letters in enumerate(folded) for _ in letters)
     return Letters("".join(folded), places)
 
 
 def align(wanted: str, there: str) -> list[int | None]:
-    """For each letter of `wanted` its place in `there`; None where it cannot be told.
+    """For each letter of `wanted` its place in `there`; None where it is unknown.
 
-    Usually one holds the other whole, and the first place where it does is taken. Else the texts are pinned together
-    where ten letters stand once in both, as long as they come in the same order, and equal letters beside join them.
+    Usually one contains the other, and the first match is taken. Otherwise runs of ten letters that occur once in both,
+    in the same order, are aligned, and then equal letters beside them.
     """
     found: list[int | None] = [None] * len(wanted)
     if not wanted or not there:
@@ -61,8 +61,8 @@ def _once(text: str) -> dict[str, int]:
 
 
 def _in_order(pins: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest choice of pins, sorted by their first places, whose second places grow too."""
-    ends: list[int] = []  # the smallest second place that a choice of this length ends with
+    """The longest increasing subsequence: pins are sorted by their first places, here the second ones grow too."""
+    ends: list[int] = []  # the smallest second place at the end of a subsequence of this length
     chosen: list[int] = []
     before: list[int | None] = []
     for at, (_, place) in enumerate(pins):
@@ -79,7 +79,7 @@ def _in_order(pins: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _join(wanted: str, there: str, found: list[int | None], left: int, right: int, free: int) -> int:
-    """Take the equal letters around a pin that nobody has; those before `free` are gone. What is free then."""
+    """Align equal letters around a pin; places before `free` are taken. Returns the next free place."""
     while left > 0 and right > free and found[left - 1] is None and wanted[left - 1] == there[right - 1]:
         left, right = left - 1, right - 1
     while left < len(wanted) and right < len(there) and wanted[left] == there[right]:
@@ -90,6 +90,6 @@ def _join(wanted: str, there: str, found: list[int | None], left: int, right: in
 
 @lru_cache(maxsize=1 << 16)
 def _fold(letter: str) -> str:
-    """Nothing for white space, hyphens, controls and what is not assigned; "fi" for its ligature, "a" for "ä"."""
+    """ "fi" for its ligature, "a" for "ä", "" for white space, hyphens, controls and unassigned characters."""
     parts = unicodedata.normalize("NFKD", letter)
     return "".join(part for part in parts if not unicodedata.category(part).startswith(("M", "Z", "C", "Pd")))

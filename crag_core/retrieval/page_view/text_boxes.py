@@ -12,10 +12,10 @@ _SAME_LINE = 0.5
 
 @dataclass(frozen=True)
 class Box:
-    """A stretch of one line, in pixels from the upper left corner of the picture.
+    """A part of one line, in pixels from the upper left corner of the picture.
 
-    `kept` tells whether its sentence reaches the answer, None where no sentence was judged. `span` is the index of the
-    sentence among those that were asked for, None for the rest of the text.
+    `kept`: whether its sentence reaches the answer; None outside of all sentences. `span` is the index of the sentence
+    among those that were asked for, None for the rest of the text.
     """
 
     left: float
@@ -45,7 +45,7 @@ class Box:
 
 
 def join_letters(letters: Iterable[Box]) -> list[Box]:
-    """One box a line, or two where a line has a wide gap; text that runs down the page has its lines there."""
+    """One box per line, more where a line has wide gaps; lines may also run down the page."""
     joined: list[Box] = []
     run: list[Box] = []
     runs_down: bool | None = None
@@ -62,7 +62,7 @@ def join_letters(letters: Iterable[Box]) -> list[Box]:
 
 
 def _follows(run: Sequence[Box], letter: Box) -> bool | None:
-    """Whether a letter goes on down the page (True) or along the line (False); None: it belongs to neither."""
+    """Whether a letter continues the run down the page (True) or along the line (False); None: neither."""
     if not run:
         return None
     first, last = run[0], run[-1]

@@ -11,22 +11,21 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.epub import read_epub
 from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
-from crag_core.retrieval.readers.limits import MAX_BYTES, show_size
+from crag_core.retrieval.readers.html import read_html
+from crag_core.retrieval.readers.limits import MAX_BYTES, format_size
 from crag_core.retrieval.readers.mail import read_mail
-from crag_core.retrieval.readers.markup.epub import read_epub
-from crag_core.retrieval.readers.markup.html import read_html
-from crag_core.retrieval.readers.office.sheet_rows import read_csv
 from crag_core.retrieval.readers.office.slides import read_pptx
 from crag_core.retrieval.readers.office.word import read_docx
 from crag_core.retrieval.readers.office.workbook import read_xlsx
-from crag_core.retrieval.readers.opendocument.opendocument import read_odp, read_ods, read_odt
+from crag_core.retrieval.readers.opendocument import read_odp, read_ods, read_odt
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.pdf import read_pdf
 from crag_core.retrieval.readers.rtf.reader import read_rtf
-from crag_core.retrieval.readers.text import read_markdown, read_text
+from crag_core.retrieval.readers.text import read_csv, read_text
 
-__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "supported_extensions"]
+__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document"]
 
 Reader = Callable[[bytes, str], tuple[Page, ...]]
 
@@ -43,8 +42,8 @@ READERS: dict[str, Reader] = {
     ".epub": read_epub,
     ".htm": read_html,
     ".html": read_html,
-    ".markdown": read_markdown,
-    ".md": read_markdown,
+    ".markdown": read_text,
+    ".md": read_text,
     ".odp": read_odp,
     ".ods": read_ods,
     ".odt": read_odt,
@@ -59,12 +58,7 @@ READERS: dict[str, Reader] = {
 _log = logging.getLogger(__name__)
 
 
-def supported_extensions() -> tuple[str, ...]:
-    """Without the dot, as a file chooser wants them."""
-    return tuple(extension.removeprefix(".") for extension in READERS)
-
-
-def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: int = MAX_BYTES) -> tuple[Page, ...]:
+def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Page, ...]:
     """The pages that hold text, at least one; anything else raises `DocumentRefused`.
 
     `name` decides the format by its extension and appears in messages; for a path it defaults to the file's own name.
@@ -73,7 +67,7 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
     extension = PurePath(shown).suffix.lower()
     if extension not in READERS:
         raise refuse_extension(shown, extension, READERS)
-    content = load_content(path_or_bytes, shown, max_bytes)
+    content = load_content(path_or_bytes, shown)
     check_kind(content, extension, shown)
     try:
         pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())
@@ -94,30 +88,28 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "", max_bytes: 
     return pages
 
 
-def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
-    if isinstance(path_or_bytes, bytes):
-        size = len(path_or_bytes)
-    else:
-        try:
-            size = Path(path_or_bytes).stat().st_size
-        except (OSError, ValueError) as error:
-            raise _unreadable(name, error) from error
+def check_size(size: int, name: str, max_bytes: int = MAX_BYTES) -> None:
+    """Raises `DocumentRefused` for more than `max_bytes`."""
     if size > max_bytes:
         raise DocumentRefused(
-            f"{name}: {show_size(size)} is over the limit of {show_size(max_bytes)}.",
+            f"{name}: {format_size(size)} is over the limit of {format_size(max_bytes)}.",
             hint="Split the document into smaller files and add those.",
         )
-    if not size:
+
+
+def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
+    """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
+    content = path_or_bytes
+    if not isinstance(content, bytes):
+        try:
+            check_size(Path(content).stat().st_size, name, max_bytes)
+            content = Path(content).read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise DocumentRefused(
+                f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read."
+            ) from error
+    check_size(len(content), name, max_bytes)
+    if not content:
         raise DocumentRefused(f"{name}: the file is empty (0 bytes).", hint="Save or download the file again.")
-    if isinstance(path_or_bytes, bytes):
-        return path_or_bytes
-    try:
-        return Path(path_or_bytes).read_bytes()
-    except OSError as error:
-        raise _unreadable(name, error) from error
-
-
-def _unreadable(name: str, error: Exception) -> DocumentRefused:
-    reason = getattr(error, "strerror", None) or str(error)
-    return DocumentRefused(f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read.")
+    return content

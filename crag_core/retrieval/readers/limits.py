@@ -1,4 +1,4 @@
-"""How large a document may be. No file that people wrote comes near; one made to fill the memory goes past at once."""
+"""How large a document may be: far more than files of people need, and too little to fill the memory."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class CellCount:
         self.name, self._filled, self._places = name, 0, 0
 
     def add(self, places: int, filled: int) -> None:
-        """`places` counts empty cells too, since they cost time; raises `DocumentRefused` past a limit."""
+        """`places` counts empty cells too, since they take time; raises `DocumentRefused` beyond a limit."""
         self._places, self._filled = self._places + places, self._filled + filled
         check_count(self.name, self._filled, MAX_CELLS, "cells")
         check_count(self.name, self._places, 20 * MAX_CELLS, "cells, most of them empty")
 
 
-def show_size(size: int) -> str:
+def format_size(size: int) -> str:
     return f"{size / MEGABYTE:.1f} MB"

@@ -1,4 +1,4 @@
-"""E-mails (.eml): who wrote to whom and when, the text once, and what is attached."""
+"""E-mails (.eml): headers, text and attachments."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from email.message import Message
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.html import html_to_text
 from crag_core.retrieval.readers.limits import MAX_ATTACHMENTS, MAX_NESTED_MAILS
-from crag_core.retrieval.readers.markup.html import show_html
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_lines, normalise_text
@@ -19,28 +19,28 @@ from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_l
 ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
 
 _SHOWN = ("From", "To", "Cc", "Date")
-# The parser of headers takes time that grows with the square of their length.
+# The header parser takes quadratic time.
 _LONGEST_HEADER = 5_000
 
 
 def read_mail(content: bytes, name: str, read_attachment: ReadAttachment) -> tuple[Page, ...]:
     """A page for the mail and one for each attachment that `read_attachment` can read; others are named only."""
-    return tuple(_Mail(read_attachment).show(content, ""))
+    return tuple(_MailReader(read_attachment).show(_parse(content), ""))
 
 
-class _Mail:
+def _parse(content: bytes) -> Message:
+    # The policy of the standard library fails on headers that real mails have; they are decoded one by one.
+    return email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
+
+
+class _MailReader:
     """Reads one e-mail and those attached to it, counting what is attached over all of them."""
 
     def __init__(self, read_attachment: ReadAttachment) -> None:
         self._read_attachment = read_attachment
         self._attachments = 0
 
-    def show(self, content: bytes, heading: str, depth: int = 0) -> Iterator[Page]:
-        # The policy of the standard library fails on headers that real mails have; they are decoded one by one.
-        message = email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
-        yield from self._show_message(message, heading, depth)
-
-    def _show_message(self, message: Message, heading: str, depth: int) -> Iterator[Page]:
+    def show(self, message: Message, heading: str, depth: int = 0) -> Iterator[Page]:
         subject = read_header(message, "Subject")
         title = f"# {subject}" if subject and not heading else heading
         lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
@@ -64,10 +64,10 @@ class _Mail:
         if is_mail or PurePosixPath(name).suffix.lower() == ".eml":
             if depth >= MAX_NESTED_MAILS:
                 yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
-            elif isinstance(inner := _first_inner(part), Message):
-                yield from self._show_message(inner, heading, depth + 1)
             else:
-                yield from self.show(_read_bytes(part), heading, depth + 1)
+                inner = _first_inner(part)
+                message = inner if isinstance(inner, Message) else _parse(_read_bytes(part))
+                yield from self.show(message, heading, depth + 1)
             return
         try:
             pages = self._read_attachment(_read_bytes(part), name)
@@ -86,18 +86,14 @@ def _sort_parts(part: Message, body: list[str], attached: list[Message]) -> None
             inner = _choose_alternative(inner)
         for one in inner:
             _sort_parts(one, body, attached)
-    elif (
-        kind in ("text/plain", "text/html")
-        and part.get_content_disposition() != "attachment"
-        and not part.get_filename()
-    ):
-        body.append(_show_text(part))
     elif part.get_content_disposition() == "attachment" or part.get_filename() or kind == "message/rfc822":
         attached.append(part)
+    elif kind in ("text/plain", "text/html"):
+        body.append(_show_text(part))
 
 
 def _choose_alternative(parts: list[Message]) -> list[Message]:
-    """HTML keeps headings, lists and tables; plain text stands in where the HTML shows nothing."""
+    """HTML, which keeps headings, lists and tables; plain text where the HTML is empty."""
     for wanted in ("text/html", "text/plain"):
         for part in reversed(parts):
             shown = [one for one in part.walk() if one.get_content_type() == wanted]
@@ -109,8 +105,8 @@ def _choose_alternative(parts: list[Message]) -> list[Message]:
 def _show_text(part: Message) -> str:
     text = decode_text(_read_bytes(part), str(part.get_param("charset", "") or ""))
     if part.get_content_type() == "text/html":
-        # The mail says how it is encoded, which a page inside it need not know.
-        return show_html(text.encode("utf-8", "ignore"), "the mail")[1]
+        # The mail states the encoding, so the page need not.
+        return html_to_text(text.encode("utf-8", "ignore"), "the mail")[1]
     return join_lines(normalise_text(text))
 
 

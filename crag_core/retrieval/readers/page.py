@@ -1,4 +1,4 @@
-"""What every reader gives back."""
+"""The result of every reader."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""PDF through PDFium: one page of text for each page that has any, numbered from 1."""
+"""PDF through PDFium: a page of text for each printed page, numbered from 1."""
 
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from ctypes import byref, c_double
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -16,22 +18,21 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
 
 _BOLD = 600
-# PDFium is not thread-safe, not even across documents, and Streamlit sessions are threads.
-_PDFIUM = Lock()
-# PDFium puts this in place of a hyphen and the line break after it.
+# PDFium is not thread-safe, not even across documents.
+PDFIUM = Lock()
+# PDFium replaces a hyphen and the line break after it by U+FFFE.
 _BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
 
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
-    with _PDFIUM:
-        pages, pictures = _extract(content, name)
+    with PDFIUM:
+        pages = _extract(content, name)
     whole = "\n".join(line.text for lines in pages for line in lines)
     letters = len("".join(whole.split()))
     if not letters:
-        what = "only images (a scan without a text layer)" if pictures else "no text on any page"
         raise DocumentRefused(
-            f"{name}: expected text, found {what}.",
+            f"{name}: expected text, found only images (a scan without a text layer) or blank pages.",
             hint="Run text recognition (OCR), for example ocrmypdf, and add the result.",
         )
     if len(_UNMAPPED.findall(whole)) > 0.3 * letters:
@@ -44,45 +45,37 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     return tuple(Page(_tidy(flow_lines(lines, spacing), known), number) for number, lines in enumerate(pages, 1))
 
 
-def _extract(content: bytes, name: str) -> tuple[list[list[Line]], bool]:
+def _extract(content: bytes, name: str) -> list[list[Line]]:
     import pypdfium2
 
     try:
-        document = pypdfium2.PdfDocument(content)
+        with closing(pypdfium2.PdfDocument(content)) as document:
+            if not len(document):
+                raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
+            check_count(name, len(document), MAX_PAGES, "pages")
+            return [_read_page(document, index) for index in range(len(document))]
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise DocumentRefused(
                 f"{name}: the PDF is encrypted and asks for a password.",
                 hint="Remove the password in a PDF program (print or save a copy without it) and add the copy.",
             ) from error
-        raise _damaged(name, str(error)) from error
-    try:
-        if not len(document):
-            raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
-        check_count(name, len(document), MAX_PAGES, "pages")
-        pages = [_read_page(document, index) for index in range(len(document))]
-        return pages, not any(pages) and _has_pictures(document)
-    except pypdfium2.PdfiumError as error:
-        raise _damaged(name, str(error)) from error
-    finally:
-        document.close()
+        raise DocumentRefused(
+            f"{name}: the PDF is damaged or incomplete ({str(error).rstrip('.')}).",
+            hint="Download or export it again; if it opens in a PDF program, print it to a new PDF and add that.",
+        ) from error
 
 
 def _read_page(document: PdfDocument, index: int) -> list[Line]:
-    page = document[index]
-    words = page.get_textpage()
-    try:
-        lines, start = [], 0
+    lines, start = [], 0
+    with closing(document[index]) as page, closing(page.get_textpage()) as words:
         for text in words.get_text_range().split("\r\n"):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
                 lines.append(_place_line(words, text, first, start + len(text.rstrip()) - 1))
             # Letters beyond 16 bits count twice in PDFium.
             start += len(text.encode("utf-16-le", "surrogatepass")) // 2 + 2
-        return lines
-    finally:
-        words.close()
-        page.close()
+    return lines
 
 
 def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
@@ -104,8 +97,6 @@ def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
 
 
 def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
-    from ctypes import byref, c_double
-
     import pypdfium2.raw as raw
 
     x, y = c_double(), c_double()
@@ -114,22 +105,11 @@ def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
 
 
 def _find_right(words: PdfTextPage, index: int) -> float:
-    from ctypes import byref, c_double
-
     import pypdfium2.raw as raw
 
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     raw.FPDFText_GetCharBox(words, index, byref(left), byref(right), byref(bottom), byref(top))
     return right.value
-
-
-def _has_pictures(document: PdfDocument) -> bool:
-    import pypdfium2.raw as raw
-
-    return any(
-        next(iter(document[index].get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
-        for index in range(min(len(document), 20))
-    )
 
 
 def _tidy(text: str, known: set[str]) -> str:
@@ -138,15 +118,8 @@ def _tidy(text: str, known: set[str]) -> str:
 
 
 def _mend(left: str, right: str, known: set[str]) -> str:
-    """The hyphen goes when the whole word stands elsewhere in the document, or when its halves are not words there."""
+    """Drops the hyphen if the whole word occurs elsewhere in the document, or its halves do not."""
     whole, compound = left + right, f"{left}-{right}"
     if not (left.isalpha() and right.isalpha() and right.islower()) or compound in known:
         return compound
     return whole if whole in known or not (left in known and right in known) else compound
-
-
-def _damaged(name: str, detail: str) -> DocumentRefused:
-    return DocumentRefused(
-        f"{name}: the PDF is damaged or incomplete ({detail.rstrip('.')}).",
-        hint="Download or export it again; if it opens in a PDF program, print it to a new PDF and add that.",
-    )

@@ -1,1 +1,1 @@
-"""Files of strangers are read, cut and drawn in processes of their own, within limits."""
+"""Reads, chunks and draws untrusted files in child processes, within limits."""

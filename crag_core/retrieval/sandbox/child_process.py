@@ -1,4 +1,4 @@
-"""A child process that answers one request after another, seen from the application."""
+"""The application's side of a child process that answers one request after another."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
-_MOST_SAID = 2_000  # bytes
+_MOST_STDERR = 2_000  # bytes
 _ROOT = Path(__file__).resolve().parents[3]
-# Isolated (-I), it finds our package only where it is told to.
+# Isolated (-I), it finds our package only on the path that is given to it.
 _PROGRAM = (
     "import sys; sys.path[:0] = {sys.argv[1]} - {*sys.path}; from importlib import import_module; "
     "import_module(sys.argv[2]).main(sys.argv)"
@@ -36,19 +36,23 @@ _PROGRAM = (
 
 
 class ProcessLost(Exception):
-    """It ended, or made no sense; says how, in words."""
+    """What happened to it, as the end of a sentence ("ended (SIGSEGV)")."""
 
 
 class StartFailed(ProcessLost):
-    """It was lost before it saw the file."""
+    """It was lost before it saw the request."""
 
 
-class TookTooLong(Exception):
+class TookTooLong(ProcessLost):
     """It took more than its time."""
 
 
+class OutOfMemory(ProcessLost):
+    """It needed more than its memory."""
+
+
 def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Runs `main` of a module of ours, with pipes to all three streams; raises `OSError`.
+    """Runs `main` of one of our modules, with pipes to all three streams; raises `OSError`.
 
     Not through multiprocessing, which imports the main script again; under Streamlit that is a page.
     """
@@ -65,7 +69,7 @@ def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -
 
 
 class ChildProcess:
-    """Answers one request at a time, for whoever holds it; ends itself after `idle` seconds without any, or when we do.
+    """Answers one request at a time; ends after `idle` seconds without any, or with the application.
 
     Raises `StartFailed`.
     """
@@ -75,8 +79,8 @@ class ChildProcess:
         self.is_over = False
         self._idle = idle
         self._is_ready = False
-        self._said = b""
-        self._trouble = ""
+        self._stderr = b""
+        self._reason = ""
         self._lock = Lock()
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._replies: SimpleQueue[tuple[Any, bytes] | None] = SimpleQueue()
@@ -85,8 +89,8 @@ class ChildProcess:
         except OSError as error:
             raise StartFailed(f"could not be started ({error.strerror})") from error
         self._server = Thread(target=self._serve, name="child", daemon=True)
-        self._drain = Thread(target=self._keep_said, name="child-stderr", daemon=True)
-        self._drain.start()
+        self._drainer = Thread(target=self._drain_stderr, name="child-stderr", daemon=True)
+        self._drainer.start()
         self._server.start()
 
     def exchange(
@@ -94,7 +98,7 @@ class ChildProcess:
     ) -> tuple[Any, bytes]:
         """The reply, whose body has at most `most` bytes.
 
-        Raises `ProcessLost`, `TookTooLong` or `Stopped`; then it must be ended, as after any other error."""
+        Raises `ProcessLost` or `Stopped`; then it must be ended, as after any other error."""
         if not self._is_ready:
             self._await_start(cancel)
         with self._lock:
@@ -104,13 +108,13 @@ class ChildProcess:
         return self._await(seconds, cancel)
 
     def reserve(self) -> bool:
-        """Whether it is there for whoever asks, and does not end meanwhile because nothing came."""
+        """Keep it from ending for lack of requests; False if it has ended already."""
         with self._lock:
             self.is_busy = not self.is_over
             return self.is_busy
 
     def end(self) -> None:
-        """At once, with all that it started, whatever it does; nothing of it is left."""
+        """Kill it at once, with all processes that it started."""
         with self._lock:
             self.is_over = True
         self._requests.put(None)
@@ -121,16 +125,14 @@ class ChildProcess:
     @property
     def last_words(self) -> str:
         """The last line of its stderr, for the log."""
-        lines = self._said.decode("utf-8", "replace").split("\n")
+        lines = self._stderr.decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
 
     def _await_start(self, cancel: Cancel) -> None:
         try:
             self._await(_START_SECONDS, cancel)
-        except TookTooLong as late:
-            raise StartFailed(f"took longer than {_START_SECONDS:.0f} seconds to start") from late
         except ProcessLost as lost:
-            raise StartFailed(*lost.args) from lost
+            raise StartFailed(f"{lost} before it had started") from lost
         self._is_ready = True
 
     def _await(self, seconds: float, cancel: Cancel) -> tuple[Any, bytes]:
@@ -138,15 +140,15 @@ class ChildProcess:
         while not cancel.is_set():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TookTooLong
+                raise TookTooLong(f"took longer than {seconds:g} seconds")
             with suppress(Empty):
                 reply = self._replies.get(timeout=min(left, GLANCE))
                 if reply is None:
-                    raise ProcessLost(self._trouble)
+                    raise ProcessLost(self._reason)
                 return reply
         raise Stopped("Stopped by you.")
 
-    # --- in threads of its own, so that neither a full pipe nor an empty one keeps anybody from stopping ---
+    # --- in threads, so that neither a full pipe nor an empty one delays a stop ---
 
     def _serve(self) -> None:
         assert self._process.stdin and self._process.stdout
@@ -155,9 +157,9 @@ class ChildProcess:
             while self._pass_on(self._process.stdin, self._process.stdout):
                 pass
         except (WireEnded, OSError):
-            pass  # how it ended is known once it was waited for
+            pass  # how it ended is known after `wait`
         except (BadFrame, MemoryError) as fault:
-            self._trouble = f"made no sense ({fault})"
+            self._reason = f"made no sense ({fault})"
         finally:
             self._clean_up()
             self._replies.put(None)
@@ -179,11 +181,11 @@ class ChildProcess:
                 self.is_over = self._requests.empty() and not self.is_busy
             return None if self.is_over else self._requests.get()
 
-    def _keep_said(self) -> None:
+    def _drain_stderr(self) -> None:
         stream: Any = self._process.stderr
         with stream, suppress(OSError):
             while piece := stream.read1(4096):
-                self._said = (self._said + piece)[-_MOST_SAID:]
+                self._stderr = (self._stderr + piece)[-_MOST_STDERR:]
 
     def _clean_up(self) -> None:
         with self._lock:
@@ -191,13 +193,15 @@ class ChildProcess:
         self._kill()
         with self._lock, suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECONDS)
-        self._drain.join(1)
+        self._drainer.join(1)
         for stream in (self._process.stdin, self._process.stdout):
-            _close(stream)
-        self._trouble = self._trouble or f"ended ({_tell_end(self._process.returncode)})"
+            if stream:
+                with suppress(OSError):  # what was not sent cannot be any more
+                    stream.close()
+        self._reason = self._reason or f"ended ({_describe_end(self._process.returncode)})"
 
     def _kill(self) -> None:
-        """Its whole group, as long as nobody waited for it: afterwards its number may be somebody else's."""
+        """Its whole group, unless it was waited for: afterwards its id may be another process's."""
         with self._lock:
             if self._process.returncode is None:
                 with suppress(OSError):
@@ -207,13 +211,7 @@ class ChildProcess:
                         self._process.kill()
 
 
-def _close(stream: IO[bytes] | None) -> None:
-    if stream:
-        with suppress(OSError):  # what was not sent cannot be any more
-            stream.close()
-
-
-def _tell_end(code: int | None) -> str:
+def _describe_end(code: int | None) -> str:
     try:
         name = signal.Signals(-(code or 0)).name
     except ValueError:

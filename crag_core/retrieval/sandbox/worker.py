@@ -1,6 +1,6 @@
-"""The parsing process: reads requests from stdin, writes replies to stdout.
+"""The child process that parses documents and draws pages: reads requests from stdin, writes replies to stdout.
 
-Started by `parse_process`, with where our package lies and the limits as arguments. It ends when its stdin does.
+Started by `pool`, with the limits as its last argument. It ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -8,34 +8,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import traceback
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
 from typing import IO
 
-from crag_core.base.errors import DocumentMissing, DocumentRefused
+from crag_core.base.errors import DocumentRefused
 from crag_core.base.serialization import from_plain
-from crag_core.retrieval.chunking.limits import TooManyChunks, cut_bounded
-from crag_core.retrieval.chunking.split import Cut
+from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.page_view.page_image import page_picture
 from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
-from crag_core.retrieval.sandbox.child_pipes import Frame, listen, take_pipes
-from crag_core.retrieval.sandbox.limits import confine, forbid_processes
-from crag_core.retrieval.sandbox.picture_protocol import pack_picture
-from crag_core.retrieval.sandbox.protocol import (
-    Drawing,
-    Fault,
-    Limits,
-    Reply,
-    Request,
-    pack_chunks,
-    pack_pages,
-    write_frame,
-)
+from crag_core.retrieval.sandbox.child_setup import Frame, confine, forbid_processes, listen, take_pipes
+from crag_core.retrieval.sandbox.protocol import Limits, Reply, Request, write_frame
+from crag_core.retrieval.sandbox.results import pack_chunks, pack_pages, pack_picture
 
-# The application stops what takes too long; this is for when it is gone and the parser lets no other thread run.
+# The application stops what takes too long; this is for when it has ended and the parser blocks all threads.
 _GRACE = 2
 # A text to be looked for may be a whole file, and a letter takes six bytes there. The application is trusted.
 _MOST_REQUEST = 10 * MAX_BYTES
@@ -46,7 +34,7 @@ def main(arguments: list[str]) -> None:
         _run(arguments)
     except BaseException:
         traceback.print_exc()
-        # At once: clearing up closes the pipes first, and the application would not wait to see how we end.
+        # At once: cleaning up would close the pipes first, and the application would miss the exit status.
         os._exit(1)
 
 
@@ -65,30 +53,25 @@ def _run(arguments: list[str]) -> None:
 
 
 def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, bytes]:
+    id_, asked = request.id, request.drawing
     try:
-        if request.drawing:
-            return _draw(request.id, content, request.drawing)
+        if asked:
+            return pack_picture(id_, page_picture(content, asked.page, asked.text, asked.spans, asked.width))
         pages = read_document(content, request.name)
         if sum(len(page.text) for page in pages) > limits.characters:
-            return Reply(request.id, fault=Fault.TEXT), b""
-        if asked := request.cutting:
-            cut = Cut(asked.tokens, asked.overlap, tokenizer=asked.tokenizer)
-            return pack_chunks(request.id, cut_bounded(pages, request.name, cut, limits.chunks))
-        return pack_pages(request.id, pages)
-    except TooManyChunks:
-        return Reply(request.id, fault=Fault.CHUNKS, found=sum(len(page.text) for page in pages)), b""
-    except DocumentRefused as refusal:
-        if isinstance(refusal.__cause__, MemoryError):
-            return Reply(request.id, fault=Fault.MEMORY), b""
-        return Reply(request.id, message=refusal.message, hint=refusal.hint), b""
-    except DocumentMissing as missing:
-        return Reply(request.id, message=missing.message, hint=missing.hint, is_missing=True), b""
+            raise DocumentRefused(
+                f"{request.name}: holds more than {limits.characters:,} characters of text.",
+                hint="Split the document into smaller files and add those.",
+            )
+        if request.cut:
+            return pack_chunks(id_, cut_document(pages, request.name, request.cut, limit=limits.chunks))
+        return pack_pages(id_, pages)
+    except DocumentRefused as error:
+        if isinstance(error.__cause__, MemoryError):
+            return Reply(id_, is_out_of_memory=True), b""
+        return Reply(id_, message=error.message, hint=error.hint), b""
     except MemoryError:
-        return Reply(request.id, fault=Fault.MEMORY), b""
-
-
-def _draw(request_id: int, content: bytes, asked: Drawing) -> tuple[Reply, bytes]:
-    return pack_picture(request_id, page_picture(content, asked.page, asked.text, asked.spans, asked.width))
+        return Reply(id_, is_out_of_memory=True), b""
 
 
 def _answer_next(requests: SimpleQueue[Frame], replies_to: IO[bytes], limits: Limits) -> None:
@@ -101,7 +84,3 @@ def _answer_next(requests: SimpleQueue[Frame], replies_to: IO[bytes], limits: Li
 def _set_alarm(seconds: int) -> None:
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

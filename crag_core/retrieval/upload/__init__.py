@@ -1,1 +1,1 @@
-"""Files, folders and ZIP archives as people give them, under safe names."""
+"""Uploaded files, folders and ZIP archives as single files with safe names."""

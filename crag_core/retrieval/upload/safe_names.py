@@ -32,12 +32,12 @@ def tidy_name(name: str) -> str:
 
 
 def show_name(name: str) -> str:
-    """Any name so that it can be shown and stored; not for opening a file."""
+    """A form of any name that can be shown and stored; not for opening a file."""
     return _UNSEEN.sub("\ufffd", name.replace("\\", "/"))[:_LONGEST] or "a file without a name"
 
 
 def is_junk(path: str) -> bool:
-    """What systems and programs leave behind: hidden files, pictures of folders, lock files of Office."""
+    """Files of the system or of programs: hidden ones, thumbnails, lock files of Office."""
     return any(
         part.lower() in _JUNK or (part.startswith(("~$", ".")) and part not in (".", ".."))
         for part in PurePosixPath(path.replace("\\", "/")).parts

@@ -1,7 +1,8 @@
 """Unpacks ZIP archives within limits, one file after the other, under safe names.
 
 Nothing is unpacked to disk, and the bytes of one file are in memory at a time (for an archive inside an archive, those
-of the inner one as well). What must not go in is refused by its name and stops no other.
+of the inner one as well). What must not go in is refused by its name and stops no other; junk of systems ("Thumbs.db")
+is left out.
 """
 
 from __future__ import annotations
@@ -22,35 +23,21 @@ from crag_core.retrieval.readers.limits import (
     MAX_FILES,
     MAX_RATIO,
     MEGABYTE,
-    show_size,
+    format_size,
 )
 from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
 from crag_core.retrieval.upload.safe_names import is_junk, show_name, tidy_name
+
+Given = tuple[str, bytes | Path | DocumentRefused]
+"""A file by its name (a relative path with "/"): its content, the path where it is, or why it is refused."""
 
 ARCHIVE = ".zip"
 _UTF8_NAME = 0x800
 
 
-@dataclass(frozen=True)
-class Member:
-    """One file: its bytes, or the path where they are, or why it is refused.
-
-    `name` is a relative path with "/". With neither content nor refusal it is junk of the system ("Thumbs.db"), given
-    only so that it can be counted.
-    """
-
-    name: str
-    content: bytes | Path | None = None
-    refusal: DocumentRefused | None = None
-
-    @property
-    def is_junk(self) -> bool:
-        return self.content is None and self.refusal is None
-
-
 @dataclass
 class Allowance:
-    """What one archive or folder and the archives in it may bring, what they have brought, and the names taken."""
+    """Limits for one archive or folder with the archives in it; counts files and bytes, and remembers names."""
 
     most_files: int = MAX_FILES
     most_size: int = MAX_BUNDLE
@@ -59,19 +46,19 @@ class Allowance:
     names: set[str] = field(default_factory=set)
 
     def spend(self, name: str, files: int, size: int) -> None:
-        """Raises `DocumentRefused` in the name of `name` when that is more than is left."""
+        """Raises `DocumentRefused` for `name` when that is more than is left."""
         if self.files + files > self.most_files:
             why = f"more than {self.most_files:,} files would be added at once"
             raise refuse(name, why, "Add them in smaller portions.")
         if self.size + size > self.most_size:
-            why = f"more than the limit of {show_size(self.most_size)} would be unpacked and read"
+            why = f"more than the limit of {format_size(self.most_size)} would be unpacked and read"
             raise refuse(name, why, "Add the files in smaller portions.")
         self.files, self.size = self.files + files, self.size + size
 
     def check(self, name: str, size: int) -> None:
-        """Raises `DocumentRefused` for a name that is taken, a format that nothing reads, and a file too large."""
+        """Raises `DocumentRefused` for a duplicate name, an unknown format, and a file that is too large."""
         if name in self.names:
-            raise refuse(name, "stands there twice", "Give one of the two files another name.")
+            raise refuse(name, "occurs twice", "Give one of the two files another name.")
         self.names.add(name)
         extension = PurePosixPath(name).suffix.lower()
         if not is_wanted(name):
@@ -79,26 +66,25 @@ class Allowance:
         limit = MAX_ARCHIVE if extension == ARCHIVE else MAX_BYTES
         if size > limit:
             raise refuse(
-                name, f"{show_size(size)} is over the limit of {show_size(limit)}", "Split it and add the parts."
+                name, f"{format_size(size)} is over the limit of {format_size(limit)}", "Split it and add the parts."
             )
 
 
-def unpack(name: str, content: bytes) -> Iterator[Member]:
+def unpack(name: str, content: bytes) -> Iterator[Given]:
     """The files of a ZIP archive; an archive in it is opened too, one in that is refused.
 
-    Raises `DocumentRefused` at once when `content` is no archive, or has more files (20,000) or bytes (1 GB) to read
-    than may be added together.
+    Raises `DocumentRefused` at once when `content` is no archive, or exceeds 20,000 files or 1 GB.
     """
     allowance = Allowance()
     return _walk(_open(name, content, allowance), "", allowance, may_nest=True)
 
 
-def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Member]:
-    """The files of an archive that is itself a member; refuses it as one."""
+def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
+    """The files of an archive that is itself in an archive or a folder."""
     try:
         archive = _open(name, content, allowance)
     except DocumentRefused as refusal:
-        yield Member(name, refusal=refusal)
+        yield name, refusal
     else:
         yield from _walk(archive, f"{name}/", allowance, may_nest=False)
 
@@ -123,13 +109,10 @@ def _open(name: str, content: bytes, allowance: Allowance) -> zipfile.ZipFile:
     return archive
 
 
-def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Member]:
+def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Given]:
     for entry in archive.infolist():
         written = _decode_name(entry)
-        if is_junk(written):
-            yield Member(folder + show_name(written))
-            continue
-        if written.endswith(("/", "\\")):
+        if is_junk(written) or written.endswith(("/", "\\")):
             continue
         name = folder + show_name(written)
         try:
@@ -137,15 +120,15 @@ def _walk(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest:
             allowance.check(name, entry.file_size)
             content = _read(archive, entry, name)
         except DocumentRefused as refusal:
-            yield Member(name, refusal=refusal)
+            yield name, refusal
             continue
         if PurePosixPath(name).suffix.lower() != ARCHIVE:
-            yield Member(name, content)
+            yield name, content
         elif may_nest:
             yield from unpack_inner(name, content, allowance)
         else:
             why = "an archive in an archive in an archive is not opened"
-            yield Member(name, refusal=refuse(name, why, "Unpack it and add the files inside."))
+            yield name, refuse(name, why, "Unpack it and add the files inside.")
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
@@ -167,7 +150,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
 
 
 def _decode_name(entry: zipfile.ZipInfo) -> str:
-    """Names that are not marked as UTF-8 are in code page 437, or are UTF-8 all the same."""
+    """Names that are not marked as UTF-8 are in code page 437, or UTF-8 nevertheless."""
     if entry.flag_bits & _UTF8_NAME:
         return entry.orig_filename
     try:

@@ -14,7 +14,7 @@ from llama_index.core.schema import TextNode
 from crag_core.base.documents import Document, IndexVersion, Recipe, State
 from crag_core.base.errors import DocumentMissing
 from crag_core.retrieval.backends.backend import Backend, Passages
-from crag_core.retrieval.chunking.split import Source, cut_pages, make_nodes
+from crag_core.retrieval.chunking.split import cut_pages, make_nodes
 from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
@@ -29,7 +29,13 @@ ODD = 'it\'s "50 %" \\ über; DROP TABLE -- 東京'
 def nodes_of(text: str, name: str = "a.txt", page: int | None = None) -> list[TextNode]:
     nodes = make_nodes(
         [*cut_pages([Page(text, page)], name)],
-        Source(name_content(text.encode("utf-8", "replace")), name, page or 0, len(text), "2026-01-02"),
+        Document(
+            name_content(text.encode("utf-8", "replace")),
+            name,
+            pages=page or 0,
+            characters=len(text),
+            changed_at="2026-01-02",
+        ),
     )
     for node in nodes:
         node.embedding = embed_words(node.text)

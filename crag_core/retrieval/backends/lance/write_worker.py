@@ -17,8 +17,7 @@ from crag_core.base.serialization import from_plain
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Backend
 from crag_core.retrieval.backends.lance.write_protocol import Answer, Write, carry_out
-from crag_core.retrieval.sandbox.child_pipes import Frame, listen, take_pipes
-from crag_core.retrieval.sandbox.limits import go_first
+from crag_core.retrieval.sandbox.child_setup import Frame, listen, set_first_to_kill, take_pipes
 from crag_core.retrieval.sandbox.protocol import write_frame
 
 # The application is trusted; more than this does not fit into a frame.
@@ -37,7 +36,7 @@ def main(arguments: list[str]) -> None:
 
 def _run() -> None:
     requests_from, answers_to = take_pipes()
-    go_first()
+    set_first_to_kill()
     requests: SimpleQueue[Frame] = SimpleQueue()
     Thread(target=listen, args=(requests_from, requests, _MOST_REQUEST, _MOST_REQUEST), daemon=True).start()
     write_frame(answers_to, Answer())

@@ -14,8 +14,8 @@ _PIECE = re.compile(
 _LARGEST = 1e15
 
 
-def show_value(value: object, number_format: str = "General") -> str:
-    """`number_format` is a format code of Excel; what is beyond its common part is shown as a plain number.
+def format_value(value: object, number_format: str = "General") -> str:
+    """`number_format` is a format code of Excel; rare ones show a plain number.
 
     Dates are written the ISO way in any format, since 03/04/21 means two days.
     """
@@ -33,11 +33,11 @@ def show_value(value: object, number_format: str = "General") -> str:
         case timedelta():
             return _show_duration(value)
         case int() | float():
-            return show_number(value, number_format)
+            return format_number(value, number_format)
     return str(value)
 
 
-def show_number(value: int | float, number_format: str) -> str:
+def format_number(value: int | float, number_format: str) -> str:
     code, value = _choose_section(number_format, value)
     general = _show_general(value)
     if not abs(value) < _LARGEST or code.strip().lower() in ("general", "@", "") or re.search(r"[eE][+-]|\?/", code):
@@ -56,7 +56,7 @@ def show_number(value: int | float, number_format: str) -> str:
 
 
 def _choose_section(number_format: str, value: int | float) -> tuple[str, int | float]:
-    """Formats have parts for positive numbers, negative ones (which then carry their sign themselves) and zero."""
+    """Formats have sections for positive numbers, negative ones (without their sign) and zero."""
     sections = re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', number_format)
     if value < 0 and len(sections) > 1:
         return sections[1], -value
@@ -69,7 +69,7 @@ def _show_digits(value: int | float, digits: str) -> str:
     rounded = scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
     shown = f"{rounded:,f}" if "," in whole else f"{rounded:f}"
     left, _, right = shown.partition(".")
-    # "#" after the point is a place that is shown only when needed, "0" before it one that always is.
+    # "#" is a digit that is shown only when needed, "0" one that always is.
     needed = len(places.rstrip("#?"))
     right = right[:needed] + right[needed:].rstrip("0")
     left = left.zfill(whole.count("0"))
@@ -79,7 +79,7 @@ def _show_digits(value: int | float, digits: str) -> str:
 def _show_general(value: int | float) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST:
         value = int(value)
-    # Fifteen figures hide that 0.1 + 0.2 is not 0.3, as spreadsheets do.
+    # 15 digits, as in spreadsheets: 0.1 + 0.2 is 0.3.
     return str(value) if isinstance(value, int) else f"{value:.15g}"
 
 

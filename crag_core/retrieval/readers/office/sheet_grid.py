@@ -1,13 +1,13 @@
-"""Sheets of a spreadsheet as text: where its tables begin, which of their rows are headers, and what is only a line."""
+"""Sheets of a spreadsheet as text: finds its tables, their header rows, and single lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from crag_core.retrieval.readers.shared.table_text import pair_cells, show_table
+from crag_core.retrieval.readers.shared.table_text import pair_cells, table_to_text
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -23,29 +23,25 @@ EMPTY = Cell()
 Rows = list[Sequence[Cell]]
 
 
-def show_grid(rows: Iterable[Sequence[Cell]]) -> str:
-    """One line a row with its headers, a blank line between tables.
+def sheet_to_text(rows: Iterable[Sequence[Cell]]) -> str:
+    """One line per row with its headers, a blank line between tables.
 
-    Empty rows part tables, and so do empty columns between two tables side by side; a part without a header of its own
-    goes on under the header of the part above.
+    Empty rows separate tables, and so do empty columns between two tables side by side. A part without a header of its
+    own continues under the header of the part above.
     """
     header: dict[int, str] = {}
     shown = []
-    for block in _split_rows(rows):
-        for columns in _split_columns(block):
-            text, header = _show_block(block, columns, header)
-            shown.append(text)
+    for is_filled, run in groupby(rows, key=lambda row: any(cell.text for cell in row)):
+        if is_filled:
+            block = list(run)
+            for columns in _split_columns(block):
+                text, header = _show_block(block, columns, header)
+                shown.append(text)
     return "\n\n".join(filter(None, shown))
 
 
-def _split_rows(rows: Iterable[Sequence[Cell]]) -> Iterator[Rows]:
-    for is_filled, block in groupby(rows, key=lambda row: any(cell.text for cell in row)):
-        if is_filled:
-            yield list(block)
-
-
 def _split_columns(block: Rows) -> list[list[int]]:
-    """The columns that hold something, apart where an empty one stands between two tables."""
+    """The columns that are filled, split where an empty one separates two tables."""
     used = sorted({at for row in block for at, cell in enumerate(row) if cell.text})
     parts = [[at for _, at in run] for _, run in groupby(enumerate(used), key=lambda pair: pair[1] - pair[0])]
     joined = [parts[0]]
@@ -86,7 +82,7 @@ def _show_block(block: Rows, columns: list[int], above: dict[int, str]) -> tuple
             [*lines, *(": ".join(filter(None, (name.rstrip(":"), value))) for name, value in texts)]
         ), above
     elif not named:
-        return "\n".join([*lines, show_table(texts, headed=False)]), above
+        return "\n".join([*lines, table_to_text(texts, headed=False)]), above
     lines.extend(pair_cells(named, text) for text in texts)
     return "\n".join(lines), {**above, **dict(zip(columns, named, strict=True))}
 
@@ -130,7 +126,7 @@ def _shape(cell: Cell) -> str:
 
 
 def _is_line(row: list[Cell]) -> bool:
-    """One thing said in a row, once or over merged cells, and no figure."""
+    """One text in a row, once or over merged cells, and no figure."""
     said = {cell for cell in row if cell.text}
     return len(said) == 1 and said.pop().is_text
 

@@ -1,7 +1,6 @@
-"""PowerPoint presentations: a page for each slide, its title as a heading, then what stands on it, then its notes.
+"""PowerPoint presentations: a page for each slide with its title as a heading, its text, and its notes.
 
-The order is that of the slide's shapes, which is also what a screen reader follows. Hidden slides are read, since
-whoever edits the presentation sees them.
+In the order of the slide's shapes, as a screen reader reads them. Hidden slides are read too.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import pair_cells, show_table
+from crag_core.retrieval.readers.shared.table_text import pair_cells, table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, attribute, local
 
 if TYPE_CHECKING:
@@ -31,15 +29,10 @@ def read_pptx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import pptx
 
-    try:
+    with package.checked():
         slides = pptx.Presentation(io.BytesIO(content)).slides
         check_count(name, len(slides), MAX_PARTS, "slides")
         return tuple(Page(_show_slide(slide, package), number) for number, slide in enumerate(slides, 1))
-    except DocumentRefused:
-        raise
-    # python-pptx lets errors of lxml, of zipfile and of its own through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
 
 
 def _show_slide(slide: Slide, package: Package) -> str:
@@ -49,13 +42,14 @@ def _show_slide(slide: Slide, package: Package) -> str:
     for shape in shapes:
         if shape not in titles and _placeholder(shape) not in _FURNITURE:
             blocks.extend(_show_shape(shape, slide, package))
-    if slide.has_notes_slide and (notes := _read_notes(slide)):
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    if frame is not None and (notes := frame.text.strip()):
         blocks.append(f"Notes:\n{notes}")
     return normalise_text(join_blocks(blocks))
 
 
 def _walk(tree: Any) -> Iterator[Any]:
-    """The shapes with something on them, those in groups too; of alternatives the first, which newer programs show."""
+    """Shapes with content, also in groups; of alternatives the first, which newer programs show."""
     for child in tree.iterchildren():
         tag = local(child)
         if tag in ("sp", "graphicFrame", "cxnSp"):
@@ -74,7 +68,7 @@ def _show_shape(shape: Any, slide: Slide, package: Package) -> Iterator[str]:
         return
     frame = GraphicFrame(shape, slide.shapes)
     if frame.has_table:
-        yield show_table(_read_table(frame.table))
+        yield table_to_text(_read_table(frame.table))
         return
     for element in shape.iter("{*}chart", "{*}relIds"):
         relation = attribute(element, "dm") or attribute(element, "id")
@@ -84,7 +78,7 @@ def _show_shape(shape: Any, slide: Slide, package: Package) -> Iterator[str]:
 
 
 def _placeholder(shape: Any) -> str | None:
-    """Its kind, "" for one without a kind (the content of most layouts), None for what is no placeholder."""
+    """Its type; "" for one without a type (the content of most layouts), None for what is no placeholder."""
     for element in shape.iter("{*}ph"):
         return str(element.get("type", ""))
     return None
@@ -108,7 +102,7 @@ def _read_text(paragraph: Any) -> str:
 
 
 def _read_table(table: Table) -> list[list[str]]:
-    """Merged cells say in each of their places what they say in the first."""
+    """Merged cells repeat their text in each of their places."""
     rows = [
         [" ".join(filter(None, map(_read_text, cell._tc.iter("{*}p")))) for cell in row.cells] for row in table.rows
     ]
@@ -122,7 +116,7 @@ def _read_table(table: Table) -> list[list[str]]:
 
 
 def _show_chart(chart: Any) -> Iterator[str]:
-    """Its title, and a line for each category with the value that each series has there."""
+    """Its title, and a line for each category with the values of the series."""
     yield from ("".join(text.text or "" for text in title.iter("{*}t")) for title in chart.iter("{*}title"))
     series = list(chart.iter("{*}ser"))
     columns = [_points(one, "cat", "xVal") for one in series[:1]] + [_points(one, "val", "yVal") for one in series]
@@ -140,8 +134,3 @@ def _points(series: Any, *tags: str) -> dict[int, str]:
 def _show_diagram(drawing: Any) -> Iterator[str]:
     for point in drawing.iter("{*}pt"):
         yield from (f"- {text}" for paragraph in point.iter("{*}p") if (text := _read_text(paragraph)))
-
-
-def _read_notes(slide: Slide) -> str:
-    frame = slide.notes_slide.notes_text_frame
-    return frame.text.strip() if frame is not None else ""

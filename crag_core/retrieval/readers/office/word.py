@@ -1,4 +1,4 @@
-"""Word documents: paragraphs, headings, lists and tables in the order of the document."""
+"""Word documents: paragraphs, headings, lists and tables in document order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HEADING = re.compile(r"(?:heading|title)\s*(\d?)", re.IGNORECASE)
 Styles = dict[str | None, str]
-"""Names by id; None is the usual one."""
+"""Names of styles by id; None is the default style."""
 _WRAPPERS = ("sdt", "sdtContent", "ins", "customXml", "smartTag")
 
 
@@ -27,13 +27,9 @@ def read_docx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import docx
 
-    try:
+    with package.checked():
         document = docx.Document(io.BytesIO(content))
-        text = join_blocks(_show_blocks(document.element.body, document, {}))
-    # python-docx lets lxml's, zipfile's and its own errors through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
-    return (Page(normalise_text(text)),)
+        return (Page(normalise_text(join_blocks(_show_blocks(document.element.body, document, {})))),)
 
 
 def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
@@ -43,9 +39,9 @@ def _show_blocks(element: Any, parent: Any, styles: Styles) -> Iterator[str]:
     for child in element.iterchildren():
         tag = str(child.tag).rpartition("}")[2]
         if tag == "p":
-            yield from _keep(_show_paragraph(Paragraph(child, parent), styles))
+            yield _show_paragraph(Paragraph(child, parent), styles)
         elif tag == "tbl":
-            yield from _keep(show_table(_read_rows(Table(child, parent), styles)))
+            yield table_to_text(_read_rows(Table(child, parent), styles))
         # python-docx skips content controls, where templates keep their text.
         elif tag in _WRAPPERS:
             yield from _show_blocks(child, parent, styles)
@@ -65,9 +61,9 @@ def _show_paragraph(paragraph: Paragraph, styles: Styles) -> str:
 
 
 def _read_rows(table: Table, styles: Styles) -> list[list[str]]:
-    """Merged cells say in each of their places what they say in the first.
+    """Merged cells repeat their text in each of their places.
 
-    Not through the `cells` of python-docx, which looks up from each of them through the whole column.
+    Not through the `cells` of python-docx, which for each of them searches the whole column.
     """
     from docx.table import _Cell
 
@@ -84,17 +80,13 @@ def _read_rows(table: Table, styles: Styles) -> list[list[str]]:
 
 def _read_cell(cell: _Cell, styles: Styles) -> str:
     # The cell's own `text` leaves out tables inside it.
-    return " ".join(_show_blocks(cell._tc, cell, styles))
+    return " ".join(filter(None, _show_blocks(cell._tc, cell, styles)))
 
 
 def _name_style(paragraph: Paragraph, styles: Styles) -> str:
-    """Looked up once for each, since python-docx looks through all of them every time."""
+    """Cached, since python-docx searches all styles every time."""
     found = paragraph._p.style
     if found not in styles:
         style = paragraph.style
         styles[found] = style.name or "" if style is not None else ""
     return styles[found]
-
-
-def _keep(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()

@@ -1,6 +1,6 @@
-"""Excel workbooks: a page of text for each sheet that people can see.
+"""Excel workbooks: a page of text for each visible sheet.
 
-Hidden sheets are left out, as hidden elements of a web page are: an answer must be found again by who opens the file.
+Hidden sheets are left out: whoever opens the file must be able to find what an answer cites.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_PARTS, CellCount, check_count
-from crag_core.retrieval.readers.office.number_formats import show_value
-from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, show_grid
+from crag_core.retrieval.readers.office.number_formats import format_value
+from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, sheet_to_text
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 
-# What Excel has; a file may claim more.
+# Of a sheet in Excel; a file may claim more.
 _MAX_ROWS = 1_048_576
 # No "<" inside a tag, or a file of nothing but opened ones takes hours.
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^<>]*?\bref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
@@ -33,28 +32,23 @@ def read_xlsx(content: bytes, name: str) -> tuple[Page, ...]:
     package.check_xml()
     import openpyxl
 
-    try:
+    with package.checked():
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
         check_count(name, len(sheets), MAX_PARTS, "sheets")
         count = CellCount(name)
         return tuple(Page(_show_sheet(sheet, package, count)) for sheet in sheets)
-    except DocumentRefused:
-        raise
-    # openpyxl lets errors of XML, of zipfile and of its own checks through, and KeyError for a missing part.
-    except Exception as error:
-        raise package.damaged(error) from error
 
 
 def _show_sheet(sheet: Any, package: Package, count: CellCount) -> str:
-    # The size that a file states for its sheets is often wrong, and openpyxl would cut them there.
+    # The size that a file states for its sheets is often wrong, and openpyxl would truncate them.
     sheet.reset_dimensions()
-    # Merged cells and formulas without a value are what openpyxl does not tell when it reads row by row.
+    # In read-only mode openpyxl gives neither merged cells nor formulas without a value.
     source = package.read(sheet._worksheet_path)
     merged = [_Merged(match) for match in _MERGED.finditer(source)]
     formulas = {(int(row), _column(letters)): code for letters, row, code in _UNCALCULATED.findall(source)}
     del source
-    text = show_grid(_fill_merged(_read_rows(sheet, formulas, count), merged, count))
+    text = sheet_to_text(_fill_merged(_read_rows(sheet, formulas, count), merged, count))
     return normalise_text(f"# {sheet.title}\n\n{text}") if text else ""
 
 
@@ -73,18 +67,18 @@ def _read_cell(cell: Any) -> Cell:
     value = cell.value
     if value is None:
         return EMPTY
-    shown = " ".join(show_value(value, cell.number_format).split())
+    shown = " ".join(format_value(value, cell.number_format).split())
     return Cell(shown, isinstance(value, str)) if shown else EMPTY
 
 
 def _show_formula(code: bytes) -> Cell:
-    """Files written by programs other than spreadsheets hold formulas that nobody has calculated."""
+    """Files from programs other than spreadsheets hold formulas that were never calculated."""
     written = html.unescape(code.decode("utf-8", "replace")).strip()
     return Cell(f"={written}" if written else "(not calculated)", False)
 
 
 class _Merged:
-    """A range of merged cells, and what they show once its first row was read."""
+    """A range of merged cells, and what it shows, known after its first row."""
 
     def __init__(self, match: re.Match[bytes]) -> None:
         self.top, self.bottom = int(match[2]), int(match[4])
@@ -93,7 +87,7 @@ class _Merged:
 
 
 def _fill_merged(rows: Iterator[list[Cell]], merged: list[_Merged], count: CellCount) -> Iterator[Sequence[Cell]]:
-    """Every cell of a merged range says what the range says, so that rows and headers keep it."""
+    """Every cell of a merged range gets its text, so that rows and headers keep it."""
     waiting = sorted(merged, key=lambda one: one.top, reverse=True)
     open_now: list[_Merged] = []
     for number, row in enumerate(rows, 1):

@@ -1,18 +1,18 @@
-"""Paragraphs, list items and tables of Rich Text, put together from text in the order of the file."""
+"""Builds paragraphs, list items and tables of an RTF document from its text in file order."""
 
 from __future__ import annotations
 
 import re
 
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 
-_BULLET = re.compile(r"[\u00b7\u2022\u25aa\u25cf\u25cb\u25e6\u00a7\uf0b7\uf0a7\u2013o-]\t\s*")
-_NUMBER = re.compile(r"\(?(\d{1,3})[.)]\t\s*")
+_BULLET = re.compile(r"\A[\u00b7\u2022\u25aa\u25cf\u25cb\u25e6\u00a7\uf0b7\uf0a7\u2013o-]\t\s*")
+_NUMBER = re.compile(r"\A\(?(\d{1,3})[.)]\t\s*")
 
 
 class Layout:
-    """Takes text and the marks that end paragraphs, cells and rows; `finish` gives the whole."""
+    """Takes text and the ends of paragraphs, cells and rows; `finish` returns the document."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
@@ -37,26 +37,25 @@ class Layout:
             self._cell.append(text)
             return
         self._end_table()
-        self._blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text else _mark_item(text))
+        item = _NUMBER.sub(r"\1. ", _BULLET.sub("- ", text))
+        self._blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text else item)
 
-    def take_table(self, word: str, is_in_table: bool) -> bool:
-        """False for a word that says nothing about tables."""
+    def take_table(self, word: str, is_in_table: bool) -> None:
         match word:
             case "cell":
                 self._end_cell()
             case "row":
                 self._end_row()
             case "trowd":
-                self._begin_row(is_in_table)
+                if not is_in_table and any(self._letters):
+                    self.end_paragraph(False)
+                self._merges, self._merge = [], ""
             case "cellx":
                 self._merges.append(self._merge)
                 self._merge = ""
             # The cell whose edge comes next shows what the one on its left or above it shows.
             case "clmrg" | "clvmrg":
                 self._merge = word
-            case _:
-                return False
-        return True
 
     def finish(self) -> str:
         # A file that was cut short ends inside a paragraph or a row.
@@ -65,15 +64,8 @@ class Layout:
                 self._end_cell()
             else:
                 self.end_paragraph(False)
-        if self._cells:
-            self._end_row()
         self._end_table()
         return join_blocks(self._blocks)
-
-    def _begin_row(self, is_in_table: bool) -> None:
-        if not is_in_table and any(self._letters):
-            self.end_paragraph(False)
-        self._merges, self._merge = [], ""
 
     def _end_cell(self) -> None:
         self._cells.append(" ".join(filter(None, (*self._cell, self._take_text()))))
@@ -92,7 +84,7 @@ class Layout:
         if self._cells:
             self._end_row()
         if self._rows:
-            self._blocks.append(show_table(self._rows))
+            self._blocks.append(table_to_text(self._rows))
             self._rows = []
 
     def _take_text(self) -> str:
@@ -100,11 +92,3 @@ class Layout:
         text = "".join(self._letters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
         self._letters = []
         return text.strip()
-
-
-def _mark_item(text: str) -> str:
-    return _NUMBER.sub(r"\1. ", _BULLET.sub("- ", text, count=1), count=1) if _opens_item(text) else text
-
-
-def _opens_item(text: str) -> bool:
-    return bool(_BULLET.match(text) or _NUMBER.match(text))

@@ -1,27 +1,29 @@
 """Rich Text Format (.rtf): headings, paragraphs, lists and tables, without pictures, hidden and deleted text.
 
-Our own, since packages that turn it into plain text lose some of it: halves of emoji stay apart, hidden and deleted
-text is shown, footnotes are dropped, and the cells of a table lose their header.
+Our own, since packages that convert RTF to plain text break emoji, show hidden and deleted text, drop footnotes, and
+lose the headers of tables.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.rtf.layout import Layout
-from crag_core.retrieval.readers.rtf.state import Definitions, Group
-from crag_core.retrieval.readers.rtf.tokens import LEFT_OUT, SHOWN_IN, SIGNS, WORDS, split_marks
+from crag_core.retrieval.readers.rtf.tokens import CHARSETS, LEFT_OUT, SHOWN_IN, SIGNS, WORDS, name_code_page, tokenize
 from crag_core.retrieval.readers.shared.markdown_text import normalise_text
 
 _DEEPEST = 1_000
+_HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
+_DEEPEST_HEADING = 6
 
 
 def read_rtf(content: bytes, name: str) -> tuple[Page, ...]:
     document = _Document(name)
-    for token in split_marks(content.lstrip(b"\xef\xbb\xbf \t\r\n")):
+    for token in tokenize(content.lstrip(b"\xef\xbb\xbf \t\r\n")):
         if token["brace"] == b"{":
             document.open_group()
         elif token["brace"]:
@@ -38,13 +40,36 @@ def read_rtf(content: bytes, name: str) -> tuple[Page, ...]:
     return (Page(normalise_text(document.finish())),)
 
 
+@dataclass
+class _Group:
+    """Properties until the closing brace. `place` is the destination that is left out, "" where text is shown.
+
+    `level` is that of a heading, 0 for other text; `replaced_by` counts the characters after a Unicode one that replace
+    it in old programs.
+    """
+
+    place: str = ""
+    is_note: bool = False
+    opens_note: bool = False
+    is_hidden: bool = False
+    is_deleted: bool = False
+    font: int | None = None
+    style: int | None = None
+    level: int = 0
+    is_in_table: bool = False
+    replaced_by: int = 1
+
+
 class _Document:
     def __init__(self, name: str) -> None:
         self._name = name
         self._layout = Layout()
-        self._definitions = Definitions()
-        self._outer: list[Group] = []
-        self._now = Group()
+        self._code_page = "cp1252"
+        self._default_font: int | None = None
+        self._charsets: dict[int, str] = {}  # by font
+        self._levels: dict[int, int] = {}  # of headings, by style
+        self._outer: list[_Group] = []
+        self._now = _Group()
         self._is_starred = False
         self._bytes = bytearray()
         self._is_raw = False
@@ -102,7 +127,7 @@ class _Document:
         elif word in LEFT_OUT or starred:
             now.place = now.place or word
         elif now.place:
-            self._definitions.take_definition(word, number or 0, now)
+            self._define(word, number or 0)
         elif word == "u" and number is not None:
             self._show(chr(number % 0x10000))
             self._to_skip = now.replaced_by
@@ -110,12 +135,56 @@ class _Document:
             self._show(WORDS[word])
         elif word in ("par", "page", "sect", "column"):
             self._end_paragraph()
-        elif not self._layout.take_table(word, now.is_in_table):
-            self._definitions.take_property(word, number, now)
+        elif word in ("cell", "row", "trowd", "cellx", "clmrg", "clvmrg"):
+            self._layout.take_table(word, now.is_in_table)
+        else:
+            self._set_property(word, number)
 
     def finish(self) -> str:
         self._decode()
         return self._layout.finish()
+
+    def _define(self, word: str, number: int) -> None:
+        """A word inside the tables of fonts and styles."""
+        now = self._now
+        if word == "f":
+            now.font = number
+        elif word == "s":
+            now.style = number
+        elif word == "fcharset" and now.place == "fonttbl" and now.font is not None and number in CHARSETS:
+            self._charsets[now.font] = CHARSETS[number]
+        elif word == "outlinelevel" and now.place == "stylesheet" and now.style is not None:
+            self._levels[now.style] = _find_level(number)
+
+    def _set_property(self, word: str, number: int | None) -> None:
+        """A word in the text that sets how what follows is read."""
+        now = self._now
+        match word:
+            case "ansicpg":
+                self._code_page = name_code_page(number or 0)
+            case "mac" | "pc" | "pca":
+                self._code_page = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
+            case "deff":
+                self._default_font = now.font = number
+            case "f":
+                now.font = number
+            case "uc":
+                now.replaced_by = max(number or 0, 0)
+            case "v":
+                now.is_hidden = number != 0
+            case "deleted":
+                now.is_deleted = number != 0
+            case "plain":
+                now.is_hidden = now.is_deleted = False
+                now.font = self._default_font
+            case "pard":
+                now.level, now.is_in_table = 0, False
+            case "intbl":
+                now.is_in_table = number != 0
+            case "s":
+                now.level = self._levels.get(number or 0, 0)
+            case "outlinelevel":
+                now.level = _find_level(number or 0)
 
     def _end_paragraph(self) -> None:
         if self._now.is_note:
@@ -124,20 +193,28 @@ class _Document:
             self._layout.end_paragraph(self._now.is_in_table)
 
     def _decode(self) -> None:
-        """Bytes wait until something else comes, since a letter may be two of them."""
+        """Decodes the bytes that came in a row, since a character may be two of them."""
         if not self._bytes:
             return
         content, self._bytes = bytes(self._bytes), bytearray()
-        text = ""
+        now, text = self._now, ""
         if self._is_raw:
-            # The format is ASCII; programs that write other letters as they are write UTF-8 these days.
+            # The format is ASCII; programs that write other bytes mean UTF-8.
             self._is_raw = False
             with suppress(UnicodeDecodeError):
                 text = content.decode("utf-8")
-        text = text or self._definitions.decode(content, self._now.font)
-        self._definitions.take_style_name(text, self._now)
+        charset = self._code_page if now.font is None else self._charsets.get(now.font, self._code_page)
+        text = text or content.decode(charset, "replace")
+        heading = _HEADING_STYLE.match(text)
+        if heading and now.place == "stylesheet" and now.style is not None:
+            self._levels[now.style] = min(int(heading[1]), _DEEPEST_HEADING)
         self._show(text)
 
     def _show(self, text: str) -> None:
-        if self._now.is_shown:
+        if not (self._now.place or self._now.is_hidden or self._now.is_deleted):
             self._layout.add(text, self._now.level)
+
+
+def _find_level(outline: int) -> int:
+    """Outlines count from 0, and 9 is the body of the text."""
+    return outline + 1 if 0 <= outline < _DEEPEST_HEADING else 0

@@ -1,4 +1,4 @@
-"""The marks of Rich Text Format: tokens of a file, code pages of its fonts, and what its control words stand for."""
+"""Tokens of Rich Text Format, code pages of its fonts, and what its control words stand for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORDS = {
     "nestcell": " | ",
     "nestrow": "; ",
 }
-_CHARSETS = {
+CHARSETS = {
     77: "mac_roman",
     128: "cp932",
     129: "cp949",
@@ -61,9 +61,10 @@ _CHARSETS = {
     254: "cp437",
     255: "cp850",
 }
+"""Codecs of fonts by their character set; the others have that of the document."""
 
 
-def split_marks(content: bytes) -> Iterator[re.Match[bytes]]:
+def tokenize(content: bytes) -> Iterator[re.Match[bytes]]:
     r"""Tokens with a group of word (and number), code, sign, brace or text; binary data after "\bin" is skipped."""
     at = 0
     while token := _TOKEN.match(content, at):
@@ -76,16 +77,8 @@ def split_marks(content: bytes) -> Iterator[re.Match[bytes]]:
 
 def name_code_page(number: int) -> str:
     """The codec of a Windows code page; cp1252 for one that is unknown."""
-    special = {65001: "utf-8", 10000: "mac_roman", 936: "gb18030", 1361: "johab", 0: "cp1252", 1: "cp1252"}
-    return _known(special.get(number, f"cp{number}"))
-
-
-def name_charset(number: int) -> str | None:
-    """The codec of a font's character set, None where it is that of the document."""
-    return _CHARSETS.get(number)
-
-
-def _known(codec: str) -> str:
+    special = {65001: "utf-8", 10000: "mac_roman", 936: "gb18030", 1361: "johab"}
+    codec = special.get(number, f"cp{number}")
     try:
         "".encode(codec)
     except LookupError:

@@ -1,4 +1,4 @@
-"""From bytes to text when nobody says which encoding it is."""
+"""Bytes to text, in whatever encoding."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _BOMS = (
 )
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
-# Below this many bytes that are not ASCII, statistics guess wildly ("ä" as Mac Turkish); cp1252 is right more often.
+# With fewer non-ASCII bytes statistics guess badly ("ä" as Mac Turkish); cp1252 is right more often.
 _ENOUGH_TO_GUESS = 24
-# Encodings that write other letters as ASCII after an escape: as UTF-8 they are sound, and nonsense.
+# Encodings that use ASCII escapes: their bytes are valid UTF-8, and make no sense as such.
 _ESCAPING = ("iso-2022", "utf-7", "hz")
-# What is labelled so is read as its superset, as browsers do.
+# Read as their superset cp1252, as browsers do.
 _WESTERN = ("ascii", "iso8859-1")
-# Bytes that no text in an encoding of ASCII's family holds, and UTF-16 does in every script.
+# Bytes that occur in UTF-16 of every script, and in no encoding that extends ASCII.
 _UNUSUAL = re.compile(rb"[\x00-\x08]")
-_USUAL = re.compile("[ \t\r\n0-9A-Za-z.,:;!?\u060c\u0964\u3000-\u3002\uff0c\uff1a\uff1f]")
+# Not U+3000, which is "0" in the other byte order.
+_USUAL = re.compile("[ \t\r\n0-9A-Za-z.,:;!?\u060c\u0964\u3001\u3002\uff0c\uff1a\uff1f]")
 _SEEN = 20_000  # characters
-_FEWEST = 16  # bytes; anything may come of fewer
+_SHORT = 16  # bytes; any of them may be letters in UTF-16
 
 
 def decode_text(content: bytes, declared: str = "") -> str:
@@ -54,39 +55,21 @@ def looks_like_utf16(content: bytes) -> bool:
 
 
 def _guess_utf16(content: bytes) -> str | None:
-    return _guess_latin_utf16(content) or _guess_other_utf16(content)
-
-
-def _guess_other_utf16(content: bytes) -> str | None:
-    """In one order of bytes nothing but text, with spaces and full stops, of which the other order has hardly any."""
-    if len(content) < _FEWEST or not _UNUSUAL.search(content[:4096]):
+    """The byte order that gives nothing but text, with letters and spaces; the other one gives hardly any."""
+    if not _UNUSUAL.search(content[:4096]):
         return None
-    found: dict[str, int] = {}
+    usual: dict[str, int] = {}
     for encoding in ("utf-16-le", "utf-16-be"):
         try:
             text = content[: len(content) // 2 * 2].decode(encoding)
         except UnicodeDecodeError:
             continue
-        sample = text[:2048]
-        if not _CONTROLS.search(text) and _is_assigned(sample) and sum(map(str.isalpha, sample)) * 2 > len(sample):
-            found[encoding] = len(_USUAL.findall(sample))
-    best = max(found, key=lambda encoding: found[encoding], default="")
-    others = [count for encoding, count in found.items() if encoding != best]
-    return best if best and found[best] > 4 * max(others, default=0) else None
-
-
-def _guess_latin_utf16(content: bytes) -> str | None:
-    """Latin text in UTF-16 has a zero in every other place, and nothing but text when decoded."""
-    sample = content[: min(len(content), 4096) // 2 * 2]
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) * 5 < len(sample) * 2 or min(even, odd) or not sample:
-        return None
-    encoding = "utf-16-le" if odd else "utf-16-be"
-    try:
-        text = content[: len(content) // 2 * 2].decode(encoding)
-    except UnicodeDecodeError:
-        return None
-    return None if _CONTROLS.search(text) else encoding
+        if not _CONTROLS.search(text) and _is_assigned(text[:2048]):
+            usual[encoding] = len(_USUAL.findall(text[:2048]))
+    best = max(usual, key=lambda encoding: usual[encoding], default="")
+    others = sum(count for encoding, count in usual.items() if encoding != best)
+    least = len(content) // 4 if len(content) < _SHORT else 0
+    return best if best and usual[best] > max(4 * others, least) else None
 
 
 def _widen(declared: str) -> str:
@@ -95,13 +78,13 @@ def _widen(declared: str) -> str:
 
 
 def _makes_sense(text: str) -> bool:
-    """False where the label that it was decoded by is wrong: many encodings make letters out of anything.
+    """False where the declared encoding is wrong: many encodings make letters of any bytes.
 
-    Told by characters that nobody writes, by words of two scripts, and by words of nothing but accented letters.
+    Signs are unassigned characters, words of two scripts, and words of accented letters only.
     """
     if _CONTROLS.search(text) or not _is_assigned(text):
         return False
-    # Chinese, Japanese and Korean have words of others among their own without a gap.
+    # Chinese, Japanese and Korean mix in foreign words without a space.
     words = [word for word in re.findall(r"[^\W\d_\u2e80-\ud7ff\uf900-\ufaff]{3,}", text) if not word.isascii()]
     odd = 0
     for word in words:
@@ -111,7 +94,7 @@ def _makes_sense(text: str) -> bool:
 
 
 def _is_assigned(text: str) -> bool:
-    """No character that is reserved, private, half of a pair or, but for white space, a control."""
+    """No unassigned, private or control characters except white space, and no surrogates."""
     return all(
         letter.isprintable() or unicodedata.category(letter) in ("Zs", "Zl", "Zp", "Cf") or letter.isspace()
         for letter in text
@@ -119,7 +102,7 @@ def _is_assigned(text: str) -> bool:
 
 
 def _is_damaged_utf8(content: bytes) -> bool:
-    """One broken byte must not turn every umlaut of a UTF-8 file into two wrong letters."""
+    """Mostly valid: one broken byte must not make two wrong letters of every umlaut."""
     sound = len(_MULTIBYTE.findall(content))
     broken = content.decode("utf-8", errors="replace").count("\ufffd")
     return sound >= 10 * broken

@@ -1,4 +1,4 @@
-"""Text made regular: characters cleaned, hard-wrapped paragraphs joined, lists and tables left line by line."""
+"""Normalises text: cleans characters, joins hard-wrapped paragraphs, keeps lists and tables line by line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def normalise_text(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
     text = re.sub("[\f\v\u2029]", "\n\n", text).replace("\u00a0", " ").replace("\u202f", " ")
     text = unicodedata.normalize("NFC", _NOT_TEXT.sub("", text))
-    # From the start of a gap only, and without a step back: a long one would take the square of its length.
+    # Possessive, from the start of a gap only: a long gap would take quadratic time.
     text = re.sub(r"(?<![ \t])[ \t]++\n", "\n", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n").rstrip()
 
@@ -32,8 +32,8 @@ def normalise_text(text: str) -> str:
 def join_lines(text: str) -> str:
     """Turn hard-wrapped paragraphs into one line each.
 
-    A break goes only where the line was full and what follows is neither indented nor a new item, heading or table row;
-    a break that stays costs little, a table row glued to the next costs its meaning.
+    A break goes only where the line was full and the next one is neither indented nor an item, heading or table row: a
+    break too many does little harm, but a table row that is joined to the next loses its meaning.
     """
     lines = text.split("\n")
     full = _full_width(lines)

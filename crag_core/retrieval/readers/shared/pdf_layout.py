@@ -1,4 +1,4 @@
-"""Lines of a printed page back into paragraphs, by where they stand on the page. Pure: sees no PDF library."""
+"""Joins the lines of a printed page into paragraphs by their positions. Pure: uses no PDF library."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 class Line:
     """One printed line. Lengths are in points; `y` and `end_y` are its first and last baseline and grow upwards.
 
-    They differ when a hyphenated word made the PDF library run two printed lines into one. `word` is the width of the
-    first word.
+    They differ where PDFium joined two lines at a hyphenated word. `word` is the width of the first word.
     """
 
     text: str
@@ -33,22 +32,19 @@ class Line:
 
 
 def find_spacing(pages: Sequence[Sequence[Line]]) -> float:
-    """The usual distance of baselines inside paragraphs, as a multiple of the type size; over the whole document."""
+    """The usual line spacing of the whole document, as a multiple of the type size."""
     gaps = sorted(
         (line.end_y - below.y) / below.size
         for lines in pages
         for line, below in pairwise(lines)
         if line.size == below.size > 0 and line.end_y - below.y > 0.5
     )
-    # The lower quartile, because rows of tables stand further apart than lines of prose and may be more.
+    # The lower quartile, because rows of tables are further apart than lines of prose and may be more.
     return gaps[len(gaps) // 4] if gaps else 1.2
 
 
 def flow_lines(lines: Sequence[Line], spacing: float) -> str:
-    """Paragraphs one line each with a blank line between; items and rows line by line.
-
-    In doubt a break stays: it costs little, while a table row glued to the next costs its meaning.
-    """
+    """Paragraphs in one line each with a blank line between; items and rows line by line. In doubt a break stays."""
     if not lines:
         return ""
     edges = _find_edges(lines, spacing)

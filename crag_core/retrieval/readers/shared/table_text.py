@@ -1,4 +1,4 @@
-"""Tables as lines of text that can each stand alone."""
+"""Tables as lines of text, each with the headers of its cells."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from itertools import groupby
 
 
-def show_table(rows: list[list[str]], headed: bool = True) -> str:
-    """One line a row: "header: value; header: value", so that a row torn from its table keeps its meaning.
+def table_to_text(rows: list[list[str]], headed: bool = True) -> str:
+    """One line per row: "header: value; header: value", so that a row keeps its meaning without the table.
 
     Without a header row, cells are separated by bars. Cells that a merge repeats are shown once.
     """
@@ -30,7 +30,7 @@ def pair_cells(header: list[str], row: list[str]) -> str:
 
 
 def _is_value(cell: str) -> bool:
-    """In a table of two columns: too long or too exact for a header, so the first column names what the second says."""
+    """In a table of two columns: too long or too exact for a header, so the first column holds the names."""
     return len(cell) > 40 or any(letter.isdigit() for letter in cell)
 
 

@@ -1,6 +1,6 @@
 """Documents that are ZIP packages of XML files: Office, OpenDocument, EPUB. Never unpacked to disk.
 
-What a package says of itself is not believed: sizes are counted while reading, and XML may not define entities.
+The sizes that a package states are not trusted but counted while reading, and XML may not define entities.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.limits import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
 
 _ENCRYPTED = 0x1
-# The only methods that these formats use; the others can unpack more at once than was asked for.
+# The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _XML = (".xml", ".rels", ".vml", ".opf", ".ncx")
 _READ_AT_ONCE = MEGABYTE
@@ -25,7 +27,7 @@ BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, V
 
 
 class Package:
-    """The files of one document. `kind` is what it ought to be, in words ("a Word document (.docx)").
+    """The files of one document of a `kind` in words ("a Word document (.docx)").
 
     Refuses (`DocumentRefused`) what is damaged, encrypted, or unpacks to more than `MAX_UNPACKED`.
     """
@@ -49,7 +51,7 @@ class Package:
         return tuple(self._members)
 
     def read(self, member: str) -> bytes:
-        """One file; raises `DocumentRefused` when it is missing, damaged or too much."""
+        """One file; raises `DocumentRefused` when it is missing, damaged or too large."""
         if member not in self._members:
             raise self.damaged(f"{member} is missing")
         try:
@@ -69,8 +71,17 @@ class Package:
         from lxml import etree
 
         self._check_entities(content)
+        # Nothing is expanded, loaded or fetched.
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            load_dtd=False,
+            no_network=True,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
         try:
-            return etree.fromstring(content, _make_parser())
+            return etree.fromstring(content, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             raise self.damaged(error) from error
 
@@ -79,6 +90,16 @@ class Package:
         for member in self._members:
             if member.lower().endswith(_XML):
                 self._check_entities(self.read(member))
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Turns errors of the libraries that read it into refusals: of XML, of zipfile, for a missing part."""
+        try:
+            yield
+        except DocumentRefused:
+            raise
+        except Exception as error:
+            raise self.damaged(error) from error
 
     def damaged(self, error: Exception | str) -> DocumentRefused:
         detail = str(error) or type(error).__name__
@@ -112,7 +133,7 @@ class Package:
 
 def open_archive(content: bytes, name: str) -> zipfile.ZipFile:
     """Raises `DocumentRefused` for too many members, and one of `BROKEN_ZIP` for what is no archive."""
-    # Counted before the directory is read, since each entry costs far more memory there than in the file.
+    # Counted before the directory is parsed, since each entry takes far more memory then than in the file.
     check_count(name, content.count(b"PK\x01\x02"), MAX_MEMBERS, "files in one archive")
     return zipfile.ZipFile(io.BytesIO(content))
 
@@ -122,7 +143,7 @@ def is_encrypted(member: zipfile.ZipInfo) -> bool:
 
 
 def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes | None:
-    """What is really in there, or None when it is more than `limit`; raises one of `BROKEN_ZIP`."""
+    """The unpacked bytes, or None for more than `limit`; raises one of `BROKEN_ZIP`."""
     if member.compress_type not in _METHODS:
         raise NotImplementedError(
             f"{member.filename} is packed in a way that is not usual (method {member.compress_type})"
@@ -135,14 +156,6 @@ def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) 
             if size > limit:
                 return None
     return b"".join(pieces)
-
-
-def _make_parser() -> Any:
-    from lxml import etree
-
-    return etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True, remove_pis=True
-    )
 
 
 def local(element: Any) -> str:

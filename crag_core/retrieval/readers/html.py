@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
-from crag_core.retrieval.readers.shared.table_text import show_table
+from crag_core.retrieval.readers.shared.table_text import table_to_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -30,29 +29,29 @@ _BLOCKS = frozenset(
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# Deeper nesting is no page for people, and a parse tree that deep breaks recursive library code.
+# No real page is nested deeper, and a parse tree that deep breaks recursive library code.
 _DEEPEST = 500
 
 
 def read_html(content: bytes, name: str) -> tuple[Page, ...]:
-    title, body = show_html(content, name)
+    title, body = html_to_text(content, name)
     if title and body and not re.search(r"(?m)^# ", body):
         body = f"# {title}\n\n{body}"
     return (Page(body),)
 
 
-def show_html(content: bytes, name: str) -> tuple[str, str]:
+def html_to_text(content: bytes, name: str) -> tuple[str, str]:
     """The title and the text of the body."""
     from bs4 import BeautifulSoup
 
     declared = _CHARSET.search(content[:4096])
     text = decode_text(content, declared[1].decode("ascii") if declared else "")
-    # An XML declaration makes lxml take its word for the encoding of a string that is already decoded.
+    # lxml would believe the encoding of an XML declaration, though the string is already decoded.
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     try:
         soup = BeautifulSoup(text, "lxml")
         title = soup.title.get_text(" ", strip=True) if soup.title else ""
-        _drop_furniture(soup)
+        _drop_hidden(soup)
         body = _show_page(soup)
     except RecursionError as error:
         raise DocumentRefused(
@@ -62,14 +61,11 @@ def show_html(content: bytes, name: str) -> tuple[str, str]:
     return title, normalise_text(body)
 
 
-def _drop_furniture(soup: BeautifulSoup) -> None:
-    _drop(soup.find_all([*_DROPPED, "head"]))
-    _drop(soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", ""))))))
-
-
-def _drop(tags: Iterable[Tag]) -> None:
-    for tag in tags:
-        # What stands in another one went with it; to look for its end again takes the square of their number.
+def _drop_hidden(soup: BeautifulSoup) -> None:
+    """What is no part of the text: navigation, scripts, forms, and what the page hides."""
+    hidden = soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", "")))))
+    for tag in [*soup.find_all([*_DROPPED, "head"]), *hidden]:
+        # Nested ones went with the outer one; to decompose them again takes quadratic time.
         if not tag.decomposed:
             tag.decompose()
 
@@ -79,7 +75,7 @@ def _show_page(soup: BeautifulSoup) -> str:
     _show(soup, pieces, 0)
     text = "".join(pieces)
     text = re.sub(r"(?m)^(?!\ue000)[ \t]+", "", text)
-    # From the start of a gap only, and without a step back: a long one would take the square of its length.
+    # Possessive, from the start of a gap only: a long gap would take quadratic time.
     return re.sub(r"(?:(?<![ \t])[ \t]++)?\n[ \t]*", "\n", text).replace("\ue000", "")
 
 
@@ -97,7 +93,7 @@ def _show_child(child: PageElement, pieces: list[str], depth: int, items: int) -
     from bs4.element import NavigableString, PreformattedString, Tag
 
     if isinstance(child, NavigableString):
-        # Comments, CDATA and doctypes are strings to the parser, not to a reader.
+        # Comments, CDATA and doctypes are no text.
         if not isinstance(child, PreformattedString):
             pieces.append(re.sub(r"\s+", " ", child))
         return
@@ -125,14 +121,14 @@ def _show_child(child: PageElement, pieces: list[str], depth: int, items: int) -
 
 
 def _is_data(table: Tag) -> bool:
-    """A table that lays out a page holds other tables or headings, or has one column."""
+    """A layout table holds other tables, headings or lists, or has one column."""
     if table.find(["table", "h1", "h2", "h3", "ul", "ol", "pre"]):
         return False
     return any(len(row.find_all(["td", "th"])) > 1 for row in table.find_all("tr"))
 
 
 def _show_line(element: Tag, depth: int) -> str:
-    """All that it holds on one line; letters of which some are bold stay one word."""
+    """All of its text on one line."""
     pieces: list[str] = []
     _show(element, pieces, depth + 1)
     return " ".join("".join(pieces).split())
@@ -145,4 +141,4 @@ def _show_data(table: Tag, depth: int) -> str:
         (first.find("th") is not None and first.find("td") is None) or table.thead is not None
     )
     caption = _show_line(table.caption, depth) if table.caption else ""
-    return "\n".join(filter(None, [caption, show_table(rows, headed)]))
+    return "\n".join(filter(None, [caption, table_to_text(rows, headed)]))

@@ -6,19 +6,19 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
+from crag_core.retrieval.readers.html import html_to_text
 from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
-from crag_core.retrieval.readers.markup.html import show_html
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.shared.markdown_text import normalise_text
-from crag_core.retrieval.readers.shared.zip_packages import Package, local
+from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
+from crag_core.retrieval.readers.shared.zip_packages import Package
 
 _CHAPTERS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document")
-# Ways to scramble fonts, so that they cannot be copied out of the book; its text is as readable as any.
+# Obfuscation of fonts, which does not concern the text.
 _FONTS_ONLY = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 
 
 def read_epub(content: bytes, name: str) -> tuple[Page, ...]:
-    """A page for the title and one for each chapter; tables of contents are left out."""
+    """A page for the title and one for each chapter, without tables of contents."""
     package = Package(content, name, "an EPUB book (.epub)")
     _refuse_locked(package)
     place = _find_contents(package)
@@ -26,8 +26,8 @@ def read_epub(content: bytes, name: str) -> tuple[Page, ...]:
     chapters = _list_chapters(book, posixpath.dirname(place), package)
     check_count(name, len(chapters), MAX_PARTS, "chapters")
     # One file may stand several times in the order, but is read once.
-    pages = [Page(show_html(package.read(chapter), chapter)[1]) for chapter in dict.fromkeys(chapters)]
-    # The title alone would pass a book off as read whose chapters are all missing.
+    pages = [Page(html_to_text(package.read(chapter), chapter)[1]) for chapter in dict.fromkeys(chapters)]
+    # With a title alone, a book whose chapters are all missing would count as read.
     return (Page(_show_title(book)), *pages) if any(page.text.strip() for page in pages) else ()
 
 
@@ -67,7 +67,7 @@ def _chapter_path(item: Any, folder: str, package: Package) -> str | None:
 
 
 def _resolve(href: str, folder: str, package: Package) -> str | None:
-    """The file that is meant, or None if there is no such: paths may be percent-encoded, or differ in case."""
+    """The file that `href` means, or None: paths may be percent-encoded, or differ in case."""
     path = href.partition("#")[0].replace("\\", "/")
     meant = [posixpath.normpath(posixpath.join(folder, one)).lstrip("/") for one in (path, unquote(path))]
     for one in meant:
@@ -78,9 +78,5 @@ def _resolve(href: str, folder: str, package: Package) -> str | None:
 
 
 def _show_title(book: Any) -> str:
-    about = {
-        local(entry): " ".join((entry.text or "").split()) for entry in reversed([*book.iter("{*}title", "{*}creator")])
-    }
-    title, author = about.get("title"), about.get("creator")
-    lines = [f"# {title}"] if title else []
-    return normalise_text("\n\n".join([*lines, f"Author: {author}"] if author else lines))
+    title, author = (" ".join(book.findtext(f".//{{*}}{tag}", "").split()) for tag in ("title", "creator"))
+    return normalise_text(join_blocks([title and f"# {title}", author and f"Author: {author}"]))

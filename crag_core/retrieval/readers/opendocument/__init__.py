@@ -1,1 +1,0 @@
-"""OpenDocument text, sheets and slides."""
