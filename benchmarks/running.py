@@ -10,7 +10,7 @@ from threading import Event
 
 from benchmarks.evaluator import tell
 from benchmarks.held_out import HeldOut
-from crag_core.app.cli.compare import book_of, drawn
+from crag_core.app.cli.compare import drawn, outcome_log
 from crag_core.app.cli.set_files import Opened, open_set
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import Configuration
@@ -53,7 +53,7 @@ def run_configurations(opened: Opened, wanted: Sequence[Configuration], limit: i
     """The first of `wanted` is what the others are compared with."""
     workbench = opened.workbench
     contenders = [
-        Contender(workbench.pipeline(one.choice, observed=False, cached=False), book_of(one, workbench))
+        Contender(workbench.pipeline(one.choice, observed=False, cached=False), outcome_log(one, workbench))
         for one in wanted
     ]
     return run_contenders(opened, [one.name for one in wanted], contenders, limit)

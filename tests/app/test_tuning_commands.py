@@ -9,7 +9,7 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
-from crag_core.app.cli.tune_options import NOT_KEPT, objective
+from crag_core.app.cli.tune import NOT_KEPT, objective
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.errors import BadRecord, EmbeddingUnavailable
 from crag_core.evaluators import EmbeddingEvaluator

@@ -1,4 +1,4 @@
-"""Finds labelled sets for the command line: kept sets by name, files, and folders of public evaluation sets."""
+"""Labelled sets for the command line: kept sets by name, files, folders of public evaluation sets; and result files."""
 
 from __future__ import annotations
 
@@ -97,3 +97,11 @@ def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None
     if missing:
         print(f"indexing {len(missing)} documents of the set", file=sys.stderr)
         workbench.store.ingest(missing)
+
+
+def write_file(path: Path, text: str, what: str) -> None:
+    try:
+        path.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise BadRecord(f"The {what} cannot be written to {path}: {error}.") from error
+    print(f"written to {path}")
