@@ -144,7 +144,7 @@ def _follow(coefficients: Coefficients, points: Knots, scores: Array) -> Array:
         slope, offset = coefficients
         return np.asarray(0.5 * (1.0 + np.tanh((slope * scores + offset) / 2)))  # which no exponent can overflow
     places, levels = np.array(points).T
-    return np.minimum(np.interp(scores, places, levels), levels[-1])  # which rounding may exceed
+    return np.asarray(np.minimum(np.interp(scores, places, levels), levels[-1]))  # which rounding may exceed
 
 
 def _enough(scores: Values, outcomes: Labels) -> Graded:
