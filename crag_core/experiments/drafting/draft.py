@@ -48,8 +48,8 @@ def draft(
     asked = {fold(one.question) for one in drafts}
     fresh = dict.fromkeys(question for question in others if fold(question) not in asked)
     return (
-        *(one.answerable for one in drafts if one not in near),
-        *(one.near_miss for one in drafts if one in near),
+        *(one.labelled(False) for one in drafts if one not in near),
+        *(one.labelled(True) for one in drafts if one in near),
         *(_off_corpus(question) for question in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
     )
 
@@ -71,24 +71,20 @@ class _Draft:
     is_query: bool
     can_miss: bool
 
-    @property
-    def answerable(self) -> LabelledQuestion:
-        answers = (self.answer,)
+    def labelled(self, is_near_miss: bool) -> LabelledQuestion:
+        made = "Search words made" if self.is_query else "Made"
+        note = f"{made} from the sentence: “{' '.join(self.sentence.split())}”"
+        if is_near_miss:
+            note += " Chunks with that sentence count as not indexed."
         return LabelledQuestion(
-            self.question, Expected.CORRECT, answers, self.document, origin=Origin.DRAFTED, note=self._made
+            self.question,
+            Expected.AMBIGUOUS if is_near_miss else Expected.CORRECT,
+            () if is_near_miss else (self.answer,),
+            self.document,
+            self.sentence if is_near_miss else "",
+            Origin.DRAFTED,
+            note,
         )
-
-    @property
-    def near_miss(self) -> LabelledQuestion:
-        note = f"{self._made} Chunks with that sentence count as not indexed."
-        return LabelledQuestion(
-            self.question, Expected.AMBIGUOUS, (), self.document, self.sentence, Origin.DRAFTED, note
-        )
-
-    @property
-    def _made(self) -> str:
-        what = "Search words made" if self.is_query else "Made"
-        return f"{what} from the sentence: “{' '.join(self.sentence.split())}”"
 
 
 def _off_corpus(question: str) -> LabelledQuestion:
