@@ -45,7 +45,7 @@ class Measure:
     group: Group
     unit: Unit
     better: int
-    told: str
+    description: str
     counts: Count
 
 

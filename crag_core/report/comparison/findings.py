@@ -1,4 +1,4 @@
-"""What a comparison comes to in plain words: the same few points each time, a loss as plainly as a gain."""
+"""The findings of a comparison in words: the same few points each time, a loss as plainly as a gain."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Row, Table
 from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.store.result_files import figure
 from crag_core.report.comparison.results import (
     BETTER,
     UNCLEAR,
@@ -15,7 +16,6 @@ from crag_core.report.comparison.results import (
     WORSE,
     describe_found,
     describe_gain,
-    describe_value,
     is_none,
     tone_of,
 )
@@ -40,7 +40,7 @@ class Finding:
     tone: str
     verdict: str
     point: str
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,7 @@ def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) ->
         lacking = names[0] if first.found is None else names[place]
         return Finding(UNCLEAR, _MISSING, point, f"Under {lacking} no question counts for it.")
     tone = tone_of(row.measure, cell)
-    message = _describe(
-        describe_value(cell.found.value, unit), describe_value(first.found.value, unit), cell.gain, unit, tone
-    )
+    message = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell.gain, unit, tone)
     among = counted(cell.counted, "question")
     if cell.counted != first.counted:
         among += f" under {names[place]} and {first.counted} under {names[0]}, not the same ones"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import Action
@@ -11,8 +12,8 @@ from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.bootstrap import DRAWS
 from crag_core.report import page, style_sheet, text
-from crag_core.report.comparison import charts, tables
-from crag_core.report.comparison import findings as comparison_findings
+from crag_core.report.comparison import charts, results
+from crag_core.report.comparison.findings import findings_of
 from crag_core.report.thresholds.rates import LABELS
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -54,13 +55,15 @@ def render_comparison(table: Table, message: Comparison) -> str:
             configurations=tuple((name, message.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),
-            findings=comparison_findings.findings_of(table),
+            findings=findings_of(table),
             pictures=charts.pictures_of(table),
             same=charts.same_of(table),
-            groups=tables.groups_of(table),
+            groups=[(group, list(rows)) for group, rows in groupby(table.rows, lambda row: row.measure.group)],
+            results=results,
+            counted=counted,
+            labels=LABELS,
             actions=tuple(Action),
             meanings=tuple((action, MEANINGS[action]) for action in Action),
-            routes=tables.routes_of(table),
             draws=f"{DRAWS:,}",
         )
     )
