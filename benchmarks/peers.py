@@ -111,7 +111,7 @@ def peer(workbench: Workbench, name: str, judge: Evaluator, model: str, top_k: i
     pipeline.parts = replace(pipeline.parts, evaluator=judge)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     setup = Setup(pipeline.settings, workbench.store.fingerprint(), workbench.searcher.identity, name, now)
-    return Contender(pipeline, workbench.laboratory.outcomes(setup))
+    return Contender(pipeline, workbench.experiments.outcomes(setup))
 
 
 def _measure(

@@ -64,7 +64,7 @@ def grade(folder: Path, home: Path, evaluator: str, tell: Callable[[str], None])
     opened = open_set(str(folder), Workbench(Config(home=home)))
     policy = suit(find_policy(POLICIES[0]), evaluator)
     pipeline = opened.workbench.pipeline(Choice(policy, evaluator))  # which policy makes no difference to a grade
-    book = opened.workbench.laboratory.scores(opened.workbench.conditions(pipeline))
+    book = opened.workbench.experiments.scores(opened.workbench.conditions(pipeline))
 
     def progress(now: Scoring) -> None:
         if now.left is not None and now.done % 100 == 0:

@@ -43,7 +43,7 @@ def run() -> int:
         return code
     except BrokenPipeError:
         code = UNHEARD
-    except OSError as error:  # of the output: what else the disk refuses is told where it happens
+    except OSError as error:  # of the output: other faults of the disk are reported where they happen
         print(f"error: the output cannot be written ({error.strerror or error}).", file=sys.stderr)
         code = FAILED
     # What is left in the buffers would be written once more at the end, and complained of.

@@ -224,7 +224,7 @@ def _read_file(path: Path) -> dict[str, str]:
         raise BadRecord(f"{path.name} cannot be read: {error}.") from error
     if wrong:  # the line itself is not shown, since it may hold a key
         message = f"{path.name}, line {wrong[0]}: expected NAME=value or a comment, found something else."
-        raise BadRecord(message, hint="Mend the line, or put # before it.")
+        raise BadRecord(message, hint="Correct the line, or put # before it.")
     return {name: text for name, text in found.items() if text is not None}
 
 

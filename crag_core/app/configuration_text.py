@@ -109,7 +109,7 @@ def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPrese
     except UnknownName:
         if name.endswith(".toml"):  # a file that is not there
             raise
-        known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
+        known = [*(preset.name for preset in policy.presets), *workbench.experiments.preset_names()]
         raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
 
 
@@ -173,5 +173,5 @@ def _count(text: str) -> int:
 
 def _web(text: str) -> WebMode:
     if text not in (WebMode.AUTO, WebMode.OFF):
-        raise WrongUse(f"web: expected auto or off, since nobody can be asked, found {text!r}.")
+        raise WrongUse(f"web: expected auto or off, since there is nobody to ask, found {text!r}.")
     return WebMode(text)

@@ -348,7 +348,7 @@ def test_a_line_that_sets_nothing_is_refused_by_its_number(tmp_path: Path, line:
     with pytest.raises(BadRecord) as refused:
         load({})
     assert refused.value.message == ".env, line 3: expected NAME=value or a comment, found something else."
-    assert refused.value.hint == "Mend the line, or put # before it."
+    assert refused.value.hint == "Correct the line, or put # before it."
 
 
 def test_a_refused_line_is_not_shown_since_it_may_hold_a_key(tmp_path: Path) -> None:

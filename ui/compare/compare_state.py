@@ -193,7 +193,7 @@ def live_sets() -> dict[tuple[object, ...], SetJob]:
 @st.cache_resource(show_spinner=False, max_entries=100)
 def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> dict[str, Outcome]:
     """Read once for all sessions; another `count` of questions is another reading."""
-    return app_state.workbench().laboratory.outcomes(_kept).load()
+    return app_state.workbench().experiments.outcomes(_kept).load()
 
 
 def running() -> SetJob | None:
@@ -232,7 +232,7 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
             pass
         setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
         contenders = [
-            Contender(pipeline, workbench.laboratory.outcomes(setup))
+            Contender(pipeline, workbench.experiments.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
         ]
         job.progress = run_set(

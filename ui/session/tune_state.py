@@ -101,7 +101,7 @@ def seen() -> Seen | None:
     if found is None:
         return None
     now = conditions()
-    book = app_state.workbench().laboratory.scores(now)
+    book = app_state.workbench().experiments.scores(now)
     key = (now.fingerprint, found.fingerprint, len(book.keys()))
     kept = st.session_state.get("tune_seen")
     if kept is None or kept[0] != key:
@@ -184,7 +184,7 @@ def start_grading() -> None:
         # At the very first start the documents are still on their way in, and they are among the conditions.
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        book = workbench.laboratory.scores(workbench.conditions(pipeline))
+        book = workbench.experiments.scores(workbench.conditions(pipeline))
         job.progress = score(
             found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
             on_progress=job.tell, take_turn=turns,

@@ -82,8 +82,8 @@ def count(home: Path, settings: Config) -> Counts:
         passages=sum(document.passages for document in documents),
         runs=held.history.count(),
         labels=len(held.history.all_labels()),
-        sets=len(held.laboratory.set_names()),
-        presets=len(held.laboratory.preset_names()),
+        sets=len(held.experiments.set_names()),
+        presets=len(held.experiments.preset_names()),
     )
 
 
@@ -106,22 +106,20 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    message = [
-        "grades kept for the next time, which are made anew; .env and .streamlit/secrets.toml: keep them elsewhere"
-    ]
+    lines = ["the cache of grades, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
     if settings.store.startswith("s3://"):
-        message.append(
+        lines.append(
             "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
         )
     elif not _is_here(settings.store):
-        message.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
+        lines.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
     if settings.history.startswith("postgres"):
-        message.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
+        lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
-        message.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+        lines.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
     if unknown := left_out(settings.home):
-        message.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
-    return message
+        lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
+    return lines
 
 
 @contextmanager

@@ -87,11 +87,11 @@ def compare(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         controls.cancel.set()
-        print("\nstopped; what was run is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; what was run is kept, and the same command continues from there", file=sys.stderr)
         raise SystemExit(130) from None
-    laboratory = opened.workbench.laboratory
+    experiments = opened.workbench.experiments
     results = {one.name: contender.keeper.load() for one, contender in zip(wanted, contenders, strict=True)}
-    table = Table(questions, results | {one.name: laboratory.outcomes(one.kept).load() for one in beside})
+    table = Table(questions, results | {one.name: experiments.outcomes(one.kept).load() for one in beside})
     if beside and not table.questions:
         raise CragError("No question was run under all of them.", hint="Put fewer earlier results beside each other.")
     _write(options, table, _describe(options, opened, wanted, beside), beside)
@@ -100,7 +100,7 @@ def compare(options: argparse.Namespace) -> int:
         print(one.remark)
     print(to_text(table))
     if done.failed:
-        hint = "What was run is kept; the same command tries them once more."
+        hint = "What was run is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be run, and are left out.", hint=hint)
     return 0
 
@@ -116,7 +116,7 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
 def outcome_log(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
     """Where the outcomes of a configuration are kept, with the documents of now."""
     setup = workbench.setup(one.choice)
-    return workbench.laboratory.outcomes(replace(setup, name=one.name, created=_now()))
+    return workbench.experiments.outcomes(replace(setup, name=one.name, created=_now()))
 
 
 def heading(opened: Opened, table: Table) -> str:
@@ -125,7 +125,7 @@ def heading(opened: Opened, table: Table) -> str:
 
 
 def command_of(options: argparse.Namespace) -> str:
-    """The same once more; files by their names alone, since folders are nobody else's business."""
+    """The command that makes the page again; files by name only, since folders are private."""
     wanted = [("--with", one) for one in options.configurations or (PLAIN, DEFAULT)]
     more = [("--limit", str(options.limit))] if options.limit else []
     page = [("--html", options.html.name)] if options.html else []
@@ -174,11 +174,11 @@ def find_earlier(
     questions: Sequence[LabelledQuestion], wanted: Sequence[Configuration], workbench: Workbench
 ) -> tuple[Earlier, ...]:
     """Kept results that hold some of `questions` and are none of `wanted`, the newest first."""
-    laboratory = workbench.laboratory
+    experiments = workbench.experiments
     now = {one.name: workbench.setup(one.choice) for one in wanted}
     keys = {asked.key for asked in questions}
     return earlier_results(
-        laboratory.setups(), keys, now, datetime.now(), lambda one: laboratory.outcomes(one).load().keys()
+        experiments.setups(), keys, now, datetime.now(), lambda one: experiments.outcomes(one).load().keys()
     )
 
 

@@ -39,7 +39,7 @@ def ingest(options: argparse.Namespace) -> int:
             _print_outcomes(interrupted)
         outcomes = store.ingest(((path.name, path) for path in options.paths), collection=options.collection or MAIN)
     except KeyboardInterrupt:
-        print("\nstopped; what is indexed is kept, and the next start goes on from there", file=sys.stderr)
+        print("\nstopped; what is indexed is kept, and the next start continues from there", file=sys.stderr)
         return 130
     if not outcomes:
         print("error: no file found there.", file=sys.stderr)
@@ -60,12 +60,16 @@ def reindex(options: argparse.Namespace) -> int:
         with as_typed():
             done = workbench.rebuild(recipe, _print_progress, Event())
     except KeyboardInterrupt:
-        print("\nstopped; the present chunks stay, and the next start goes on with the new ones", file=sys.stderr)
+        print(
+            "\nstopped; the present index stays in use, and the next start continues with the new one", file=sys.stderr
+        )
         return 130
-    print(f"{done.passages} chunks of {done.documents} documents made anew: at most {recipe.tokens} tokens, ", end="")
+    print(
+        f"{done.passages} chunks of {done.documents} documents indexed again: at most {recipe.tokens} tokens, ", end=""
+    )
     print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
     if done.kept_text:
-        print(f"of {done.kept_text} the text was taken from the old chunks, since the file is not kept")
+        print(f"{done.kept_text} of them from the text of their old chunks, since the file is not kept")
     return 0
 
 

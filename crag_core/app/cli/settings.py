@@ -134,7 +134,7 @@ def page() -> str:
         "|---|---|",
     ]
     lines += [
-        f"| {', '.join(f'`{one}`' for one in names.split(', '))} | {message} |" for names, message in OTHERS.items()
+        f"| {', '.join(f'`{one}`' for one in names.split(', '))} | {meaning} |" for names, meaning in OTHERS.items()
     ]
     return "\n".join(lines)
 

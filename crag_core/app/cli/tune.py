@@ -111,7 +111,7 @@ def tune(options: argparse.Namespace) -> int:
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
-        print(f"kept as {graded.opened.workbench.laboratory.save_preset(preset)}")
+        print(f"kept as {graded.opened.workbench.experiments.save_preset(preset)}")
     return 0
 
 
@@ -129,7 +129,7 @@ def grade(options: argparse.Namespace) -> Graded:
     check_collection(options.collection, opened.workbench)
     pipeline = opened.workbench.pipeline(choice, observed=False)
     conditions = opened.workbench.conditions(pipeline)
-    log = opened.workbench.laboratory.scores(conditions)
+    log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
     try:
         done = score(
@@ -138,10 +138,10 @@ def grade(options: argparse.Namespace) -> Graded:
         )  # fmt: skip
     except KeyboardInterrupt:
         controls.cancel.set()
-        print("\nstopped; what is graded is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; what is graded is kept, and the same command continues from there", file=sys.stderr)
         raise SystemExit(130) from None
     if done.failed:
-        hint = "What was graded is kept; the same command tries them once more."
+        hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
     found = cases(questions, log.load())
     board = Board(choice.policy, found, pipeline.settings.evaluator, writer=choice.model != EXTRACTIVE)
@@ -150,8 +150,8 @@ def grade(options: argparse.Namespace) -> Graded:
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
     policy, created = graded.board.policy, datetime.now(UTC).isoformat(timespec="seconds")
-    curve, message = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
-    print(message)
+    curve, remark = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
+    print(remark)
     return TunedPreset(
         name=name,
         policy=policy.name,

@@ -18,7 +18,7 @@ from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 
 SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
-"""The rates that are shares, in the order in which they are told."""
+"""The rates that are shares, in the order in which they are printed."""
 
 Table = Sequence[Sequence[int]]
 

@@ -106,10 +106,10 @@ _RETRIEVAL = (
             Group.RETRIEVAL,
             Unit.SHARE if name == "hit" else Unit.SCORE,
             1,
-            f"{message}; answerable questions",
+            f"{description}; answerable questions",
             of(when),
         )
-        for name, title, of, message in _RANKED
+        for name, title, of, description in _RANKED
         for when, where in _WHEN
     ),
     *(

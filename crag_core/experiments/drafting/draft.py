@@ -1,4 +1,4 @@
-"""Questions with labels, drafted from the documents themselves where nobody has any: a start to be edited.
+"""Labelled questions drafted from the documents themselves, for somebody to edit.
 
 A question is made from one sentence, so that its answer is known by construction. The same question becomes a near
 miss once the passages with that sentence count as not indexed; what is about something else altogether is given.
@@ -56,8 +56,8 @@ def draft(
 
 def sentence_of(question: LabelledQuestion) -> str:
     """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
-    message = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
-    return question.without or (message.group(1) if message else "")
+    made = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
+    return question.without or (made.group(1) if made else "")
 
 
 @dataclass(frozen=True)
@@ -243,5 +243,5 @@ def _document_of(passage: Passage) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
-    message = (word for word in words(text) if word not in LITTLE_WORDS)
-    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in message)
+    content = (word for word in words(text) if word not in LITTLE_WORDS)
+    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in content)

@@ -82,7 +82,7 @@ def graded(scores: Values, labels: Labels) -> Graded:
 
 
 def unspread(value: float, count: int) -> Estimate:
-    """Where a sample shows no spread, as when it is told apart without a fault: another one may yet have some."""
+    """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
     around = wilson(value * count, count)
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 

@@ -129,7 +129,7 @@ def compare(
 def bootstrap(
     board: Board, loss: Array, axis: Array, may: Array, seed: int, draws: int = _DRAWS
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The middle 95 % of the best lower and of the best upper, when the questions are drawn anew.
+    """The middle 95 % of the best lower and of the best upper, over resampled questions.
 
     Of cells that are equally good the mean counts.
     """

@@ -106,11 +106,11 @@ class Board:
     @cached_property
     def _settled(self) -> Array:
         """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
-        message = [
+        settled = [
             settle(self.policy, one.passages, one.grades, match_rule(self.policy, one.passages))
             for one in (case.scored for case in self.cases)
         ]
-        return np.array([ACTIONS.index(one[0]) if one else -1 for one in message], dtype=int)
+        return np.array([ACTIONS.index(one[0]) if one else -1 for one in settled], dtype=int)
 
     def is_fair(self, lower: float) -> Array:
         """(n,) not INCORRECT, unless CORRECT."""

@@ -65,8 +65,8 @@ def _against_first(table: Table, place: int) -> Findings:
 
 def _summary(verdicts: list[str]) -> str:
     counts = {verdict: verdicts.count(verdict) for verdict in (*VERDICTS.values(), _MISSING)}
-    message = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
-    return f"Of {counted(len(verdicts), 'point')}: {message}."
+    parts = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
+    return f"Of {counted(len(verdicts), 'point')}: {parts}."
 
 
 def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) -> Finding:
@@ -77,11 +77,11 @@ def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) ->
         lacking = names[0] if first.found is None else names[place]
         return Finding(UNCLEAR, _MISSING, point, f"Under {lacking} no question counts for it.")
     tone = tone_of(row.measure, cell)
-    message = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell.gain, unit, tone)
+    text = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell.gain, unit, tone)
     among = counted(cell.counted, "question")
     if cell.counted != first.counted:
         among += f" under {names[place]} and {first.counted} under {names[0]}, not the same ones"
-    return Finding(tone, VERDICTS[tone], point, f"{message} Of {among}.")
+    return Finding(tone, VERDICTS[tone], point, f"{text} Of {among}.")
 
 
 def _describe(value: str, first: str, gain: Estimate, unit: Unit, tone: str) -> str:
@@ -103,13 +103,12 @@ def _seconds(found: Estimate | None, first: Estimate | None) -> Finding:
         return Finding(UNCLEAR, _MISSING, _SECONDS, "No question counts for it.")
     tone = BETTER if found.high < first.low else WORSE if found.low > first.high else UNCLEAR
     one, other = (
-        f"{message.value} ({message.interval})"
-        for message in (describe_found(each, Unit.SECONDS) for each in (found, first))
+        f"{shown.value} ({shown.interval})" for shown in (describe_found(each, Unit.SECONDS) for each in (found, first))
     )
-    message = f"{one} here, {other} there: the intervals touch."
+    text = f"{one} here, {other} there: the intervals touch."
     if tone != UNCLEAR:
-        message = f"{one} instead of {other}: the intervals do not touch."
-    return Finding(tone, VERDICTS[tone], _SECONDS, message)
+        text = f"{one} instead of {other}: the intervals do not touch."
+    return Finding(tone, VERDICTS[tone], _SECONDS, text)
 
 
 def _half(table: Table, name: str) -> Estimate | None:

@@ -36,7 +36,7 @@ class Comparison:
     remarks: Sequence[str] = ()
 
 
-def render_comparison(table: Table, message: Comparison) -> str:
+def render_comparison(table: Table, about: Comparison) -> str:
     """The page as HTML: every figure is one of `table`, and every gain is over its first configuration.
 
     It needs no network and no script, and holds neither questions nor passages. Whatever comes from outside, such as a
@@ -50,9 +50,9 @@ def render_comparison(table: Table, message: Comparison) -> str:
             style=style,
             style_key=key,
             table=table,
-            told=message,
-            created=text.moment(message.created),
-            configurations=tuple((name, message.configurations.get(name, "")) for name in table.names),
+            about=about,
+            created=text.moment(about.created),
+            configurations=tuple((name, about.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),
             findings=findings_of(table),
@@ -70,7 +70,7 @@ def render_comparison(table: Table, message: Comparison) -> str:
 
 
 def described(made: RunSettings, searched: str = "") -> str:
-    """A configuration in one line; `searched` says who is asked for pages of the web, "" for nobody."""
+    """A configuration in one line; `searched` names the web providers, "" for none."""
     policy, answers = made.policy, f"answers written by {made.writer}"
     if made.writer == EXTRACTIVE:
         answers = "answers are quotations, without a language model"
@@ -96,4 +96,4 @@ def _kinds(table: Table) -> tuple[tuple[int, str], ...]:
     """Questions by label, of the labels that occur."""
     labels = [asked.expected for asked in table.questions]
     counts = ((labels.count(expected), LABELS[expected]) for expected in Expected)
-    return tuple((count, message) for count, message in counts if count)
+    return tuple((count, label) for count, label in counts if count)

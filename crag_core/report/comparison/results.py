@@ -68,7 +68,7 @@ def _describe_size(size: float, unit: Unit, signed: bool) -> str:
 
 
 def _describe_end(end: float, unit: Unit, signed: bool) -> str:
-    """An end that would show as 0 and is not is told as such: it makes a gain certain or not."""
+    """An end that would round to 0 and is not 0 says so: it makes a gain certain or not."""
     text = _describe_size(end, unit, signed)
     if end == 0 or float(text):
         return text

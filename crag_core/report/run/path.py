@@ -69,10 +69,10 @@ def _station(stage: Stage) -> Station:
 def looks_of(view: RunView) -> tuple[str, ...]:
     """Each look at the evidence: how it was found, and what was decided by it; () for a single look."""
     found = {one.path: one for one in view.changed.rounds}
-    message = []
+    looks = []
     for iteration in view.routed.decision_path.iterations:
         later = found.get(iteration.path)
         how = f"{iteration.path[-1]}, “{later.retrievals[-1].query}”" if later else "first retrieval"
         count = counted(len(iteration.passages), "chunk")
-        message.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
-    return tuple(message) if len(message) > 1 else ()
+        looks.append(f"{how}: {count}; {headline(iteration.decision)}: {iteration.decision.reason}.")
+    return tuple(looks) if len(looks) > 1 else ()

@@ -101,8 +101,8 @@ def _waffle(tuned: Tuned, kind: str, which: Array) -> Waffle:
         (tone, place % _ACROSS * _PITCH + _PITCH // 2, place // _ACROSS * _PITCH + _PITCH // 2)
         for place, tone in enumerate(tones)
     )
-    message = "; ".join(f"{share.of_hundred} {share.name}" for share in shares)
-    return Waffle(kind, total, shares, cells, f"Of 100 questions {kind}: {message}.")
+    wording = "; ".join(f"{share.of_hundred} {share.name}" for share in shares)
+    return Waffle(kind, total, shares, cells, f"Of 100 questions {kind}: {wording}.")
 
 
 def of_hundred(counts: Sequence[int]) -> tuple[int, ...]:
@@ -182,8 +182,8 @@ def _bars(edges: list[float], above: list[int], below: list[int], axis: int) -> 
         ):
             if count:
                 height = round((_SIDE - 4) * count / most, 1)
-                message = f"{low:.2f} to {high:.2f}: {counted(count, 'question')} {kind}"
-                yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, message)
+                title = f"{low:.2f} to {high:.2f}: {counted(count, 'question')} {kind}"
+                yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, title)
 
 
 def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
@@ -205,17 +205,17 @@ def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
 
 def _described(title: str, scores: Array, yes: Array, thresholds: tuple[tuple[str, float], ...]) -> str:
     against = " and ".join(f"{name} {value:.3f}" for name, value in thresholds)
-    message = [f"{title}. Held against {against}."]
+    sentences = [f"{title}. Held against {against}."]
     for kind, which in (("that the documents answer", yes), ("that they do not answer", ~yes)):
         known = graded(scores[which], yes[which]).scores.tolist()
         if known:
-            message.append(
+            sentences.append(
                 f"{counted(len(known), 'question')} {kind}: scores from {min(known):.2f} to {max(known):.2f}, "
                 f"the middle one {median(known):.2f}."
             )
         else:
-            message.append(f"No question {kind} has a score.")
-    return " ".join(message)
+            sentences.append(f"No question {kind} has a score.")
+    return " ".join(sentences)
 
 
 def _percent(value: float) -> float:

@@ -88,17 +88,17 @@ def _headline(tuned: Tuned) -> tuple[Figure, ...]:
 
 
 def _describe_scores(tuned: Tuned) -> str:
-    message = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
+    text = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
     if tuned.has_two_scores:
-        message = (
+        text = (
             "A question gets two scores from 0 to 1: how well the best chunk found for it answers it, and how near "
             "the best chunk is to its subject."
         )
     if tuned.policy.fast_path != FastPath():
-        message += " Some questions are settled by a rule before any score."
+        text += " Some questions are settled by a rule before any score."
     if tuned.policy.low_variance_promotes:
-        message += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
-    return message
+        text += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
+    return text
 
 
 def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
@@ -124,7 +124,7 @@ def _by_hand(tuned: Tuned) -> str:
         return f"For these questions no thresholds can be recommended. {found.why_not} {own}."
     return (
         f"For these questions {describe_pair(found.lower, found.upper)} are recommended. {own}. Nothing on this page "
-        "says that they are the best; what is told of choosing holds for the recommended ones."
+        "says that they are the best; what it says of choosing holds for the recommended ones."
     )
 
 

@@ -85,18 +85,18 @@ def _rate(tuned: Tuned, field: str, name: str, meaning: str, share: Estimate | N
 def describe_rates(tuned: Tuned) -> str:
     if not tuned.rates.questions:
         return "There is no question to count."
-    message = (
+    text = (
         f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
         "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
     )
     if tuned.is_recommended and tuned.found.guaranteed:
-        message += " The same questions had a part in choosing the thresholds, which flatters the shares."
+        text += " The same questions had a part in choosing the thresholds, which flatters the shares."
     elif tuned.is_recommended:
-        message += (
+        text += (
             f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
             "shares; the table further down is of the others alone."
         )
-    return message
+    return text
 
 
 def describe_effort(tuned: Tuned) -> str:

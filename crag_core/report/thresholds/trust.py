@@ -28,8 +28,8 @@ def lines_of(tuned: Tuned) -> tuple[str, ...]:
 
 def _lines(tuned: Tuned) -> Iterator[str]:
     found = tuned.found
-    message = describe_pair(found.lower, found.upper)
-    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {message},"
+    pair = describe_pair(found.lower, found.upper)
+    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {pair},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
@@ -83,12 +83,12 @@ def promise_of(tuned: Tuned) -> tuple[str, ...]:
         return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
     if promised.upper is None:
         return (promised.reason,)
-    message = [promised.reason, _plainly(promised)]
+    lines = [promised.reason, _plainly(promised)]
     if not _covers(tuned, promised):
-        message.append("This does not hold for the thresholds of this preset.")
+        lines.append("This does not hold for the thresholds of this preset.")
     elif not tuned.is_recommended:
-        message.append("This holds for the thresholds of this preset, too.")
-    return tuple(message)
+        lines.append("This holds for the thresholds of this preset, too.")
+    return tuple(lines)
 
 
 def _plainly(promised: Guarantee) -> str:
