@@ -68,7 +68,7 @@ def _read(model: RetrievalEvaluator, tokenizer: Tokenizer, pairs: Sequence[Pair]
     for at in range(0, len(order), _BATCH):
         chosen = order[at : at + _BATCH]
         logits = answering_logits(model, encode(tokenizer, [(pairs[i].question, pairs[i].passage) for i in chosen]))
-        for i, probability in zip(chosen, torch.sigmoid(logits.float()).tolist(), strict=True):
+        for i, probability in zip(chosen, torch.sigmoid(logits).tolist(), strict=True):
             found[i] = probability
     return found
 

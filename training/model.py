@@ -80,7 +80,7 @@ def answering_logits(model: RetrievalEvaluator, encoded: tuple[Tensor, Tensor, T
     device = next(model.parameters()).device
     with torch.autocast(device.type, dtype=torch.bfloat16):
         answering, _ = model(*(tensor.to(device) for tensor in encoded))
-    return answering
+    return answering.float()
 
 
 def freeze_embeddings(model: RetrievalEvaluator) -> None:
