@@ -79,8 +79,8 @@ def answering_logits(model: RetrievalEvaluator, encoded: tuple[Tensor, Tensor, T
     model.eval()
     device = next(model.parameters()).device
     with torch.autocast(device.type, dtype=torch.bfloat16):
-        answering, _ = model(*(tensor.to(device) for tensor in encoded))
-    return answering.float()
+        logits: tuple[Tensor, Tensor] = model(*(tensor.to(device) for tensor in encoded))
+    return logits[0].float()
 
 
 def freeze_embeddings(model: RetrievalEvaluator) -> None:

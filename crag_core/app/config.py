@@ -38,9 +38,9 @@ def _setting(
     is_list: bool = False,
 ) -> Any:
     """`example` differs from the default; `limits` are the least and the most."""
-    metadata = {"group": group, "variable": variable, "meaning": meaning, "example": example, "limits": limits}
-    metadata |= {"choices": choices, "is_list": is_list}
-    return field(default=default, repr=not variable.endswith(_SECRET), metadata=metadata)
+    about: dict[str, Any] = {"group": group, "variable": variable, "meaning": meaning, "example": example}
+    about |= {"limits": limits, "choices": choices, "is_list": is_list}
+    return field(default=default, repr=not variable.endswith(_SECRET), metadata=about)
 
 
 @dataclass(frozen=True)

@@ -144,12 +144,12 @@ def numbered(rows: Sequence[int]) -> str:
 
 
 def _describe(found: Contradiction) -> Problem:
+    """At the first row that contradicts one before it."""
     firsts: dict[Expected, int] = {}
-    for row, expected in found.labels:
+    for row, expected in found:
         firsts.setdefault(expected, row)
     labels = ", ".join(f"row {row} says {expected}" for expected, row in firsts.items())
-    others = len(found.labels) - len(firsts)
+    others = len(found) - len(firsts)
     more = f" ({others:,} more say one of these)" if others else ""
-    return Problem(
-        found.row, f"Expected one label for a question, but {labels}{more}. None is kept: correct one, or take one out."
-    )
+    hint = "None is kept: correct one, or take one out."
+    return Problem(list(firsts.values())[1], f"Expected one label for a question, but {labels}{more}. {hint}")

@@ -63,7 +63,7 @@ def guarantee(board: Board, lower: float, uppers: Array, limit: float, confidenc
         return found
     tried = np.sort(np.asarray(uppers, dtype=float))[::-1]
     tried = tried[tried >= lower]
-    wrong = board.is_good(lower, tried)[asked].sum(axis=0)
+    wrong = board.is_correct(lower, tried)[asked].sum(axis=0)
     for upper, hits in zip(tried, wrong, strict=True):
         bound = clopper_pearson_upper(int(hits), count, delta)
         if bound > limit:
