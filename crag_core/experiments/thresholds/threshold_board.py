@@ -32,7 +32,8 @@ _PROMOTED_ABOVE, _AGREEMENT = 0.5, 0.1
 @dataclass(frozen=True)
 class Deciding:
     """By question: the score compared with `upper`, the one compared with `lower` (NaN: none), an action that no
-    threshold changes (-1: none), and whether the grades agree so well that a score between the thresholds counts as CORRECT."""
+    threshold changes (-1: none), and whether the grades agree so well that a score between the thresholds counts as
+    CORRECT."""
 
     upper: Array
     lower: Array
