@@ -19,9 +19,9 @@ from crag_core.base.errors import CragError, ModelMissing, WrongUse
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
 EXIT_CODES = (
-    "exit code: 0 done; 1 something was refused or failed; 2 wrong use: an option, a value or a name (a file, policy, "
-    "preset, model, …) that cannot be, and nothing was begun; 3 evaluate and tune: a limit is not kept; 130 stopped by "
-    "Ctrl-C; 141 whatever read the output has closed it"
+    "exit code: 0 done; 1 something was refused or failed; 2 wrong use: an option, a value or a name (of a file, "
+    "policy, preset, model, …) that does not exist, and nothing was started; 3 evaluate and tune: a limit is not kept; "
+    "130 stopped by Ctrl-C; 141 the reader of the output closed it"
 )
 
 

@@ -120,7 +120,7 @@ class Workbench:
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
         self.history = open_history(self.config.history, self.config.home, self.config.history_days)
         self.experiments = ExperimentFolder(self.config.home / "laboratory")
-        self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
+        self.audit = AuditLog(self.config.home / "audit.jsonl", now) if self.config.audit == "on" else None
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self._words = evaluators.WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
@@ -374,7 +374,7 @@ class Workbench:
             parts,
             settings,
             clock=time.perf_counter,
-            now=_now,
+            now=now,
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
@@ -459,5 +459,6 @@ def known_card(name: str) -> EvaluatorCard:
     return cards[name]
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in UTC, to the second, as records keep it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

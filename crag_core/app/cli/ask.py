@@ -31,9 +31,9 @@ def add_commands(commands: Any) -> None:
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question", help=f"{STREAM}: from standard input, in UTF-8")
     add_choice(query)
-    query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode])
+    query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
-    query.add_argument("--search-too", action="store_true", help="search the other documents beside pinned files")
+    query.add_argument("--search-too", action="store_true", help="search the other documents as well")
     query.add_argument("--json", action="store_true", help="print the whole record of the run")
     query.set_defaults(command=ask)
 

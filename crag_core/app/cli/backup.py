@@ -9,13 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
-from crag_core.app.workbench import VERSION, Workbench
+from crag_core.app.workbench import VERSION, Workbench, now
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.storage.backup import (
     Counts,
@@ -47,7 +46,7 @@ def backup(options: argparse.Namespace) -> int:
     settings = workbench.config
     index_at_rest = workbench.store.at_rest() if _is_here(settings.store) else None
     with _target(options.file) as sink, collected(settings.home, index_at_rest, _is_here(settings.history)) as folder:
-        made = write_archive(folder, count(folder, settings), VERSION, _now(), sink)
+        made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
         print(f"not in it: {line}", file=sys.stderr)
@@ -148,7 +147,3 @@ def _source(name: str) -> Iterator[BinaryIO]:
         return
     with Path(name).open("rb") as file:
         yield file
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +19,7 @@ from crag_core.app.cli.set_files import Opened, open_set, write_file
 from crag_core.app.cli.tune_output import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.policy_files import DEFAULT, PLAIN
-from crag_core.app.workbench import Workbench
+from crag_core.app.workbench import Workbench, now
 from crag_core.base.errors import CragError, UnknownName
 from crag_core.experiments.batch import Controls
 from crag_core.experiments.comparison.earlier_results import Earlier, earlier_results, listed
@@ -116,7 +116,7 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
 def outcome_log(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
     """Where the outcomes of a configuration are kept, with the documents of now."""
     setup = workbench.setup(one.choice)
-    return workbench.experiments.outcomes(replace(setup, name=one.name, created=_now()))
+    return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))
 
 
 def heading(opened: Opened, table: Table) -> str:
@@ -143,16 +143,12 @@ def _describe(
     }
     lines |= {one.name: described(one.kept.setup.settings, one.kept.setup.web) for one in beside}
     remarks = [one.remark for one in beside]
-    return Comparison(opened.labelled.name, _now(), lines, command_of(options), remarks)
+    return Comparison(opened.labelled.name, now(), lines, command_of(options), remarks)
 
 
 def _asked(one: Configuration, workbench: Workbench) -> str:
     """Who is asked for pages of the web."""
     return "" if one.choice.web is WebMode.OFF else workbench.searcher.identity
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _write(options: argparse.Namespace, table: Table, about: Comparison, beside: Sequence[Earlier]) -> None:
@@ -175,10 +171,10 @@ def find_earlier(
 ) -> tuple[Earlier, ...]:
     """Kept results that hold some of `questions` and are none of `wanted`, the newest first."""
     experiments = workbench.experiments
-    now = {one.name: workbench.setup(one.choice) for one in wanted}
+    present = {one.name: workbench.setup(one.choice) for one in wanted}
     keys = {asked.key for asked in questions}
     return earlier_results(
-        experiments.setups(), keys, now, datetime.now(), lambda one: experiments.outcomes(one).load().keys()
+        experiments.setups(), keys, present, datetime.now(), lambda one: experiments.outcomes(one).load().keys()
     )
 
 

@@ -21,9 +21,9 @@ def add_commands(commands: Any) -> None:
     add.set_defaults(command=ingest)
     again = commands.add_parser("reindex", help="index all documents again: other chunk lengths or embedding model")
     again.add_argument("--embedding", metavar="MODEL", help="default: the model of the present index")
-    again.add_argument("--tokens", type=int, metavar="N", help="at most, in a chunk; default: as now")
+    again.add_argument("--tokens", type=int, metavar="N", help="tokens in a chunk, at most; default: as now")
     again.add_argument(
-        "--overlap", type=int, metavar="N", help="at most, repeated of the chunk before; default: as now"
+        "--overlap", type=int, metavar="N", help="tokens repeated from the chunk before; default: as now"
     )
     again.set_defaults(command=reindex)
 

@@ -32,13 +32,15 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'
     )
     add_thresholds(parser)
-    parser.add_argument("--top-k", type=int, choices=range(1, 21), metavar="1..20")
+    parser.add_argument(
+        "--top-k", type=int, choices=range(1, 21), metavar="1..20", help="chunks to retrieve; default: CRAG_TOP_K"
+    )
     parser.add_argument("--collection", default="", metavar="NAME", help="search only there; default: everywhere")
 
 
 def add_thresholds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lower", type=share, metavar="0..1")
-    parser.add_argument("--upper", type=share, metavar="0..1")
+    parser.add_argument("--lower", type=share, metavar="0..1", help="lower threshold; default: that of the policy")
+    parser.add_argument("--upper", type=share, metavar="0..1", help="upper threshold; default: that of the policy")
 
 
 def share(text: str) -> float:

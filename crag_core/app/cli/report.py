@@ -21,7 +21,9 @@ def add_commands(commands: Any) -> None:
     page.add_argument("--policy", help="decide by this policy instead of that of the run")
     page.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file")
     add_thresholds(page)
-    page.add_argument("--cutoff", type=share, metavar="0..1", help="for sentences")
+    page.add_argument(
+        "--cutoff", type=share, metavar="0..1", help="sentences below it are dropped; default: that of the policy"
+    )
     page.set_defaults(command=report)
 
 

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from crag_core.app.cli.set_files import Opened, check_collection, open_set, writ
 from crag_core.app.cli.tune_output import Progress, advice, describe, plain
 from crag_core.app.configuration_text import choose
 from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.workbench import Choice, Workbench, now, suit
 from crag_core.base.errors import CragError
 from crag_core.experiments.batch import Controls
 from crag_core.experiments.grade_set import score
@@ -149,7 +148,7 @@ def grade(options: argparse.Namespace) -> Graded:
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
-    policy, created = graded.board.policy, datetime.now(UTC).isoformat(timespec="seconds")
+    policy, created = graded.board.policy, now()
     curve, remark = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
     print(remark)
     return TunedPreset(
