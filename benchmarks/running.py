@@ -15,7 +15,7 @@ from crag_core.app.cli.set_files import Opened, open_set
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.comparison.warm_up import WarmUp
@@ -63,7 +63,7 @@ def run_contenders(opened: Opened, names: Sequence[str], contenders: Sequence[Co
     """`names` are those of the contenders, in their order."""
     questions = drawn(opened.labelled.questions, limit)
 
-    def progress(now: Scoring) -> None:
+    def progress(now: SetProgress) -> None:
         if now.left is not None and now.done % 20 == 0:
             tell(f"{opened.labelled.name}: {now.done} of {now.total}, about {now.left / 60:.0f} minutes left")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crag_core.base.serialization import to_plain
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
@@ -96,7 +96,7 @@ class Progress:
         self._done = done
         self._lock, self._last, self._pause = threading.Lock(), 0.0, 0.5 if sys.stderr.isatty() else 60.0
 
-    def __call__(self, scoring: Scoring) -> None:
+    def __call__(self, scoring: SetProgress) -> None:
         is_last = scoring.done + scoring.failed == scoring.total
         with self._lock:
             if not is_last and time.monotonic() - self._last < self._pause:
