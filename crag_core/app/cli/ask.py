@@ -71,13 +71,13 @@ def ask(options: argparse.Namespace) -> int:
 def _question(text: str) -> str:
     """As it was typed, or from standard input for "-"; raises `WrongUse` for none, and for one that is too long."""
     if text == STREAM:
-        data = sys.stdin.buffer.read(8 * LONGEST_QUESTION)  # of more it is known that it is too long
+        data = sys.stdin.buffer.read(8 * LONGEST_QUESTION)  # anything longer is refused
         try:
             text = data.decode(encoding_of(data), "strict" if len(data) < 8 * LONGEST_QUESTION else "replace")
         except UnicodeDecodeError as error:
             words = f"Expected a question in UTF-8 on standard input, found other bytes ({error.reason})."
             raise WrongUse(words, hint="Convert it to UTF-8, or give it as an argument.") from error
-    question = text.encode(errors="replace").decode().strip()  # a console may give bytes that are no text
+    question = text.encode(errors="replace").decode().strip()  # a console may pass bytes that are not text
     if not question:
         raise WrongUse("Expected a question, found nothing.", hint='For example: ask "When does the ferry leave?"')
     with as_typed():
@@ -86,7 +86,7 @@ def _question(text: str) -> str:
 
 
 def _record(trace: Trace) -> str:
-    """All letters as they are, where the output can have them: a question mark in their place is another record."""
+    """JSON, in ASCII where the output cannot encode it: a question mark in place of a letter changes the record."""
     text = trace.to_json()
     try:
         text.encode(sys.stdout.encoding or "utf-8")

@@ -18,7 +18,7 @@ from crag_core.app.cli.tune_output import Progress, advice, describe, plain
 from crag_core.app.configuration_text import choose
 from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench, now, suit
-from crag_core.base.errors import CragError
+from crag_core.base.errors import CragError, WrongUse
 from crag_core.experiments.batch import Controls
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions
@@ -68,7 +68,7 @@ def add_commands(commands: Any) -> None:
 
 @dataclass(frozen=True)
 class Graded:
-    """A set graded under a choice: what the rest is worked out from."""
+    """A labelled set graded under a choice."""
 
     opened: Opened
     choice: Choice
@@ -94,8 +94,7 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def tune(options: argparse.Namespace) -> int:
     if options.confidence and options.objective.most_wrong is None:
-        print('error: --confidence goes with a limit, such as --objective "confidently wrong <= 5%".', file=sys.stderr)
-        return 2
+        raise WrongUse('--confidence goes with a limit, such as --objective "confidently wrong <= 5%".')
     graded = grade(options)
     policy = graded.board.policy
     start = suit(find_policy(policy.name, graded.opened.workbench.config), graded.choice.evaluator)
@@ -168,7 +167,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
 
 
 def _broken(options: argparse.Namespace, rates: Rates) -> Iterator[str]:
-    """The limits that are not kept, in words; one that nothing can be said of is not kept."""
+    """The limits that are not kept, in words; a rate that cannot be measured keeps none."""
     for name in (*MOST, *LEAST):
         limit = getattr(options, f"{'max' if name in MOST else 'min'}_{name}")
         found = getattr(rates, name)
