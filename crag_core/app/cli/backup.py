@@ -105,7 +105,7 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    lines = ["the cache of grades, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
+    lines = ["grades in the cache, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
     if settings.store.startswith("s3://"):
         lines.append(
             "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
