@@ -28,7 +28,7 @@ from benchmarks.held_out import route_set
 from benchmarks.quality import HALLUCINATED, ROUTE, counts_of, shown_rows
 from benchmarks.running import HOME, SMALL, open_held_out, run_contenders, serving
 from benchmarks.tables import Table
-from crag_core.app.cli.compare import book_of
+from crag_core.app.cli.compare import outcome_log
 from crag_core.app.cli.set_files import Opened
 from crag_core.app.configuration_text import read_configurations
 from crag_core.app.policy_files import PLAIN
@@ -100,7 +100,7 @@ def ours(workbench: Workbench, model: str) -> tuple[list[str], list[Contender]]:
     specs += [f"{name},name={name},evaluator={OWN_JUDGE},model={model},web=auto" for name in OURS]
     found = read_configurations(specs, workbench)
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in found]
-    made = [Contender(line, book_of(one, workbench)) for line, one in zip(pipelines, found, strict=True)]
+    made = [Contender(line, outcome_log(one, workbench)) for line, one in zip(pipelines, found, strict=True)]
     return [one.name for one in found], made
 
 
@@ -111,7 +111,7 @@ def peer(workbench: Workbench, name: str, judge: Evaluator, model: str, top_k: i
     pipeline.parts = replace(pipeline.parts, evaluator=judge)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     setup = Setup(pipeline.settings, workbench.store.fingerprint(), workbench.searcher.identity, name, now)
-    return Contender(pipeline, workbench.laboratory.outcomes(setup))
+    return Contender(pipeline, workbench.experiments.outcomes(setup))
 
 
 def _measure(

@@ -10,12 +10,12 @@ from threading import Event
 
 from benchmarks.evaluator import tell
 from benchmarks.held_out import HeldOut
-from crag_core.app.cli.compare import book_of, drawn
+from crag_core.app.cli.compare import drawn, outcome_log
 from crag_core.app.cli.set_files import Opened, open_set
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.comparison.warm_up import WarmUp
@@ -53,7 +53,7 @@ def run_configurations(opened: Opened, wanted: Sequence[Configuration], limit: i
     """The first of `wanted` is what the others are compared with."""
     workbench = opened.workbench
     contenders = [
-        Contender(workbench.pipeline(one.choice, observed=False, cached=False), book_of(one, workbench))
+        Contender(workbench.pipeline(one.choice, observed=False, cached=False), outcome_log(one, workbench))
         for one in wanted
     ]
     return run_contenders(opened, [one.name for one in wanted], contenders, limit)
@@ -63,7 +63,7 @@ def run_contenders(opened: Opened, names: Sequence[str], contenders: Sequence[Co
     """`names` are those of the contenders, in their order."""
     questions = drawn(opened.labelled.questions, limit)
 
-    def progress(now: Scoring) -> None:
+    def progress(now: SetProgress) -> None:
         if now.left is not None and now.done % 20 == 0:
             tell(f"{opened.labelled.name}: {now.done} of {now.total}, about {now.left / 60:.0f} minutes left")
 

@@ -56,7 +56,7 @@ def _broken(rates: Array, limit: float) -> Cell:
 
 def naive_choice(board: Board, limit: float) -> float:
     """The lowest threshold at which the share that was seen keeps the limit."""
-    keeps = board.is_good(0.0, UPPERS).mean(axis=0) <= limit
+    keeps = board.is_correct(0.0, UPPERS).mean(axis=0) <= limit
     return float(UPPERS[keeps][0]) if keeps.any() else 1.0
 
 

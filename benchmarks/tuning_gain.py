@@ -16,7 +16,7 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.base.types import EvaluatorCard
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.scored import Case, cases
 from crag_core.experiments.thresholds.objective import Costs, Objective
@@ -64,9 +64,9 @@ def grade(folder: Path, home: Path, evaluator: str, tell: Callable[[str], None])
     opened = open_set(str(folder), Workbench(Config(home=home)))
     policy = suit(find_policy(POLICIES[0]), evaluator)
     pipeline = opened.workbench.pipeline(Choice(policy, evaluator))  # which policy makes no difference to a grade
-    book = opened.workbench.laboratory.scores(opened.workbench.conditions(pipeline))
+    book = opened.workbench.experiments.scores(opened.workbench.conditions(pipeline))
 
-    def progress(now: Scoring) -> None:
+    def progress(now: SetProgress) -> None:
         if now.left is not None and now.done % 100 == 0:
             tell(f"graded {now.done} of {now.total}, about {now.left:.0f} s left")
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from random import Random
 
+from crag_core.base.text.sentences import split
 from training.mixture import locate_by_words
 from training.pairs import Pair, Row, known_pairs
-from training.wording import make_question, names_of, perturb, sentences
+from training.wording import make_question, names_of, perturb
 
 LESSONS = {
     **{"squad2/answers": 1.0, "squad2/human_unanswerable": 2.0, "nq/answers": 1.0},
@@ -54,7 +55,7 @@ def to_judge(rows: list[Row], random: Random) -> list[Pair]:
             pairs += _doubtful(pair, names, random)
     human = sorted({row.passage for row in rows if row.source in ("squad2", "nq")})
     for passage in random.sample(human, min(MADE, len(human))):
-        spans = sentences(passage)
+        spans = split(passage)
         if made := make_question(passage, spans, random):
             pairs.append(Pair(made.question, _around(passage, spans, made.sentence, random), None, None, "made"))
     random.shuffle(pairs)
@@ -62,7 +63,7 @@ def to_judge(rows: list[Row], random: Random) -> list[Pair]:
 
 
 def _doubtful(pair: Pair, names: list[str], random: Random) -> Iterator[Pair]:
-    spans = sentences(pair.passage)
+    spans = split(pair.passage)
     here = _best(pair, spans)
     elsewhere = [number for number in range(len(spans)) if abs(number - here) > 2]
     if elsewhere and random.random() < ELSEWHERE:
@@ -73,7 +74,7 @@ def _doubtful(pair: Pair, names: list[str], random: Random) -> Iterator[Pair]:
 
 
 def _close_up(pair: Pair, random: Random) -> Pair:
-    spans = sentences(pair.passage)
+    spans = split(pair.passage)
     if len(spans) <= 3:
         return pair
     shown = _around(pair.passage, spans, _best(pair, spans), random)

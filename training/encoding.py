@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -59,6 +59,13 @@ def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:
             found[-1].append(pair)
         random.shuffle(found)
         yield from found
+
+
+def endless(epoch: Callable[[Random], Sequence[Pair]], seed: int) -> Iterator[list[Pair]]:
+    """Batches of one epoch after the other, from one stream of random numbers."""
+    random = Random(seed)
+    while True:
+        yield from batches(epoch(random), random)
 
 
 def _length(pair: Pair) -> int:

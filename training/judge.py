@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 
 from training.close_ups import to_judge
 from training.encoding import encode, load_tokenizer
-from training.model import RetrievalEvaluator, open_model
-from training.options import parser
+from training.model import RetrievalEvaluator, answering_logits, open_model
+from training.options import parse, parser
 from training.pairs import Pair, read_rows
 from training.teacher import FILE as TEACHER
 
@@ -32,8 +32,7 @@ _POOL, _BATCH = 512, 12
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--pairs", type=int, default=25_500, help="pairs to judge at most")
-    given = options.parse_args()
-    torch.set_num_threads(given.threads)
+    given = parse(options)
     model = open_model(given.base)
     model.load_state_dict(torch.load(given.out / TEACHER, weights_only=True))
     tokenizer = load_tokenizer(given.base / "tokenizer.json")
@@ -47,7 +46,9 @@ def judge(model: RetrievalEvaluator, tokenizer: Tokenizer, pairs: Sequence[Pair]
     started = time.monotonic()
     for at in range(0, len(pairs), _POOL):
         pool = pairs[at : at + _POOL]
-        yield from (_drawn(pair, told) for pair, told in zip(pool, _read(model, tokenizer, pool), strict=True))
+        yield from (
+            _drawn(pair, probability) for pair, probability in zip(pool, _read(model, tokenizer, pool), strict=True)
+        )
         print(f"{at + len(pool):>7,} of {len(pairs):,}  {(time.monotonic() - started) / 60:6.1f} min", flush=True)
 
 
@@ -56,24 +57,19 @@ def read_judged(path: Path) -> list[Pair]:
     return [Pair(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
 
 
-def _drawn(pair: Pair, told: float) -> Pair:
-    known = told if pair.answering is None else TRUST * told + (1.0 - TRUST) * pair.answering
+def _drawn(pair: Pair, probability: float) -> Pair:
+    known = probability if pair.answering is None else TRUST * probability + (1.0 - TRUST) * pair.answering
     return replace(pair, answering=round(known, 4))
 
 
-@torch.no_grad()
 def _read(model: RetrievalEvaluator, tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[float]:
-    model.eval()
-    device = next(model.parameters()).device
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].question) + len(pairs[i].passage))
     found = [0.0] * len(pairs)
     for at in range(0, len(order), _BATCH):
         chosen = order[at : at + _BATCH]
-        encoded = encode(tokenizer, [(pairs[i].question, pairs[i].passage) for i in chosen])
-        with torch.autocast(device.type, dtype=torch.bfloat16):
-            answering, _ = model(*(tensor.to(device) for tensor in encoded))
-        for i, told in zip(chosen, torch.sigmoid(answering.float()).tolist(), strict=True):
-            found[i] = told
+        logits = answering_logits(model, encode(tokenizer, [(pairs[i].question, pairs[i].passage) for i in chosen]))
+        for i, probability in zip(chosen, torch.sigmoid(logits).tolist(), strict=True):
+            found[i] = probability
     return found
 
 

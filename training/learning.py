@@ -6,6 +6,7 @@ What takes hours is saved on the way, and goes on from there to the same weights
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -89,6 +90,13 @@ class Learner:
 
         self.learn(islice(batches, self._batches, None), 1.0, save_and_report)
 
+    def train(self, batches: Iterable[Sequence[Pair]], out: Path) -> None:
+        """Learn to the end, from where it was stopped if it was, and write the weights to `out`."""
+        part = out.with_name(f"{out.name}.part")
+        self.go_on(batches, Progress(self._tokens), part)
+        torch.save(self._model.cpu().state_dict(), out)
+        part.unlink(missing_ok=True)
+
     def _save(self, part: Path) -> None:
         state = {
             "made_of": self._made_of,
@@ -104,7 +112,7 @@ class Learner:
         state = torch.load(part, map_location=self._device, weights_only=True)
         if state["made_of"] != self._made_of:
             raise SystemExit(
-                f"{part}: expected a training with {self._made_of}, found {state['made_of']}. Delete it to begin anew."
+                f"{part}: expected a training with {self._made_of}, found {state['made_of']}. Delete it to start again."
             )
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
@@ -113,6 +121,19 @@ class Learner:
     @property
     def _made_of(self) -> str:
         return f"{self._tokens} tokens, rate {self._peak_rate}, seed {torch.initial_seed()}"
+
+
+class Progress:
+    """Prints a line a hundred batches."""
+
+    def __init__(self, tokens: int) -> None:
+        self._tokens, self._started, self._calls = tokens, time.monotonic(), 0
+
+    def __call__(self, seen: int, loss: float) -> None:
+        self._calls += 1
+        if self._calls % 100 == 0:
+            minutes = (time.monotonic() - self._started) / 60
+            print(f"{seen / self._tokens:6.1%}  {seen:>11,} tokens  {minutes:6.1f} min  loss {loss:.4f}", flush=True)
 
 
 def _pace(share: float) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
 from training.pairs import Pair, Row, known_pairs
-from training.wording import make_question, names_of, perturb, sentences, stems, without
+from training.wording import make_question, names_of, perturb, stems, without
 
 Locate = Callable[[str, str, Sequence[tuple[int, int]]], list[int]]
 """(question, passage, spans of its sentences) -> numbers of the sentences that hold the answer, likeliest first."""
@@ -113,7 +114,7 @@ class Mixture:
     def _derive(self, pair: Pair, recipe: Recipe, locate: Locate) -> Iterator[Pair]:
         random = self._random
         wanted = [random.random() < share for share in (recipe.deleted, recipe.windowed, recipe.perturbed)]
-        spans = sentences(pair.passage)
+        spans = split(pair.passage)
         if len(spans) > 2 and any(wanted[:2]):
             first, second = locate(pair.question, pair.passage, spans)[:2]
             if wanted[0]:
@@ -132,7 +133,7 @@ class Mixture:
 
     def _make(self, passage: str) -> Iterator[Pair]:
         random = self._random
-        spans = sentences(passage)
+        spans = split(passage)
         made = make_question(passage, spans, random)
         if made is None:
             return
@@ -158,11 +159,11 @@ def search_elsewhere(rows: list[Row], random: Random) -> Iterator[Pair]:
     for family in sorted(set(families.values())):
         asked = sorted({row.question for row in rows if families.get(row.source) == family})
         asked = random.sample(asked, int(len(asked) * OFF_CORPUS))
-        told = sorted({row.passage for row in rows if families.get(row.source, family) != family})
-        if not asked or not told:
+        passages = sorted({row.passage for row in rows if families.get(row.source, family) != family})
+        if not asked or not passages:
             continue
         index = bm25s.BM25()
-        index.index([words(text) for text in told], show_progress=False)
+        index.index([words(text) for text in passages], show_progress=False)
         found, _ = index.retrieve([words(text) for text in asked], k=3, show_progress=False)
         for question, numbers in zip(asked, found, strict=True):
-            yield Pair(question, told[int(random.choice(list(numbers)))], 0.0, 0.0, "off corpus")
+            yield Pair(question, passages[int(random.choice(list(numbers)))], 0.0, 0.0, "off corpus")

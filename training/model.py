@@ -34,9 +34,9 @@ class RetrievalEvaluator(nn.Module):
         told_apart = {"token_type_ids": segments} if self._tells_segments else {}
         hidden = self.encoder(input_ids=ids, attention_mask=attention, **told_apart).last_hidden_state.float()
         asked = segments.float() * attention.float()
-        told = attention.float() - asked
-        passage, question = _mean(hidden, told), _mean(hidden, asked)
-        places = self.place(hidden).squeeze(-1) - (1.0 - told) * 1e4
+        of_passage = attention.float() - asked
+        passage, question = _mean(hidden, of_passage), _mean(hidden, asked)
+        places = self.place(hidden).squeeze(-1) - (1.0 - of_passage) * 1e4
         peak = torch.logsumexp(places, dim=1)
         answering = peak + self.whole(torch.cat([hidden[:, 0], passage, question], dim=1)).squeeze(-1)
         pair = torch.cat([passage, question, passage * question, (passage - question).abs()], dim=1)
@@ -71,6 +71,16 @@ def open_model(folder: Path) -> RetrievalEvaluator:
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0  # type: ignore[assignment]
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@torch.no_grad()
+def answering_logits(model: RetrievalEvaluator, encoded: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    """Of pairs that `training.encoding.encode` made."""
+    model.eval()
+    device = next(model.parameters()).device
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        logits: tuple[Tensor, Tensor] = model(*(tensor.to(device) for tensor in encoded))
+    return logits[0].float()
 
 
 def freeze_embeddings(model: RetrievalEvaluator) -> None:

@@ -6,10 +6,12 @@ import argparse
 import os
 from pathlib import Path
 
+import torch
 
-def parser(told: str | None, *, tokens: int | None = None) -> argparse.ArgumentParser:
+
+def parser(description: str | None, *, tokens: int | None = None) -> argparse.ArgumentParser:
     """`--out`, `--data`, `--base`, `--seed` and `--threads`, and `--tokens` with this default for what trains."""
-    found = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
     found.add_argument("--out", type=Path, required=True, help="folder of the files that are made")
     found.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
@@ -19,6 +21,14 @@ def parser(told: str | None, *, tokens: int | None = None) -> argparse.ArgumentP
     if tokens:
         found.add_argument("--tokens", type=int, default=tokens, help="real tokens to see in all")
     return found
+
+
+def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options, with the seed and the number of threads put into effect."""
+    given = options.parse_args()
+    torch.manual_seed(given.seed)
+    torch.set_num_threads(given.threads)
+    return given
 
 
 def base_folder(given: Path | None) -> Path:

@@ -6,18 +6,14 @@ from what merely sounds like one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from random import Random
 
-import torch
-
 from training.close_ups import lessons
-from training.encoding import batches, load_tokenizer
+from training.encoding import endless, load_tokenizer
 from training.learning import Learner
 from training.model import freeze_embeddings, freeze_layers, open_model
-from training.options import parser
-from training.pairs import Pair, read_rows
-from training.train import Progress
+from training.options import parse, parser
+from training.pairs import read_rows
 
 FILE = "teacher.pt"
 PEAK_RATE = 5e-5
@@ -25,9 +21,7 @@ FROZEN_LAYERS = 3
 
 
 def main() -> None:
-    options = parser(__doc__, tokens=1_600_000).parse_args()
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
+    options = parse(parser(__doc__, tokens=1_600_000))
     if not options.base:
         raise SystemExit("--base: expected the folder that training.teacher_base makes. Give it.")
     model = open_model(options.base)
@@ -36,16 +30,7 @@ def main() -> None:
     pairs = lessons(read_rows(options.data / "train" / "train_en.jsonl.gz"), Random(options.seed))
     learner = Learner(model, load_tokenizer(options.base / "tokenizer.json"), options.tokens, PEAK_RATE)
     options.out.mkdir(parents=True, exist_ok=True)
-    part = options.out / f"{FILE}.part"
-    learner.go_on(_endless(pairs, options.seed), Progress(options.tokens), part)
-    torch.save(model.cpu().state_dict(), options.out / FILE)
-    part.unlink(missing_ok=True)
-
-
-def _endless(pairs: list[Pair], seed: int) -> Iterator[list[Pair]]:
-    random = Random(seed)
-    while True:
-        yield from batches(pairs, random)
+    learner.train(endless(lambda random: pairs, options.seed), options.out / FILE)
 
 
 if __name__ == "__main__":

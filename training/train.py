@@ -6,18 +6,18 @@ that people wrote; by then the model so far finds the sentence that holds an ans
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 import torch
 from tokenizers import Tokenizer
 
-from training.encoding import batches, encode, load_tokenizer
-from training.learning import Learner
+from training.encoding import encode, endless, load_tokenizer
+from training.learning import Learner, Progress
 from training.mixture import BROAD, HUMAN, Locate, Mixture, Recipe, locate_by_words
-from training.model import RetrievalEvaluator, freeze_embeddings, open_model
-from training.options import base_folder, parser
+from training.model import RetrievalEvaluator, answering_logits, freeze_embeddings, open_model
+from training.options import base_folder, parse, parser
 from training.pairs import Pair, read_rows
 
 FILE = "student.pt"
@@ -40,21 +40,14 @@ class SentenceScorer:
             self._found[key] = self._order(question, passage, spans)
         return self._found[key]
 
-    @torch.no_grad()
     def _order(self, question: str, passage: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-        self._model.eval()
-        device = next(self._model.parameters()).device
-        encoded = encode(self._tokenizer, [(question, passage[a:b]) for a, b in spans])
-        with torch.autocast(device.type, dtype=torch.bfloat16):
-            scores, _ = self._model(*(tensor.to(device) for tensor in encoded))
+        scores = answering_logits(self._model, encode(self._tokenizer, [(question, passage[a:b]) for a, b in spans]))
         by_words = locate_by_words(question, passage, spans)
         return sorted(range(len(spans)), key=lambda i: -float(scores[i]) + 0.5 * by_words.index(i))
 
 
 def main() -> None:
-    options = parser(__doc__, tokens=8_000_000).parse_args()
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
+    options = parse(parser(__doc__, tokens=8_000_000))
     base = base_folder(options.base)
     tokenizer = load_tokenizer(base / "tokenizer.json")
     model = open_model(base)
@@ -67,27 +60,13 @@ def main() -> None:
     report = Progress(options.tokens)
     for recipe, until in PARTS:
         locate = locate_by_words if recipe is BROAD else SentenceScorer(model, tokenizer)
-        learner.learn(_endless(mixture, recipe, locate, options.seed), until, report)
+        epoch = partial(_epoch, mixture, recipe, locate)
+        learner.learn(endless(epoch, options.seed), until, report)
     torch.save(model.cpu().state_dict(), options.out / FILE)
 
 
-def _endless(mixture: Mixture, recipe: Recipe, locate: Locate, seed: int) -> Iterator[list[Pair]]:
-    random = Random(seed)
-    while True:
-        yield from batches(mixture.epoch(recipe, locate), random)
-
-
-class Progress:
-    """Prints a line a hundred batches."""
-
-    def __init__(self, tokens: int) -> None:
-        self._tokens, self._started, self._calls = tokens, time.monotonic(), 0
-
-    def __call__(self, seen: int, loss: float) -> None:
-        self._calls += 1
-        if self._calls % 100 == 0:
-            minutes = (time.monotonic() - self._started) / 60
-            print(f"{seen / self._tokens:6.1%}  {seen:>11,} tokens  {minutes:6.1f} min  loss {loss:.4f}", flush=True)
+def _epoch(mixture: Mixture, recipe: Recipe, locate: Locate, random: Random) -> list[Pair]:
+    return mixture.epoch(recipe, locate)
 
 
 if __name__ == "__main__":

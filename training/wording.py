@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
 
 _YEAR = re.compile(r"\b(?:1[0-9]{3}|20[0-2][0-9])\b")
@@ -50,11 +49,6 @@ class Made:
     question: str
     sentence: int
     answer: tuple[int, int]
-
-
-def sentences(passage: str) -> list[tuple[int, int]]:
-    """Spans of the sentences of `passage`, in order."""
-    return split(passage)
 
 
 def stems(text: str) -> set[str]:

@@ -20,137 +20,186 @@ from crag_core.websearch import PROVIDERS
 ENV_FILE = Path(".env")
 
 
-def _setting(variable: str, default: Any, meaning: str) -> Any:
-    # A URL may hold a password.
-    secret = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT")
-    is_secret = variable.endswith(secret)
-    return field(default=default, repr=not is_secret, metadata={"variable": variable, "meaning": meaning})
+_DOCUMENTS, _MODELS, _WEB, _KEPT = "Documents", "Models", "The web", "What is kept"
+_PEOPLE, _WATCHING, _AGENTIC = "Many people", "Watching it", "Policy agentic"
+# A URL may hold a password.
+_SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT")
+
+
+def _setting(
+    group: str,
+    variable: str,
+    default: Any,
+    example: str,
+    meaning: str,
+    *,
+    limits: tuple[float, float] | None = None,
+    choices: tuple[str, ...] = (),
+    is_list: bool = False,
+) -> Any:
+    """`example` differs from the default; `limits` are the least and the most."""
+    about: dict[str, Any] = {"group": group, "variable": variable, "meaning": meaning, "example": example}
+    about |= {"limits": limits, "choices": choices, "is_list": is_list}
+    return field(default=default, repr=not variable.endswith(_SECRET), metadata=about)
 
 
 @dataclass(frozen=True)
 class Config:
-    home: Path = _setting("CRAG_HOME", Path(".crag"), "folder of the index; created when missing")
+    """Each setting in its group, in the order of docs/settings.md."""
+
+    home: Path = _setting(
+        _DOCUMENTS, "CRAG_HOME", Path(".crag"), "/var/lib/crag/home", "folder of the index; created when missing"
+    )
     store: str = _setting(
-        "CRAG_STORE",
-        "disk",
+        _DOCUMENTS, "CRAG_STORE", "disk", "postgresql://crag:s3cret@db/crag",
         "where documents are kept: disk, or a place that several machines share, by URL (s3://…, postgresql://…)",
-    )
+    )  # fmt: skip
     embedding: str = _setting(
-        "CRAG_EMBEDDING",
-        "all-MiniLM-L6-v2",
+        _DOCUMENTS, "CRAG_EMBEDDING", "all-MiniLM-L6-v2", "/srv/models/my-embedder",
         "embedding model for an index that is empty: the built-in one, or any model name or folder",
-    )
+    )  # fmt: skip
     chunk_tokens: int = _setting(
-        "CRAG_CHUNK_TOKENS", 220, "tokens of the embedding model in a chunk at most; for an index that is empty"
-    )
+        _DOCUMENTS, "CRAG_CHUNK_TOKENS", 220, "120",
+        "tokens of the embedding model in a chunk at most; for an index that is empty", limits=TOKENS,
+    )  # fmt: skip
     chunk_overlap: int = _setting(
-        "CRAG_CHUNK_OVERLAP", 30, "tokens at most that a chunk repeats of the one before; for an index that is empty"
+        _DOCUMENTS, "CRAG_CHUNK_OVERLAP", 30, "20",
+        "tokens at most that a chunk repeats of the one before; for an index that is empty",
+    )  # fmt: skip
+    top_k: int = _setting(_DOCUMENTS, "CRAG_TOP_K", 6, "8", "chunks retrieved for a question, 1 to 20", limits=(1, 20))
+    ollama_host: str = _setting(
+        _MODELS, "OLLAMA_HOST", "", "http://one:11434", "where Ollama answers; empty: http://127.0.0.1:11434"
     )
-    ollama_host: str = _setting("OLLAMA_HOST", "", "where Ollama answers; empty: http://127.0.0.1:11434")
-    openai_url: str = _setting("OPENAI_BASE_URL", "", "an OpenAI-compatible server, usually ending in /v1")
-    openai_key: str = _setting("OPENAI_API_KEY", "", "its key, if it wants one; never shown, logged or recorded")
+    openai_url: str = _setting(
+        _MODELS, "OPENAI_BASE_URL", "", "http://vllm:8000/v1", "an OpenAI-compatible server, usually ending in /v1"
+    )
+    openai_key: str = _setting(
+        _MODELS, "OPENAI_API_KEY", "", "sk-…", "its key, if it wants one; never shown, logged or recorded"
+    )
     model: str = _setting(
-        "CRAG_MODEL", "", "language model to start with, such as ollama/llama3.2; empty: the first of Ollama"
-    )
+        _MODELS, "CRAG_MODEL", "", "ollama/llama3.2",
+        "language model to start with, such as ollama/llama3.2; empty: the first of Ollama",
+    )  # fmt: skip
     support: str = _setting(
-        "CRAG_SUPPORT",
-        WORDS,
+        _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
         "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
-    )
+    )  # fmt: skip
     model_timeout: float = _setting(
-        "CRAG_MODEL_TIMEOUT",
-        180.0,
+        _MODELS, "CRAG_MODEL_TIMEOUT", 180.0, "60",
         "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",
+        limits=(1, 3600),
+    )  # fmt: skip
+    calls_at_once: int = _setting(
+        _MODELS, "CRAG_MODEL_CALLS", 2, "8", "model calls under way at the same time, at each server", limits=(1, 64)
     )
-    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, "model calls under way at the same time, at each server")
-    web: str = _setting("CRAG_WEB", "ask", "web search to start with: auto, ask (shows the query first) or off")
-    web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, "seconds to wait for one web search")
+    web: str = _setting(
+        _WEB, "CRAG_WEB", "ask", "off",
+        "web search to start with: auto, ask (shows the query first) or off", choices=("auto", "ask", "off"),
+    )  # fmt: skip
+    web_timeout: float = _setting(
+        _WEB, "CRAG_WEB_TIMEOUT", 8.0, "4", "seconds to wait for one web search", limits=(1, 120)
+    )
     web_providers: str = _setting(
-        "CRAG_WEB_PROVIDERS",
-        "duckduckgo",
-        f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure",
+        _WEB, "CRAG_WEB_PROVIDERS", "duckduckgo", "searxng,duckduckgo",
+        f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure", is_list=True,
+    )  # fmt: skip
+    searxng_url: str = _setting(
+        _WEB, "CRAG_SEARXNG_URL", "", "http://searxng:8080", "a SearXNG instance with its JSON format switched on"
     )
-    searxng_url: str = _setting("CRAG_SEARXNG_URL", "", "a SearXNG instance with its JSON format switched on")
-    tavily_key: str = _setting("TAVILY_API_KEY", "", "key for Tavily; never shown, logged or recorded")
+    tavily_key: str = _setting(_WEB, "TAVILY_API_KEY", "", "tvly-…", "key for Tavily; never shown, logged or recorded")
     web_snapshot: str = _setting(
-        "CRAG_WEB_SNAPSHOT", "", "folder of an offline web, one page a line in its web.jsonl, for the provider snapshot"
-    )
-    top_k: int = _setting("CRAG_TOP_K", 6, "chunks retrieved for a question, 1 to 20")
-    cache: str = _setting(
-        "CRAG_CACHE",
-        "disk",
-        "where grades are kept for the next time: disk, off, or a server by URL (redis://…, postgresql://…)",
-    )
-    cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, "hours that a kept grade holds")
+        _WEB, "CRAG_WEB_SNAPSHOT", "", "data/web",
+        "folder of an offline web, one page a line in its web.jsonl, for the provider snapshot",
+    )  # fmt: skip
     history: str = _setting(
-        "CRAG_HISTORY", "disk", "where runs and labels are kept: disk, off, or the URL of a database (postgresql://…)"
+        _KEPT, "CRAG_HISTORY", "disk", "postgresql://crag:s3cret@db/crag",
+        "where runs and labels are kept: disk, off, or the URL of a database (postgresql://…)",
+    )  # fmt: skip
+    history_days: float = _setting(
+        _KEPT, "CRAG_HISTORY_DAYS", 0.0, "90",
+        "days that a run is kept, its labels with it; 0: for ever", limits=(0, 36500),
+    )  # fmt: skip
+    cache: str = _setting(
+        _KEPT, "CRAG_CACHE", "disk", "redis://:s3cret@valkey:6379/0",
+        "where grades are kept for the next time: disk, off, or a server by URL (redis://…, postgresql://…)",
+    )  # fmt: skip
+    cache_hours: float = _setting(
+        _KEPT, "CRAG_CACHE_HOURS", 24.0, "168", "hours that a kept grade holds", limits=(0.01, 24 * 3650)
     )
-    history_days: float = _setting("CRAG_HISTORY_DAYS", 0.0, "days that a run is kept, its labels with it; 0: for ever")
     audit: str = _setting(
-        "CRAG_AUDIT", "on", "on: decisions and discarded evidence go to audit.jsonl in the home; or off"
+        _KEPT, "CRAG_AUDIT", "on", "off",
+        "on: decisions and discarded evidence go to audit.jsonl in the home; or off", choices=("on", "off"),
+    )  # fmt: skip
+    runs_at_once: int = _setting(
+        _PEOPLE, "CRAG_RUNS_AT_ONCE", 4, "8", "runs under way at the same time; the others wait in line", limits=(1, 64)
     )
-    metrics_port: int = _setting("CRAG_METRICS_PORT", 0, "port of Prometheus metrics; 0: none")
-    metrics_address: str = _setting(
-        "CRAG_METRICS_ADDRESS",
-        "127.0.0.1",
-        "address that serves the metrics: this machine only, or 0.0.0.0 for every network",
+    runs_waiting: int = _setting(
+        _PEOPLE, "CRAG_RUNS_WAITING", 100, "50", "runs in line at most; a question beyond is refused", limits=(0, 10000)
     )
-    otel_endpoint: str = _setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", "", "collector of OpenTelemetry spans (OTLP over HTTP); empty: no spans"
-    )
-    log: str = _setting(
-        "CRAG_LOG", "off", "log records on standard error, a line for each step of a run: text, json or off"
-    )
-    runs_at_once: int = _setting("CRAG_RUNS_AT_ONCE", 4, "runs under way at the same time; the others wait in line")
-    runs_waiting: int = _setting("CRAG_RUNS_WAITING", 100, "runs in line at most; a question beyond is refused")
     sign_in: str = _setting(
-        "CRAG_SIGN_IN", "off", "on: only who signs in at the provider of .streamlit/secrets.toml comes in; or off"
-    )
+        _PEOPLE, "CRAG_SIGN_IN", "off", "on",
+        "on: only who signs in at the provider of .streamlit/secrets.toml comes in; or off", choices=("on", "off"),
+    )  # fmt: skip
     may_enter: str = _setting(
-        "CRAG_MAY_ENTER", "*", "with sign-in, who may come in: ann@example.org, @example.org, or * for all who sign in"
-    )
+        _PEOPLE, "CRAG_MAY_ENTER", "*", "@example.org",
+        "with sign-in, who may come in: ann@example.org, @example.org, or * for all who sign in", is_list=True,
+    )  # fmt: skip
     may_index: str = _setting(
-        "CRAG_MAY_INDEX", "*", "with sign-in, who may add and remove documents: addresses as above, * or nobody"
+        _PEOPLE, "CRAG_MAY_INDEX", "*", "ann@example.org,bob@example.org",
+        "with sign-in, who may add and remove documents: addresses as above, * or nobody", is_list=True,
+    )  # fmt: skip
+    may_tune: str = _setting(
+        _PEOPLE, "CRAG_MAY_TUNE", "*", "@example.org",
+        "with sign-in, who may tune thresholds and keep presets", is_list=True,
+    )  # fmt: skip
+    may_see_history: str = _setting(
+        _PEOPLE, "CRAG_MAY_SEE_HISTORY", "*", "ann@example.org",
+        "with sign-in, who may see the runs of all", is_list=True,
+    )  # fmt: skip
+    may_set_up: str = _setting(
+        _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
+        "with sign-in, who may change servers on the Settings page", is_list=True,
+    )  # fmt: skip
+    metrics_port: int = _setting(
+        _WATCHING, "CRAG_METRICS_PORT", 0, "9464", "port of Prometheus metrics; 0: none", limits=(0, 65535)
     )
-    may_tune: str = _setting("CRAG_MAY_TUNE", "*", "with sign-in, who may tune thresholds and keep presets")
-    may_see_history: str = _setting("CRAG_MAY_SEE_HISTORY", "*", "with sign-in, who may see the runs of all")
-    may_set_up: str = _setting("CRAG_MAY_SET_UP", "*", "with sign-in, who may change servers on the Settings page")
-    agent_iterations: int = _setting("KB_AGENT_MAX_ITERATIONS", 3, "policy agentic: retrievals for a question at most")
+    metrics_address: str = _setting(
+        _WATCHING, "CRAG_METRICS_ADDRESS", "127.0.0.1", "0.0.0.0",
+        "address that serves the metrics: this machine only, or 0.0.0.0 for every network",
+    )  # fmt: skip
+    otel_endpoint: str = _setting(
+        _WATCHING, "OTEL_EXPORTER_OTLP_ENDPOINT", "", "http://collector:4318",
+        "collector of OpenTelemetry spans (OTLP over HTTP); empty: no spans",
+    )  # fmt: skip
+    log: str = _setting(
+        _WATCHING, "CRAG_LOG", "off", "json",
+        "log records on standard error, a line for each step of a run: text, json or off",
+        choices=("text", "json", "off"),
+    )  # fmt: skip
+    agent_iterations: int = _setting(
+        _AGENTIC, "KB_AGENT_MAX_ITERATIONS", 3, "5", "policy agentic: retrievals for a question at most", limits=(1, 20)
+    )
     agent_few: int = _setting(
-        "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "policy agentic: so many chunks need no grading; 0: always grade"
-    )
+        _AGENTIC, "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "0",
+        "policy agentic: so many chunks need no grading; 0: always grade", limits=(0, 20),
+    )  # fmt: skip
     agent_cosine: float = _setting(
-        "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "policy agentic: chunks at least this near need no grading"
-    )
+        _AGENTIC, "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "0.9",
+        "policy agentic: chunks at least this near need no grading", limits=(0, 1),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("cache_hours", 0.01, 24 * 3650),
-            ("history_days", 0, 36500),
-            ("runs_at_once", 1, 64),
-            ("runs_waiting", 0, 10000),
-            ("metrics_port", 0, 65535),
-            ("agent_iterations", 1, 20),
-            ("agent_few", 0, 20),
-            ("agent_cosine", 0, 1),
-            ("top_k", 1, 20),
-            ("chunk_tokens", *TOKENS),
-            ("chunk_overlap", 0, self.chunk_tokens // 2),
-            ("calls_at_once", 1, 64),
-            ("model_timeout", 1, 3600),
-            ("web_timeout", 1, 120),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise BadRecord(f"{variable_of(name)}: expected {low} to {high}, found {value}.")
-        if self.web not in ("auto", "ask", "off"):
-            raise BadRecord(f"CRAG_WEB: expected auto, ask or off, found {self.web!r}.")
-        if self.audit not in ("on", "off"):
-            raise BadRecord(f"CRAG_AUDIT: expected on or off, found {self.audit!r}.")
-        if self.sign_in not in ("on", "off"):
-            raise BadRecord(f"CRAG_SIGN_IN: expected on or off, found {self.sign_in!r}.")
-        if self.log not in ("text", "json", "off"):
-            raise BadRecord(f"CRAG_LOG: expected text, json or off, found {self.log!r}.")
+        for setting in fields(self):
+            variable, value = setting.metadata["variable"], getattr(self, setting.name)
+            limits, choices = setting.metadata["limits"], setting.metadata["choices"]
+            if limits and not limits[0] <= value <= limits[1]:
+                raise BadRecord(f"{variable}: expected {limits[0]} to {limits[1]}, found {value}.")
+            if choices and value not in choices:
+                expected = f"{', '.join(choices[:-1])} or {choices[-1]}"
+                raise BadRecord(f"{variable}: expected {expected}, found {value!r}.")
+        if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
+            found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
+            raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
         servers.check_openai_url(self.openai_url)
         _ = self.ollama_url, self.grants  # what is of no use is refused here
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
@@ -224,12 +273,8 @@ def _read_file(path: Path) -> dict[str, str]:
         raise BadRecord(f"{path.name} cannot be read: {error}.") from error
     if wrong:  # the line itself is not shown, since it may hold a key
         message = f"{path.name}, line {wrong[0]}: expected NAME=value or a comment, found something else."
-        raise BadRecord(message, hint="Mend the line, or put # before it.")
+        raise BadRecord(message, hint="Correct the line, or put # before it.")
     return {name: text for name, text in found.items() if text is not None}
-
-
-def variable_of(name: str) -> str:
-    return str(next(setting.metadata["variable"] for setting in fields(Config) if setting.name == name))
 
 
 def _read(variable: str, text: str, kind: type[Any]) -> Any:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import PLAIN, find_policy, load_policies, plain_rag
+from crag_core.app.policy_files import DEFAULT, PLAIN, find_policy, load_policies, plain_rag
 from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.decision.policy import Policy
+from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
@@ -82,20 +83,47 @@ def starting(policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
     return Choice(suit(policy, judge), judge, model, top_k=top_k)
 
 
+def choose(
+    workbench: Workbench,
+    policy: str | None = None,
+    evaluator: str | None = None,
+    model: str | None = None,
+    preset: str | None = None,
+) -> Choice:
+    """What options or a configuration name; a preset is one of the policy's file, else a tuned one by name or path."""
+    settings = workbench.config
+    model = model or settings.model or EXTRACTIVE
+    found = find_policy(policy or DEFAULT, settings)
+    if preset and preset not in {one.name for one in found.presets}:
+        tuned = _tuned_preset(workbench, preset, found)
+        with as_typed():
+            return preset_choice(workbench, tuned, policy or None, evaluator or None, model)
+    choice = starting(found, evaluator or "", model, settings.top_k)
+    return replace(choice, policy=choice.policy.preset(preset)) if preset else choice
+
+
+def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPreset:
+    """An unknown name lists those of the policy's file too."""
+    try:
+        return workbench.find_preset(name)
+    except UnknownName:
+        if name.endswith(".toml"):  # a file that is not there
+            raise
+        known = [*(preset.name for preset in policy.presets), *workbench.experiments.preset_names()]
+        raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
+
+
 def _choice(written: Written, workbench: Workbench) -> Choice:
-    settings, model = workbench.config, written.model or workbench.config.model or EXTRACTIVE
-    if written.policy == PLAIN and (idle := [key for key in KEYS if key not in _OF_PLAIN and getattr(written, key)]):
-        raise WrongUse(
-            f"{PLAIN} grades nothing and searches no web: {', '.join(idle)} would change nothing.",
-            hint=f"Its keys: {', '.join(_OF_PLAIN)}.",
-        )
-    if not written.preset:
-        return choice_of(written.policy, written.evaluator, model, settings)
-    policy = _find(written.policy, settings)
-    if written.preset in {preset.name for preset in policy.presets}:
-        made = choice_of(written.policy, written.evaluator, model, settings)
-        return replace(made, policy=made.policy.preset(written.preset))
-    return _tuned(written, policy, model, workbench)
+    settings = workbench.config
+    if written.policy == PLAIN:
+        if idle := [key for key in KEYS if key not in _OF_PLAIN and getattr(written, key)]:
+            raise WrongUse(
+                f"{PLAIN} grades nothing and searches no web: {', '.join(idle)} would change nothing.",
+                hint=f"Its keys: {', '.join(_OF_PLAIN)}.",
+            )
+        return choice_of(PLAIN, "", written.model or settings.model or EXTRACTIVE, settings)
+    _find(written.policy, settings)
+    return choose(workbench, written.policy, written.evaluator, written.model, written.preset)
 
 
 def _find(name: str, settings: Config) -> Policy:
@@ -103,18 +131,6 @@ def _find(name: str, settings: Config) -> Policy:
         return find_policy(name, settings)
     except UnknownName:
         raise UnknownName.among("policy", name, (*load_policies(settings=settings)[0], PLAIN)) from None
-
-
-def _tuned(written: Written, policy: Policy, model: str, workbench: Workbench) -> Choice:
-    try:
-        preset = workbench.find_preset(written.preset)
-    except UnknownName:
-        if written.preset.endswith(".toml"):  # a file, which is not there
-            raise
-        known = [*(preset.name for preset in policy.presets), *workbench.laboratory.preset_names()]
-        raise UnknownName.among(f"preset of policy {policy.name!r}", written.preset, known) from None
-    with as_typed():
-        return preset_choice(workbench, preset, policy.name, written.evaluator or None, model)
 
 
 def _written(text: str) -> Written:
@@ -157,5 +173,5 @@ def _count(text: str) -> int:
 
 def _web(text: str) -> WebMode:
     if text not in (WebMode.AUTO, WebMode.OFF):
-        raise WrongUse(f"web: expected auto or off, since nobody can be asked, found {text!r}.")
+        raise WrongUse(f"web: expected auto or off, since there is nobody to ask, found {text!r}.")
     return WebMode(text)

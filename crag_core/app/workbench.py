@@ -31,7 +31,7 @@ from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
-from crag_core.experiments.store import Laboratory
+from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
@@ -122,8 +122,8 @@ class Workbench:
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
         self.history = open_history(self.config.history, self.config.home, self.config.history_days)
-        self.laboratory = Laboratory(self.config.home / "laboratory")
-        self.audit = AuditLog(self.config.home / "audit.jsonl", _now) if self.config.audit == "on" else None
+        self.experiments = ExperimentFolder(self.config.home / "laboratory")
+        self.audit = AuditLog(self.config.home / "audit.jsonl", now) if self.config.audit == "on" else None
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self._words = WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
@@ -173,7 +173,7 @@ class Workbench:
         return self._embedders.setdefault(name, HuggingFaceEmbedder(name))
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
-        """Make all passages anew; raises `BadRecord` for a length that the model does not read."""
+        """Index all documents again; raises `BadRecord` for a length that the model does not read."""
         check_lengths(recipe)
         longest = self.find_embedder(recipe.embedding).longest()
         if recipe.tokens > longest:
@@ -313,16 +313,16 @@ class Workbench:
         return conditions_of(pipeline.settings, self.store.fingerprint(pipeline.settings.collection))
 
     def find_preset(self, name: str) -> TunedPreset:
-        """A preset of the laboratory by name, or of a TOML file by its path."""
+        """A kept preset by name, or of a TOML file by its path."""
         path = Path(name)
         if path.suffix != ".toml":
-            if name not in (known := self.laboratory.preset_names()):
+            if name not in (known := self.experiments.preset_names()):
                 raise UnknownName.among("preset", name, known)
-            return self.laboratory.load_preset(name)
+            return self.experiments.load_preset(name)
         try:
             return parse_preset(path.read_text("utf-8"), path.stem)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            unknown = UnknownName.among("preset", name, self.laboratory.preset_names())
+            unknown = UnknownName.among("preset", name, self.experiments.preset_names())
             raise UnknownName(f"There is no file {path}.", hint=unknown.hint) from error
         except (OSError, UnicodeError) as error:
             raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
@@ -339,8 +339,8 @@ class Workbench:
     ) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
-        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: metrics, logs and
-        spans hear of its runs; not of a labelled set that is graded, since nobody asked its questions. `cached`: a
+        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: its runs are counted
+        in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
         grade that an earlier run paid for is taken; not where it is measured what grading costs.
         """
         model = self.language_model(choice.model)
@@ -371,13 +371,13 @@ class Workbench:
             collection=choice.collection,
             writer_version=self.writer_version(choice.model),
         )
-        message = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        observers: tuple[Listener, ...] = tuple(one for one in message if one is not None) if observed else ()
+        listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
+        observers: tuple[Listener, ...] = tuple(one for one in listeners if one is not None) if observed else ()
         return Pipeline(
             parts,
             settings,
             clock=time.perf_counter,
-            now=_now,
+            now=now,
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
@@ -462,5 +462,6 @@ def known_card(name: str) -> EvaluatorCard:
     return cards[name]
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in UTC, to the second, as records keep it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -22,7 +22,7 @@ Asked = TypeVar("Asked")
 
 
 @dataclass(frozen=True)
-class Scoring:
+class SetProgress:
     """How far it is. `left` is the estimated time in seconds, None before the first question is done."""
 
     done: int
@@ -39,7 +39,7 @@ class Controls:
     pause: Event = field(default_factory=Event)
 
 
-OnScoring = Callable[[Scoring], None]
+OnSetProgress = Callable[[SetProgress], None]
 TakeTurn = Callable[[Cancel], AbstractContextManager[object]]
 """What each question is done within: it may wait there until it is its turn, or until the flag is set."""
 
@@ -49,7 +49,7 @@ def at_once(cancel: Cancel) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def work_through(
+def run_batch(
     todo: Sequence[Asked],
     do: Callable[[Asked], CragError | None],
     clock: Clock,
@@ -57,9 +57,9 @@ def work_through(
     total: int,
     workers: int = 1,
     controls: Controls,
-    on_progress: OnScoring,
+    on_progress: OnSetProgress,
     take_turn: TakeTurn = at_once,
-) -> Scoring:
+) -> SetProgress:
     """`do` each of `todo`, which tells why it failed; what it made it has kept by then. `total` counts those done
     before too. Raises the error of the last question where `FAILURES` of them failed in a row, or all did.
     """
@@ -95,7 +95,7 @@ def work_through(
 class _Progress:
     """Counts, and estimates by the last few questions how long the rest takes."""
 
-    def __init__(self, clock: Clock, done: int, total: int, tell: OnScoring) -> None:
+    def __init__(self, clock: Clock, done: int, total: int, tell: OnSetProgress) -> None:
         self._clock, self._tell = clock, tell
         self.done, self.total, self.failed, self._in_a_row = done, total, 0, 0
         self._times = [clock()]
@@ -116,10 +116,10 @@ class _Progress:
         self._times = [*self._times[-_RECENT:], self._clock()]
         self._tell(self.now())
 
-    def now(self) -> Scoring:
+    def now(self) -> SetProgress:
         each = (self._times[-1] - self._times[0]) / (len(self._times) - 1) if len(self._times) > 1 else math.nan
         left = each * (self.total - self.done - self.failed)
-        return Scoring(self.done, self.total, self.failed, None if math.isnan(left) else max(left, 0.0))
+        return SetProgress(self.done, self.total, self.failed, None if math.isnan(left) else max(left, 0.0))
 
 
 def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:

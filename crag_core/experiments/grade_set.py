@@ -9,7 +9,7 @@ from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
 from crag_core.base.text.words import fold
-from crag_core.experiments.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
+from crag_core.experiments.batch import Controls, OnSetProgress, SetProgress, TakeTurn, at_once, run_batch
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.experiments.labelled.scored import ScoredQuestion, scored_from
 from crag_core.pipeline.pipeline import Pipeline
@@ -34,12 +34,12 @@ def score(
     workers: int = 1,
     sentences: bool = True,
     controls: Controls | None = None,
-    on_progress: OnScoring = lambda scoring: None,
+    on_progress: OnSetProgress = lambda scoring: None,
     take_turn: TakeTurn = at_once,
-) -> Scoring:
+) -> SetProgress:
     """Grade what `keeper` does not hold yet; what is graded is kept at once, so that a kill loses what was under way.
 
-    `sentences`: score those of passages that hold a known answer too. Raises as `work_through` does.
+    `sentences`: score those of passages that hold a known answer too. Raises as `run_batch` does.
     """
     controls = controls or Controls()
     known = keeper.keys()
@@ -52,7 +52,7 @@ def score(
             keeper.add(scored_from(trace, asked), trace)
         return failure
 
-    return work_through(
+    return run_batch(
         todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
         take_turn=take_turn,
     )  # fmt: skip

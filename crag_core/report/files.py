@@ -16,10 +16,10 @@ _RECORDING = 'Make one with: python -m crag_core ask "…" --json > run.json'
 
 
 def read_run(name: str) -> Trace:
-    """`BadRecord` says what was found instead of a run. PowerShell writes UTF-16 into a file, everything else UTF-8."""
+    """`BadRecord` says what was found instead of a run."""
     try:
         data = sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
-        return Trace.from_json(data.decode("utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"))
+        return Trace.from_json(data.decode(encoding_of(data)))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise WrongUse(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
     except OSError as error:
@@ -28,6 +28,11 @@ def read_run(name: str) -> Trace:
         raise BadRecord(f"{name}: expected a recorded run (JSON), found no text.", hint=_RECORDING) from error
     except BadRecord as error:
         raise BadRecord(f"{name}: {error.message}", hint=error.hint or _RECORDING) from error
+
+
+def encoding_of(data: bytes) -> str:
+    """PowerShell writes UTF-16 into a file or a pipe, everything else UTF-8."""
+    return "utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
 
 
 def page_beside(run: str) -> str:

@@ -161,7 +161,7 @@ def test_an_interrupted_adding_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(WordEmbedder, "embed_texts", interrupt)
         assert main(["ingest", str(tmp_path / "pier.txt")]) == 130
-    assert "the next start goes on from there" in capsys.readouterr().err
+    assert "the next start continues from there" in capsys.readouterr().err
     monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
@@ -177,7 +177,7 @@ def test_all_passages_are_made_anew(
     capsys.readouterr()
     assert main(["reindex", "--tokens", "60", "--overlap", "5"]) == 0
     shown = capsys.readouterr()
-    assert "made anew: at most 60 tokens, 5 of them repeated, by all-MiniLM-L6-v2" in shown.out
+    assert "indexed again: at most 60 tokens, 5 of them repeated, by all-MiniLM-L6-v2" in shown.out
     assert "long.txt" in shown.err
     assert main(["reindex", "--tokens", "300"]) == 2
     assert "expected at most that many, found 300" in capsys.readouterr().err
@@ -190,7 +190,7 @@ def test_all_passages_are_made_anew(
     with monkeypatch.context() as patched:
         patched.setattr(WordEmbedder, "embed_texts", interrupt)
         assert main(["reindex", "--tokens", "70"]) == 130
-    assert "goes on with the new ones" in capsys.readouterr().err
+    assert "continues with the new one" in capsys.readouterr().err
     store = Workbench(Config(home=indexed)).store
     assert store.index_version.tokens == 60
     for module in ("index_versions", "reindex"):

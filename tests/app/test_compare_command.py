@@ -152,7 +152,7 @@ def test_the_grades_of_files_reach_the_measures_of_retrieval(folder: Path, home:
     assert any(row["group"] == "Retrieval" and row["cells"]["plain"]["counted"] == 6 for row in measures)
     opened = open_set(str(folder), Workbench())
     choice = read_configuration("plain", opened.workbench).choice
-    kept = opened.workbench.laboratory.outcomes(opened.workbench.setup(choice)).load()
+    kept = opened.workbench.experiments.outcomes(opened.workbench.setup(choice)).load()
     assert [kept[one.key].known for one in opened.labelled.questions[:2]] == [(2, 1), (2,)], "related ones too"
 
 
@@ -189,7 +189,7 @@ def test_configurations_stand_in_the_order_given_under_their_names(table: Path, 
 def test_a_set_kept_in_the_laboratory_is_found_by_its_name(table: Path, capsys: Output) -> None:
     workbench = Workbench()
     questions = open_set(str(table), workbench).labelled.questions
-    workbench.laboratory.save_set(LabelledSet("mine", questions[:3]))
+    workbench.experiments.save_set(LabelledSet("mine", questions[:3]))
     assert compare("--set", "mine", wanted=["plain"]) == 0
     assert "mine: 3 questions" in capsys.readouterr().out
 
@@ -510,7 +510,7 @@ def test_ctrl_c_ends_it_at_once_and_keeps_what_was_run(
             compare("--set", table)
     assert ended.value.code == 130
     shown = capsys.readouterr()
-    assert "stopped; what was run is kept, and the same command goes on from there" in shown.err
+    assert "stopped; what was run is kept, and the same command continues from there" in shown.err
     assert "intervals" not in shown.out
     assert 4 <= len(asked) <= 8
     assert compare("--set", table) == 0

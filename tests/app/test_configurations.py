@@ -185,7 +185,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,top_k=3.5", "found '3.5'."),
         ("paper,top_k=-3", "found '-3'."),
         ("paper,top_k=²", "found '²'."),
-        ("paper,web=ask", "web: expected auto or off, since nobody can be asked, found 'ask'."),
+        ("paper,web=ask", "web: expected auto or off, since there is nobody to ask, found 'ask'."),
         ("paper,web=on", "web: expected auto or off"),
         ("papr", "Unknown policy 'papr'. Did you mean 'paper'? Known: agentic, heuristic, paper, plain, "),
         ("plian", "Unknown policy 'plian'. Did you mean 'plain'?"),
@@ -226,7 +226,7 @@ def test_a_preset_of_the_file_of_the_policy_holds_for_any_evaluator(folder: Path
 
 
 def test_a_tuned_preset_brings_its_evaluator_and_its_number_of_passages(workbench: Workbench) -> None:
-    workbench.laboratory.save_preset(tuned())
+    workbench.experiments.save_preset(tuned())
     found = read("paper,preset=careful", workbench)
     assert found.name == "paper,preset=careful"
     assert found.choice.policy.thresholds == (0.31, 0.62, 0.23)
@@ -246,22 +246,22 @@ def test_a_tuned_preset_is_found_by_the_path_of_its_file_too(tmp_path: Path, wor
 
 
 def test_a_tuned_preset_goes_with_its_own_policy_and_evaluator_only(workbench: Workbench) -> None:
-    workbench.laboratory.save_preset(tuned())
+    workbench.experiments.save_preset(tuned())
     assert "was chosen for the policy 'paper', not for 'signals'" in str(refused("signals,preset=careful", workbench))
     other = refused("paper,preset=careful,evaluator=heuristic", workbench)
     assert "was chosen for the evaluator 'embedding', not for 'heuristic'" in str(other)
-    workbench.laboratory.save_preset(tuned("odd", evaluator="gone"))
+    workbench.experiments.save_preset(tuned("odd", evaluator="gone"))
     assert "Unknown evaluator 'gone'" in str(refused("paper,preset=odd", workbench))
 
 
 def test_an_unknown_preset_lists_those_of_the_file_and_the_tuned_ones(folder: Path, workbench: Workbench) -> None:
-    workbench.laboratory.save_preset(tuned())
+    workbench.experiments.save_preset(tuned())
     error = refused("paper,preset=carful", workbench)
     assert str(error) == "Unknown preset of policy 'paper' 'carful'. Did you mean 'careful'? Known: careful, popqa."
 
 
 def test_a_preset_of_the_file_comes_before_a_tuned_one_of_its_name(folder: Path, workbench: Workbench) -> None:
-    workbench.laboratory.save_preset(tuned("popqa"))
+    workbench.experiments.save_preset(tuned("popqa"))
     assert read("paper,preset=popqa", workbench).choice.policy.thresholds == (0.005, 0.795, 0.25)
 
 

@@ -94,7 +94,7 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
     folder = use_folder(tmp_path / "policies", monkeypatch)
     (folder / "mine.toml").write_bytes((policies.FOLDER / "paper.toml").read_bytes())
     (record := tmp_path / "run.json").write_text(held.history.load(held.history.recent()[0].id).to_json(), "utf-8")  # type: ignore[union-attr]
-    (known,), (preset,) = held.laboratory.set_names(), held.laboratory.preset_names()
+    (known,), (preset,) = held.experiments.set_names(), held.experiments.preset_names()
     grading = ["evaluate", "--set", known, "--evaluator", "embedding", "--policy", "paper"]
     run(capsys, *grading)
     run(capsys, "compare", "--set", known, "--with", "paper,evaluator=embedding")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crag_core.app import config
-from crag_core.app.config import Config, load, variable_of
+from crag_core.app.config import Config, load
 from crag_core.base.errors import BadRecord
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
@@ -105,7 +105,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_these_are_all_the_settings() -> None:
-    assert {setting.name: variable_of(setting.name) for setting in fields(Config)} == {
+    assert {setting.name: setting.metadata["variable"] for setting in fields(Config)} == {
         name: variable for name, (variable, _) in DEFAULTS.items()
     }
     assert set(GIVEN) == {variable for variable, _ in DEFAULTS.values()}
@@ -348,7 +348,7 @@ def test_a_line_that_sets_nothing_is_refused_by_its_number(tmp_path: Path, line:
     with pytest.raises(BadRecord) as refused:
         load({})
     assert refused.value.message == ".env, line 3: expected NAME=value or a comment, found something else."
-    assert refused.value.hint == "Mend the line, or put # before it."
+    assert refused.value.hint == "Correct the line, or put # before it."
 
 
 def test_a_refused_line_is_not_shown_since_it_may_hold_a_key(tmp_path: Path) -> None:

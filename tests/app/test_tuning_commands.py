@@ -9,7 +9,7 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
-from crag_core.app.cli.tune_options import NOT_KEPT, objective
+from crag_core.app.cli.tune import NOT_KEPT, objective
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.errors import BadRecord, EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
@@ -94,7 +94,7 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
     preset = parse_preset(out.read_text("utf-8"), "mine")
     assert preset.calibration is not None and preset.calibration.questions == 30
     assert preset.policy == "paper" and preset.conditions.evaluator == "embedding" and preset.questions == 30
-    assert Workbench().laboratory.load_preset("mine") == preset
+    assert Workbench().experiments.load_preset("mine") == preset
 
     assert main(["ask", "When does the ferry to Orrin leave?", "--preset", "mine", "--policy", "paper"]) == 0
     assert main(["ask", "When does the ferry to Orrin leave?", "--preset", str(out), "--policy", "paper"]) == 0

@@ -61,14 +61,14 @@ def fill(home: Path) -> Workbench:
     workbench.store.ingest(FILES)
     trace = ask(workbench, QUESTION)
     workbench.history.add_label(passage_label(trace, trace.passages[0].id))
-    workbench.laboratory.save_set(SET)
-    workbench.laboratory.save_preset(PRESET)
+    workbench.experiments.save_set(SET)
+    workbench.experiments.save_preset(PRESET)
     (home / "sample-indexed").touch()
     return workbench
 
 
 def held_in(workbench: Workbench) -> Held:
-    store, history, laboratory = workbench.store, workbench.history, workbench.laboratory
+    store, history, laboratory = workbench.store, workbench.history, workbench.experiments
     documents, log = store.documents(), workbench.config.home / "audit.jsonl"
     return Held(
         documents,

@@ -73,7 +73,9 @@ def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path,
     (home / "notes.txt").write_text("mine")
     assert main(["backup", str(tmp_path / "home.tar")]) == 0
     told = capsys.readouterr().err
-    assert "not in it: grades" in told and ".env, notes.txt in" in told and "not made by this program" in told
+    assert (
+        "not in it: grades in the cache" in told and ".env, notes.txt in" in told and "not made by this program" in told
+    )
     with tarfile.open(tmp_path / "home.tar") as archive:
         tops = {name.partition("/")[0] for name in archive.getnames()}
     assert tops == {"index", "laboratory", "history.db", "audit.jsonl", "sample-indexed", "crag-backup.json"}

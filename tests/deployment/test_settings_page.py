@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from crag_core.__main__ import main
-from crag_core.app.cli.settings import GROUPS, LISTS, page
+from crag_core.app.cli.settings import page
 from crag_core.app.config import Config, load
 from tests.app.test_settings_from_environment import GIVEN
 from tests.conftest import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "settings.md"
 SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE"}
-EXAMPLES = {name: example for group in GROUPS.values() for name, example in group.items()}
+EXAMPLES = {field.metadata["variable"]: field.metadata["example"] for field in fields(Config)}
+LISTS = [field.metadata["variable"] for field in fields(Config) if field.metadata["is_list"]]
 NOWHERE = Path("no-such-folder/.env")
 
 
@@ -23,9 +25,9 @@ def test_the_page_is_the_one_of_these_settings() -> None:
     assert PAGE.read_text("utf-8") == page() + "\n", "python -m crag_core settings --markdown > docs/settings.md"
 
 
-def test_every_setting_has_its_group_once() -> None:
-    names = [name for group in GROUPS.values() for name in group]
-    assert sorted(names) == sorted(field.metadata["variable"] for field in fields(Config))
+def test_every_group_stands_together() -> None:
+    titles = [title for title, _ in groupby(field.metadata["group"] for field in fields(Config))]
+    assert len(titles) == len(set(titles))
 
 
 def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:

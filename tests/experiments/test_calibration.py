@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.statistics.calibration import Calibration, Kind, calibrate, choose, cross_validated
-from crag_core.experiments.statistics.platt import fit_platt, follow_platt
+from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.statistics.calibration import (
+    Calibration,
+    Kind,
+    Knots,
+    calibrated,
+    choose,
+    cross_validated,
+    fit,
+    fit_platt,
+)
+from crag_core.experiments.statistics.curves import graded
 from crag_core.experiments.statistics.reliability import brier, ece
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -30,10 +40,25 @@ def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
     return scores, rng.random(count) < 0.2 + 0.6 * (scores > 0.5)
 
 
+def made(kind: Kind, curve: Any, questions: int = 20) -> Calibration:
+    return Calibration(kind, "trained", "2", "c0ffee", questions, "2026-01-31", *curve)
+
+
 def kept(kind: Kind, scores: Any, outcomes: Any) -> Calibration:
-    return calibrate(
-        scores, outcomes, kind, evaluator="trained", evaluator_version="2", corpus="c0ffee", created="2026-01-31"
-    )
+    found = graded(scores, outcomes)
+    return made(kind, fit(kind, found.scores, found.labels), len(found.scores))
+
+
+def on_platt(score: float, slope: float, offset: float) -> float:
+    return made(Kind.PLATT, ((slope, offset),)).probability(score)
+
+
+def on_isotonic(score: float, knots: Knots) -> float:
+    return made(Kind.ISOTONIC, ((), knots)).probability(score)
+
+
+def across(scores: Any, outcomes: Any, kind: Kind) -> Any:
+    return cross_validated(graded(scores, outcomes), kind)
 
 
 # --- whatever the sample --------------------------------------------------------------------------------------------
@@ -52,19 +77,18 @@ def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, b
 # --- cross-validation and choice ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("folds", [2, 5, 10])
-def test_every_question_is_told_by_the_curve_of_all_other_folds(folds: int) -> None:
+def test_every_question_is_told_by_the_curve_of_all_other_folds() -> None:
     scores, outcomes = draw(0, 200)
-    told, left = cross_validated(scores, outcomes, Kind.PLATT, folds), set(range(200))
+    told, left = across(scores, outcomes, Kind.PLATT), set(range(200))
     while left:
         one = left.pop()
         moved = scores.copy()
         moved[one] = 1 - moved[one]  # which changes every curve but that of its own fold
-        fold = told == cross_validated(moved, outcomes, Kind.PLATT, folds)
+        fold = told == across(moved, outcomes, Kind.PLATT)
         fold[one] = True
-        assert fold.sum() == 200 / folds and abs(outcomes[fold].sum() - outcomes.sum() / folds) < 1
+        assert fold.sum() == 40 and abs(outcomes[fold].sum() - outcomes.sum() / 5) < 1
         curve = fit_platt(scores[~fold], outcomes[~fold])
-        assert told[fold] == pytest.approx([follow_platt(float(score), *curve) for score in scores[fold]], abs=1e-12)
+        assert told[fold] == pytest.approx([on_platt(float(score), *curve) for score in scores[fold]], abs=1e-12)
         left -= set(np.flatnonzero(fold).tolist())
 
 
@@ -72,36 +96,24 @@ def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
     rng = np.random.default_rng(0)
     scores, outcomes = rng.random(400), rng.random(400) < 0.5
     inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
-    outside = brier(cross_validated(scores, outcomes, Kind.ISOTONIC), outcomes)
+    outside = brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
     assert inside is not None and outside is not None and inside < 0.248 < 0.252 < outside
 
 
 def test_folds_hold_equal_shares_of_both_kinds() -> None:
     scores = np.repeat([0.2, 0.8], [40, 10])  # every curve is known from its two shares
-    told = cross_validated(scores, scores > 0.5, Kind.PLATT)
+    told = across(scores, scores > 0.5, Kind.PLATT)
     assert told == pytest.approx(np.repeat([1 / 34, 9 / 10], [40, 10]), abs=1e-9)
-
-
-def test_the_same_seed_draws_the_same_folds_and_another_draws_others() -> None:
-    scores, outcomes = draw(1)
-    first, again, other = (cross_validated(scores, outcomes, Kind.PLATT, seed=seed) for seed in (3, 3, 4))
-    assert np.array_equal(first, again) and not np.array_equal(first, other)
-
-
-@pytest.mark.parametrize("folds", [0, 1, 11])
-def test_as_many_folds_as_the_rarer_kind_has_questions(folds: int) -> None:
-    with pytest.raises(ValueError, match=f"expected 2 to 10 folds, found {folds}"):
-        cross_validated([0.1] * 10 + [0.9] * 30, [False] * 10 + [True] * 30, Kind.PLATT, folds)
 
 
 def test_steps_are_chosen_where_the_truth_has_steps() -> None:
     scores = np.random.default_rng(0).random(600)
     outcomes = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
-    told = choose(scores, outcomes)
-    assert told.kind is Kind.ISOTONIC
-    steps, curve = (brier(cross_validated(scores, outcomes, kind), outcomes) for kind in (Kind.ISOTONIC, Kind.PLATT))
+    kind, reason = choose(graded(scores, outcomes))
+    assert kind is Kind.ISOTONIC
+    steps, curve = (brier(across(scores, outcomes, kind), outcomes) for kind in (Kind.ISOTONIC, Kind.PLATT))
     assert (
-        told.reason
+        reason
         == f"cross-validated Brier score {steps:.2f} of isotonic regression is below {curve:.2f} of Platt's curve"
     )
 
@@ -109,22 +121,22 @@ def test_steps_are_chosen_where_the_truth_has_steps() -> None:
 def test_a_smooth_curve_is_chosen_where_the_truth_is_smooth() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(300)
-    told = choose(scores, rng.random(300) < 1 / (1 + np.exp(3 - 6 * scores)))
-    assert told.kind is Kind.PLATT and "is not below" in told.reason
+    kind, reason = choose(graded(scores, rng.random(300) < 1 / (1 + np.exp(3 - 6 * scores))))
+    assert kind is Kind.PLATT and "is not below" in reason
 
 
 def test_platt_on_a_tie() -> None:
-    told = choose([0.5] * 100, [True, False] * 50)
-    assert told.kind is Kind.PLATT and told.reason.endswith(
-        "0.25 of isotonic regression is not below 0.25 of Platt's curve"
-    )
+    kind, reason = choose(graded([0.5] * 100, [True, False] * 50))
+    assert kind is Kind.PLATT and reason.endswith("0.25 of isotonic regression is not below 0.25 of Platt's curve")
 
 
 def test_few_questions_have_no_choice() -> None:
     scores = np.linspace(0, 1, 500)
-    told = choose(scores, scores >= scores[-49])
-    assert (told.kind, told.reason) == (Kind.PLATT, "49 questions of the rarer kind; isotonic regression needs 50")
-    assert "Brier" in choose(scores, scores >= scores[-50]).reason
+    assert choose(graded(scores, scores >= scores[-49])) == (
+        Kind.PLATT,
+        "49 questions of the rarer kind; isotonic regression needs 50",
+    )
+    assert "Brier" in choose(graded(scores, scores >= scores[-50]))[1]
 
 
 def test_calibration_mends_scores_that_claim_too_much() -> None:
@@ -132,54 +144,36 @@ def test_calibration_mends_scores_that_claim_too_much() -> None:
     truth = rng.random(600)
     outcomes, scores = rng.random(600) < truth, 0.8 + 0.2 * truth
     for kind in Kind:
-        before, after = ece(scores, outcomes), ece(cross_validated(scores, outcomes, kind), outcomes)
+        before, after = ece(scores, outcomes), ece(across(scores, outcomes, kind), outcomes)
         assert before is not None and after is not None and after < 0.08 < 0.3 < before
 
 
 # --- too little, and wrong ------------------------------------------------------------------------------------------
 
 
-def platt(scores: Any, outcomes: Any) -> Any:
-    return kept(Kind.PLATT, scores, outcomes)
+CONDITIONS = Conditions("trained", "2", "", "", "embedding", 6, "c0ffee")
 
 
-def isotonic(scores: Any, outcomes: Any) -> Any:
-    return kept(Kind.ISOTONIC, scores, outcomes)
-
-
-def cross_platt(scores: Any, outcomes: Any) -> Any:
-    return cross_validated(scores, outcomes, Kind.PLATT)
-
-
-FITS = [platt, isotonic, choose, cross_platt]
-
-
-@pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize(
     ("right", "wrong", "found"), [(0, 0, "0 and 0"), (40, 0, "40 and 0"), (0, 40, "0 and 40"), (9, 40, "9 and 40")]
 )
-def test_too_few_of_a_kind_are_refused(fit: Any, right: int, wrong: int, found: str) -> None:
-    with pytest.raises(BadRecord, match=rf"Expected 10 graded questions .* found {found}\. Label more"):
-        fit([0.5] * (right + wrong), [True] * right + [False] * wrong)
+def test_too_few_of_a_kind_are_refused(right: int, wrong: int, found: str) -> None:
+    curve, why = calibrated([0.5] * (right + wrong), [True] * right + [False] * wrong, CONDITIONS, "today")
+    assert curve is None and "Expected 10 graded questions or more" in why and f"found {found}. Label more" in why
 
 
-@pytest.mark.parametrize("fit", FITS)
-def test_what_was_never_graded_counts_for_nothing(fit: Any) -> None:
-    with pytest.raises(BadRecord, match="found 9 and 10"):
-        fit([NAN, *[0.5] * 19], [True] * 10 + [False] * 10)
+def test_what_was_never_graded_counts_for_nothing() -> None:
+    curve, why = calibrated([NAN, *[0.5] * 19], [True] * 10 + [False] * 10, CONDITIONS, "today")
+    assert curve is None and "found 9 and 10" in why
     scores, outcomes = [NAN, *np.linspace(0, 1, 60), NAN], [True, *[False, True] * 30, False]
-    told, without = fit(scores, outcomes), fit(scores[1:-1], outcomes[1:-1])
-    if fit is cross_platt:
-        assert np.isnan(told[[0, -1]]).all() and np.array_equal(told[1:-1], without)
-    else:
-        assert told == without
+    found = calibrated(scores, outcomes, CONDITIONS, "today")
+    assert found == calibrated(scores[1:-1], outcomes[1:-1], CONDITIONS, "today") and found[0] is not None
 
 
-@pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize("wrong", [-0.5, 7.3, math.inf])
-def test_scores_of_another_scale_are_refused(fit: Any, wrong: float) -> None:
-    with pytest.raises(BadRecord, match=rf"Expected scores in 0\.\.1, found {wrong}"):
-        fit([0.5] * 39 + [wrong], [True, False] * 20)
+def test_scores_of_another_scale_are_refused(wrong: float) -> None:
+    curve, why = calibrated([0.5] * 39 + [wrong], [True, False] * 20, CONDITIONS, "today")
+    assert curve is None and f"Expected scores in 0..1, found {wrong}" in why
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -19,7 +19,7 @@ from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
 from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.experiments.batch import FAILURES, Controls, Scoring
+from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
 from crag_core.experiments.comparison.setup import Setup
@@ -75,8 +75,8 @@ class Field:
         asked: tuple[LabelledQuestion, ...],
         controls: Controls | None = None,
         workers: int = 1,
-        on_progress: Callable[[Scoring], None] = lambda scoring: None,
-    ) -> Scoring:
+        on_progress: Callable[[SetProgress], None] = lambda scoring: None,
+    ) -> SetProgress:
         return run_set(
             asked, self.contenders, self.bench.clock, workers=workers, controls=controls, on_progress=on_progress
         )
@@ -145,7 +145,7 @@ def test_a_run_that_fails_does_not_keep_the_others_from_running() -> None:
 
 def test_every_question_is_run_under_every_configuration_and_kept() -> None:
     field = Field()
-    told: list[Scoring] = []
+    told: list[SetProgress] = []
     done = field.run(questions(4), on_progress=told.append)
     assert (done.done, done.total, done.failed) == (4, 4, 0)
     assert [scoring.done for scoring in told] == [0, 1, 2, 3, 4]
@@ -212,7 +212,7 @@ def test_a_stop_in_the_middle_of_a_run_keeps_nothing_of_it() -> None:
 def test_a_stop_keeps_what_was_run_and_the_next_time_goes_on() -> None:
     field, controls = Field(), Controls()
 
-    def stop(scoring: Scoring) -> None:
+    def stop(scoring: SetProgress) -> None:
         if scoring.done == 2:
             controls.cancel.set()
 
@@ -376,7 +376,7 @@ def test_ctrl_c_does_not_wait_for_the_questions_that_are_queued() -> None:
     """It reaches the thread that waits, as an exception; the question under way hears of it by the cancel flag."""
     field, controls = Field(), Controls()
 
-    def interrupt(scoring: Scoring) -> None:
+    def interrupt(scoring: SetProgress) -> None:
         if scoring.done == 1:
             raise KeyboardInterrupt
 
@@ -399,7 +399,7 @@ def test_a_bug_is_no_failed_question() -> None:
 
 def test_an_empty_set_and_no_configuration_are_done_at_once() -> None:
     field = Field()
-    assert field.run(()) == Scoring(0, 0, 0, None)
+    assert field.run(()) == SetProgress(0, 0, 0, None)
     assert run_set(questions(2), (), field.bench.clock).done == 2
     assert field.bench.counts == {}
 
@@ -568,5 +568,5 @@ def test_a_stop_reaches_a_model_that_is_writing() -> None:
 def test_stopped_is_told_apart_from_failed() -> None:
     field, controls = Field(), Controls()
     controls.cancel.set()
-    assert field.run(questions(3), controls) == Scoring(0, 3, 0, None)
+    assert field.run(questions(3), controls) == SetProgress(0, 3, 0, None)
     assert issubclass(Stopped, CragError)

@@ -40,7 +40,7 @@ def test_the_first_failure_ends_it_although_a_later_one_might_pass() -> None:
     """Whatever a rate does further down: nothing after a failure may be used."""
 
     class Falling(Uniform):
-        def is_good(self, lower: float, uppers: np.ndarray) -> np.ndarray:
+        def is_correct(self, lower: float, uppers: np.ndarray) -> np.ndarray:
             return np.tile(np.isclose(uppers, 0.8), (len(self.scores), 1))  # all wrong at 0.8, none anywhere else
 
     found = guarantee(Falling(np.zeros(200)), 0.0, AXIS, 0.1)  # type: ignore[arg-type]
@@ -103,5 +103,5 @@ class Uniform:
     def __init__(self, scores: np.ndarray) -> None:
         self.scores, self.answerable = scores, np.zeros(len(scores), dtype=bool)
 
-    def is_good(self, lower: float, uppers: np.ndarray) -> np.ndarray:
+    def is_correct(self, lower: float, uppers: np.ndarray) -> np.ndarray:
         return np.asarray(self.scores[:, None] >= np.asarray(uppers))

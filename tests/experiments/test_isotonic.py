@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from crag_core.experiments.statistics.isotonic import Knots, fit_isotonic, follow_isotonic
+from crag_core.experiments.statistics.calibration import Knots, fit_isotonic
 from tests.experiments.test_calibration import BOTH, draw
+from tests.experiments.test_calibration import on_isotonic as follow_isotonic
 
 GRID = np.linspace(-0.1, 1.1, 121)
 

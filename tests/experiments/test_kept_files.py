@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.store import Laboratory
+from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from tests.builders import policy
 
@@ -25,17 +25,17 @@ SET = LabelledSet(
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> Laboratory:
-    return Laboratory(tmp_path / "laboratory")
+def laboratory(tmp_path: Path) -> ExperimentFolder:
+    return ExperimentFolder(tmp_path / "laboratory")
 
 
-def test_nothing_is_made_by_looking(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_nothing_is_made_by_looking(laboratory: ExperimentFolder, tmp_path: Path) -> None:
     assert laboratory.set_names() == () and laboratory.preset_names() == ()
     assert not laboratory.delete_set("mine") and not laboratory.delete_preset("mine")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_set_comes_back_and_can_be_deleted(laboratory: Laboratory) -> None:
+def test_a_set_comes_back_and_can_be_deleted(laboratory: ExperimentFolder) -> None:
     laboratory.save_set(SET)
     read = laboratory.load_set("mine")
     assert read.questions == SET.questions and read.problems == ()
@@ -43,7 +43,7 @@ def test_a_set_comes_back_and_can_be_deleted(laboratory: Laboratory) -> None:
     assert laboratory.delete_set("mine") and laboratory.set_names() == ()
 
 
-def test_an_unknown_name_lists_what_there_is(laboratory: Laboratory) -> None:
+def test_an_unknown_name_lists_what_there_is(laboratory: ExperimentFolder) -> None:
     laboratory.save_set(SET)
     with pytest.raises(UnknownName, match="Known: mine"):
         laboratory.load_set("mime")
@@ -54,7 +54,7 @@ def test_an_unknown_name_lists_what_there_is(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 61, " a", "a ", "CON:"]
 )
-def test_a_name_that_could_leave_the_folder_is_refused(laboratory: Laboratory, name: str) -> None:
+def test_a_name_that_could_leave_the_folder_is_refused(laboratory: ExperimentFolder, name: str) -> None:
     for attempt in (
         lambda: laboratory.save_set(replace(SET, name=name)),
         lambda: laboratory.load_preset(name),
@@ -66,12 +66,12 @@ def test_a_name_that_could_leave_the_folder_is_refused(laboratory: Laboratory, n
 
 
 @pytest.mark.parametrize("name", ["a", "Fragen 2026", "v1.2-final", "質問", "mañana"])
-def test_usual_names_are_taken(laboratory: Laboratory, name: str) -> None:
+def test_usual_names_are_taken(laboratory: ExperimentFolder, name: str) -> None:
     laboratory.save_set(replace(SET, name=name))
     assert laboratory.set_names() == (name,)
 
 
-def test_a_preset_comes_back_and_is_plain_toml(laboratory: Laboratory) -> None:
+def test_a_preset_comes_back_and_is_plain_toml(laboratory: ExperimentFolder) -> None:
     path = laboratory.save_preset(PRESET)
     assert laboratory.load_preset("careful") == PRESET
     assert tomllib.loads(path.read_text("utf-8"))["conditions"]["evaluator"] == "cross-encoder"
@@ -123,11 +123,11 @@ def test_what_has_changed_since_is_told_in_one_sentence() -> None:
 def test_the_disk_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ScoresUnavailable, match="cannot be written"):
-        Laboratory(tmp_path / "file").save_set(SET)
+        ExperimentFolder(tmp_path / "file").save_set(SET)
 
 
 def test_a_write_that_breaks_off_leaves_the_old_file_whole(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+    laboratory: ExperimentFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laboratory.save_preset(PRESET)
 

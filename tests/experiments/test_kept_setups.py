@@ -15,7 +15,7 @@ from crag_core.base.errors import ScoresUnavailable
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setup import KeptSetup, Setup
-from crag_core.experiments.store import Laboratory
+from crag_core.experiments.store import ExperimentFolder
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import Bench
@@ -26,8 +26,8 @@ THIRD = replace(FIRST, corpus="most", created="2026-02-01T00:00:00+00:00")
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> Laboratory:
-    return Laboratory(tmp_path / "laboratory")
+def laboratory(tmp_path: Path) -> ExperimentFolder:
+    return ExperimentFolder(tmp_path / "laboratory")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def trace() -> Trace:
 
 
 @pytest.fixture
-def run(laboratory: Laboratory, trace: Trace) -> Callable[..., None]:
+def run(laboratory: ExperimentFolder, trace: Trace) -> Callable[..., None]:
     def keep(setup: Setup, *keys: str) -> None:
         for key in keys:
             laboratory.outcomes(setup).add(Outcome(key, f"run of {key}", Action.CORRECT), trace)
@@ -49,12 +49,12 @@ def change(tmp_path: Path, statement: str, *values: Any) -> None:
         database.execute(statement, values)
 
 
-def test_looking_makes_no_file(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_looking_makes_no_file(laboratory: ExperimentFolder, tmp_path: Path) -> None:
     assert laboratory.setups() == () and list(tmp_path.iterdir()) == []
 
 
 def test_every_setup_comes_back_with_its_keys_the_newest_first(
-    laboratory: Laboratory, run: Callable[..., None]
+    laboratory: ExperimentFolder, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a", "b")
     run(SECOND, "b")
@@ -67,7 +67,7 @@ def test_every_setup_comes_back_with_its_keys_the_newest_first(
 
 
 def test_the_outcomes_of_a_kept_setup_are_read_by_what_was_found(
-    laboratory: Laboratory, run: Callable[..., None]
+    laboratory: ExperimentFolder, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a")
     run(SECOND, "a", "b")
@@ -90,7 +90,7 @@ def test_the_outcomes_of_a_kept_setup_are_read_by_what_was_found(
     ids=range(7),
 )
 def test_a_setup_that_this_version_cannot_read_is_left_out(
-    told: str, laboratory: Laboratory, run: Callable[..., None], tmp_path: Path
+    told: str, laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
 ) -> None:
     run(FIRST, "a")
     run(SECOND, "b")
@@ -100,7 +100,7 @@ def test_a_setup_that_this_version_cannot_read_is_left_out(
 
 
 def test_a_setup_of_an_older_version_is_found_under_the_fingerprint_of_then(
-    laboratory: Laboratory, run: Callable[..., None], tmp_path: Path
+    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
 ) -> None:
     """It had no word for a setting that has its default now, and so another fingerprint."""
     run(FIRST, "a", "b")
@@ -117,14 +117,16 @@ def test_a_setup_of_an_older_version_is_found_under_the_fingerprint_of_then(
     assert laboratory.setups() == ()
 
 
-def test_rows_without_their_setup_are_nobodys(laboratory: Laboratory, run: Callable[..., None], tmp_path: Path) -> None:
+def test_rows_without_their_setup_are_nobodys(
+    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+) -> None:
     run(FIRST, "a")
     run(SECOND, "b")
     change(tmp_path, "DELETE FROM conditions WHERE fingerprint = ?", FIRST.fingerprint)
     assert [one.setup for one in laboratory.setups()] == [SECOND]
 
 
-def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: Laboratory, run: Callable[..., None]) -> None:
+def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: ExperimentFolder, run: Callable[..., None]) -> None:
     run(FIRST, "a", "b")
     run(SECOND, "a", "b")
     newest, oldest = laboratory.setups()
@@ -135,7 +137,7 @@ def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: Laboratory, run:
 
 
 def test_questions_of_other_sets_stay_where_those_of_one_are_forgotten(
-    laboratory: Laboratory, run: Callable[..., None]
+    laboratory: ExperimentFolder, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a", "b", "c")
     laboratory.outcomes(FIRST).clear({"a", "c", "x"})
@@ -145,7 +147,9 @@ def test_questions_of_other_sets_stay_where_those_of_one_are_forgotten(
     assert laboratory.setups() == ()
 
 
-def test_after_it_was_forgotten_it_has_a_new_name_and_day(laboratory: Laboratory, run: Callable[..., None]) -> None:
+def test_after_it_was_forgotten_it_has_a_new_name_and_day(
+    laboratory: ExperimentFolder, run: Callable[..., None]
+) -> None:
     run(FIRST, "a")
     again = replace(FIRST, name="Again", created="2027-01-01T00:00:00+00:00")
     run(again, "b")
@@ -155,7 +159,7 @@ def test_after_it_was_forgotten_it_has_a_new_name_and_day(laboratory: Laboratory
     assert laboratory.setups()[0].setup == again
 
 
-def test_a_damaged_file_is_told_with_what_to_do(laboratory: Laboratory, tmp_path: Path) -> None:
+def test_a_damaged_file_is_told_with_what_to_do(laboratory: ExperimentFolder, tmp_path: Path) -> None:
     (tmp_path / "laboratory").mkdir()
     (tmp_path / "laboratory" / "outcomes.db").write_bytes(b"not a database" * 100)
     with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):

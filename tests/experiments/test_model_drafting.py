@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.text.words import fold
-from crag_core.experiments.drafting.wording import LONGEST_QUESTION, QUESTION_SCHEMA, ask_for_question, read_draft
+from crag_core.experiments.drafting.draft_with_model import (
+    LONGEST_QUESTION,
+    QUESTION_SCHEMA,
+    ask_for_question,
+    read_draft,
+)
 
 SENTENCE = "The swimming pool of Larchmoor was opened on 4 May 1987 by Dana Whitlock."
 GOOD = ("When did Larchmoor get its pool?", "4 May 1987")

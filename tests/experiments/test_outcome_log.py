@@ -19,7 +19,7 @@ from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.labelled.scored import scored_from
-from crag_core.experiments.store import Laboratory, OutcomeLog, ScoreLog
+from crag_core.experiments.store import ExperimentFolder, OutcomeLog, ScoreLog
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders
 from tests.fakes import Bench, FakeModel
@@ -236,7 +236,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, trace: Trace) -> N
 
 
 def test_the_laboratory_keeps_outcomes_apart_from_what_was_graded(tmp_path: Path, trace: Trace) -> None:
-    laboratory = Laboratory(tmp_path / "laboratory")
+    laboratory = ExperimentFolder(tmp_path / "laboratory")
     book = laboratory.outcomes(SETUP)
     assert isinstance(book, OutcomeLog) and book.conditions == SETUP and not (tmp_path / "laboratory").exists()
     book.add(FULL, trace)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.experiments.statistics.platt import Coefficients, fit_platt, follow_platt
+from crag_core.experiments.statistics.calibration import Coefficients, fit_platt
 from tests.experiments.test_calibration import BOTH, draw
+from tests.experiments.test_calibration import on_platt as follow_platt
 
 
 def fitted(scores: Any, outcomes: Any) -> Coefficients:

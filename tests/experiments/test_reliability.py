@@ -90,8 +90,6 @@ def test_what_is_no_probability_is_refused(wrong: float) -> None:
             measure([0.5, wrong], [True, False])
         with pytest.raises(ValueError, match="found 1 and 2"):
             measure([0.5, 0.6], [True])
-    with pytest.raises(ValueError, match="one bin or more, found 0"):
-        reliability([0.5], [True], bins=0)
 
 
 @given(SAID, st.integers(1, 20), st.randoms(use_true_random=False))

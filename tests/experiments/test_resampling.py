@@ -259,35 +259,6 @@ def test_one_less_the_other_is_the_opposite_of_the_other_less_the_one() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((-turned.value, -turned.high, -turned.low))
 
 
-# --- refused --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [0, -1])
-def test_no_question_is_refused(count: int) -> None:
-    with pytest.raises(ValueError, match="at least one question"):
-        Resamples(count)
-
-
-@pytest.mark.parametrize(("parts", "wholes"), [((3,), (4,)), ((2, 2), (2, 2)), ((), ())])
-def test_rows_of_different_lengths_are_refused(parts: tuple[int, ...], wholes: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="two rows of one length"):
-        Ratio(np.ones(parts), np.ones(wholes))
-
-
-@pytest.mark.parametrize("count", [4, 6])
-def test_other_questions_than_those_drawn_are_refused(count: int) -> None:
-    resamples, other, same = Resamples(5), mean_of(np.ones(count)), mean_of(np.ones(5))
-    asked: list[Callable[[], object]] = [
-        lambda: resamples.estimate(other),
-        lambda: resamples.difference(same, other),
-        lambda: resamples.change(other, same),
-        lambda: resamples.quantile(other.parts, 0.5),
-    ]
-    for ask in asked:
-        with pytest.raises(ValueError, match=f"expected 5 questions, found {count}"):
-            ask()
-
-
 # --- many questions -------------------------------------------------------------------------------------------------
 
 

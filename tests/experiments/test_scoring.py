@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
 from crag_core.base.types import Grade
-from crag_core.experiments.batch import Controls, Scoring
+from crag_core.experiments.batch import Controls, SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
@@ -98,7 +98,7 @@ def test_sentences_are_scored_where_a_known_answer_stands() -> None:
 def test_a_stop_keeps_what_was_graded_and_the_next_time_goes_on() -> None:
     bench, book, controls = Bench(), Book(), Controls()
 
-    def stop(scoring: Scoring) -> None:
+    def stop(scoring: SetProgress) -> None:
         if scoring.done == 2:
             controls.cancel.set()
 
@@ -205,7 +205,7 @@ def test_a_book_that_cannot_be_written_ends_it() -> None:
 
 def test_an_empty_set_is_done_at_once() -> None:
     bench = Bench()
-    assert score((), bench.pipeline, Book(), bench.clock) == Scoring(0, 0, 0, None)
+    assert score((), bench.pipeline, Book(), bench.clock) == SetProgress(0, 0, 0, None)
 
 
 def test_conditions_name_everything_that_a_grade_depends_on() -> None:

@@ -49,7 +49,7 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
     seen = Board(of, found, CARD)
     for lower in AXIS:
         uppers = AXIS[lower <= AXIS]
-        good, fair = seen.is_good(lower, uppers), seen.is_fair(lower)
+        good, fair = seen.is_correct(lower, uppers), seen.reaches_lower(lower)
         for at, upper in enumerate(uppers):
             told = [
                 decide(of.with_thresholds(lower, upper), one.scored.passages, one.scored.grades, one.scored.signals)

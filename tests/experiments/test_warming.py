@@ -11,7 +11,7 @@ from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from crag_core.experiments.comparison.warm_up import QUESTION, WarmUp
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
@@ -22,9 +22,9 @@ ASKED = tuple(LabelledQuestion(f"Question {number}?", Expected.CORRECT) for numb
 NEVER = threading.Event()
 
 
-def measured(bench: Bench, warm_up: WarmUp | None) -> tuple[list[float], list[Scoring]]:
+def measured(bench: Bench, warm_up: WarmUp | None) -> tuple[list[float], list[SetProgress]]:
     """The seconds of each question under one configuration, and what was told of the progress."""
-    book, told = Book(), list[Scoring]()
+    book, told = Book(), list[SetProgress]()
     prepare = (lambda: warm_up([bench.pipeline], NEVER)) if warm_up else None
     run_set(ASKED, [Contender(bench.pipeline, book)], bench.clock, on_progress=told.append, prepare=prepare)
     return [book.load()[asked.key].seconds for asked in ASKED], told

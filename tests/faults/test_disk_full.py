@@ -65,7 +65,7 @@ def test_started_on_a_full_disk_it_answers_from_what_is_indexed(disk: Disk, work
     ask(again)
     assert [document.name for document in again.store.documents()] == sorted(DOCUMENTS)
     assert again.history.recent() == kept, "SQLite shares memory between readers, which takes room"
-    assert again.laboratory.set_names() == () and again.laboratory.preset_names() == ()
+    assert again.experiments.set_names() == () and again.experiments.preset_names() == ()
     with pytest.raises(HistoryUnavailable, match="cannot be written") as fault:
         again.history.save(replace(ask(again), id="one-more"))
     assert "Free some disk space" in fault.value.hint
@@ -224,23 +224,23 @@ def run_of(line: str) -> str | None:
 
 def test_files_of_the_laboratory_are_whole_or_as_they_were(disk: Disk, workbench: Workbench) -> None:
     first = LabelledSet("dues", (LabelledQuestion("What does a yacht pay?", Expected.CORRECT),))
-    workbench.laboratory.save_set(first)
+    workbench.experiments.save_set(first)
     many = (LabelledQuestion(f"What does yacht {n} pay?", Expected.CORRECT) for n in range(2000))
     larger = LabelledSet("dues", tuple(many))
     disk.fill()
     with pytest.raises(ScoresUnavailable, match=FULL):
-        workbench.laboratory.save_set(larger)
-    assert workbench.laboratory.load_set("dues").questions == first.questions
+        workbench.experiments.save_set(larger)
+    assert workbench.experiments.load_set("dues").questions == first.questions
     folder = disk.folder / "home" / "laboratory" / "sets"
     assert [path.name for path in folder.iterdir()] == ["dues.jsonl"], "the piece that was written takes no room"
     disk.free()
-    workbench.laboratory.save_set(larger)
-    assert workbench.laboratory.load_set("dues").questions == larger.questions
+    workbench.experiments.save_set(larger)
+    assert workbench.experiments.load_set("dues").questions == larger.questions
 
 
 def test_outcomes_that_do_not_fit_are_told_and_those_before_stay(disk: Disk, workbench: Workbench) -> None:
     setup: Setup = workbench.setup(quoting(workbench))
-    book = workbench.laboratory.outcomes(setup)
+    book = workbench.experiments.outcomes(setup)
     trace = ask(workbench)
     first = replace(FULL_OUTCOME, key="first")
     book.add(first, trace)

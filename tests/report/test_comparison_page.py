@@ -385,7 +385,7 @@ def test_every_measure_is_there_with_its_definition_value_interval_and_gain() ->
     for tag, row in zip(rows, THREE.rows, strict=True):
         measure, unit = row.measure, row.measure.unit
         head, *cells = tag.find_all(["th", "td"])
-        assert said(head.find("b")) == title_of(measure) and measure.told in said(head)
+        assert said(head.find("b")) == title_of(measure) and measure.description in said(head)
         counts = {cell.counted for cell in row.cells}
         assert (f". {row.cells[0].counted} questions" in said(head)) is (len(counts) == 1)
         for found, cell in zip(cells, row.cells, strict=True):

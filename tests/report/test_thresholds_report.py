@@ -364,7 +364,7 @@ def test_only_the_first_retrieval_counts_and_that_is_said() -> None:
     assert "Only the first search for chunks counts." in page_of().told("#limits")
     assert "search again" not in page_of().told("#limits")
     seen = drawn(40, seed=1, of=policy("agentic"))
-    assert "may search again and decide anew" in page_of(seen, recommend(seen, COSTS)).told("#limits")
+    assert "may search again and decide again" in page_of(seen, recommend(seen, COSTS)).told("#limits")
 
 
 def test_what_does_not_fit_together_is_said() -> None:

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from training.wording import make_question, names_of, perturb, sentences, stems, without
+from crag_core.base.text.sentences import split
+from training.wording import make_question, names_of, perturb, stems, without
 
 PASSAGE = (
     "The Nordland line was founded in 1921 by Ada Berg. Its first boat, the Heron, carried 84 passengers. "
@@ -15,12 +16,12 @@ PASSAGE = (
 
 
 def made_from(passage: str, seeds: int = 200) -> list:
-    spans = sentences(passage)
+    spans = split(passage)
     return [made for seed in range(seeds) if (made := make_question(passage, spans, Random(seed)))]
 
 
 def test_a_made_question_asks_for_a_span_of_the_sentence_it_names() -> None:
-    spans = sentences(PASSAGE)
+    spans = split(PASSAGE)
     found = made_from(PASSAGE)
     assert found
     for made in found:
@@ -45,7 +46,7 @@ def test_a_text_that_offers_nothing_gives_no_question(passage: str) -> None:
 
 
 def test_the_same_seed_makes_the_same_texts() -> None:
-    spans = sentences(PASSAGE)
+    spans = split(PASSAGE)
     assert make_question(PASSAGE, spans, Random(7)) == make_question(PASSAGE, spans, Random(7))
     asked = "Who founded the Nordland line in 1921?"
     assert perturb(asked, PASSAGE, ["Oslo"], Random(7)) == perturb(asked, PASSAGE, ["Oslo"], Random(7))
@@ -65,7 +66,7 @@ def test_a_question_that_offers_nothing_is_left_alone() -> None:
 
 
 def test_a_passage_without_a_sentence_reads_on() -> None:
-    spans = sentences(PASSAGE)
+    spans = split(PASSAGE)
     shorter = without(PASSAGE, [spans[1]])
     assert "Heron" not in shorter and "Ada Berg. The company" in shorter
     assert without(PASSAGE, []) == PASSAGE

@@ -117,7 +117,7 @@ def look_at_sets(app: AppTest) -> AppTest:
 
 def with_set(start: Start, own: Path, **environment: str) -> AppTest:
     """The page with a small labelled set on it, not yet run."""
-    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", QUESTIONS))
+    Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", QUESTIONS))
     app = look_at_sets(compare(start, own, **environment))
     app.segmented_control(key="tune_source").set_value("Kept sets").run()
     return press(app, f"Use {len(QUESTIONS)} questions")
@@ -830,7 +830,7 @@ def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, o
 
 
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("one", QUESTIONS[:1]))
+    Workbench(Config(home=own)).experiments.save_set(LabelledSet("one", QUESTIONS[:1]))
     with OllamaServer(ScriptedModel(judging())) as server:
         app = compare(start, own, policy="worst-chunk", OLLAMA_HOST=server.url, CRAG_CACHE="disk")
         choose(app, model=f"ollama/{MODEL}", evaluator="llm")
@@ -1016,7 +1016,7 @@ def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path
     tick(tick(app, "Paper"), "Plain RAG")
     said = shown(app)
     assert re.search(r"Forget \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
-    laboratory = Workbench(Config(home=own)).laboratory
+    laboratory = Workbench(Config(home=own)).experiments
     (gone,) = (one for one in laboratory.setups() if ticks(app)["Paper"].key.endswith(one.fingerprint))
     button(app, f"versus_forget_{gone.fingerprint}").click().run()
     assert not app.exception and set(ticks(app)) == {"Plain RAG"}
@@ -1039,7 +1039,7 @@ def test_questions_of_other_sets_are_not_forgotten(start: Start, own: Path) -> N
     for one in [one for one in app.button if one.label == "Forget it"]:
         button(app, one.key).click().run()
     assert "Earlier results" not in shown(app)
-    assert [len(one.keys) for one in Workbench(Config(home=own)).laboratory.setups()] == [3, 3]
+    assert [len(one.keys) for one in Workbench(Config(home=own)).experiments.setups()] == [3, 3]
 
 
 def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(start: Start, own: Path) -> None:

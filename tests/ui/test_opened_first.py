@@ -21,7 +21,7 @@ from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.experiments.labelled.scored import scored_from
-from crag_core.experiments.store import Laboratory
+from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.trace.feedback import Mark, of_route
 from tests import builders
@@ -53,7 +53,7 @@ _MADE = Conditions(EVALUATOR, "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")
 def keep_sound(home: Path) -> None:
     """Presets that equal what the sliders start from, for every policy; a set, grades, outcomes, runs and labels."""
     policies, _ = load_policies()
-    laboratory = Laboratory(home / "laboratory")
+    laboratory = ExperimentFolder(home / "laboratory")
     for policy in (suit(one, EVALUATOR) for one in policies.values()):
         preset = TunedPreset(
             f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.strips.cutoff, _MADE

@@ -46,7 +46,7 @@ def visitor(monkeypatch: pytest.MonkeyPatch) -> Visitor:
 def own(own: Path) -> Path:
     """With a kept set in it."""
     questions = tuple(LabelledQuestion(f"What is {number}?", Expected.INCORRECT) for number in range(3))
-    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", questions))
+    Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", questions))
     return own
 
 
@@ -110,7 +110,7 @@ def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     app = open_page(start, own, "pages/tune.py")
     app.segmented_control(key="tune_source").set_value("Kept sets").run()
     click_as_bob(app, visitor, "Delete this set")
-    assert Workbench(Config(home=own)).laboratory.set_names() == ("mine",)
+    assert Workbench(Config(home=own)).experiments.set_names() == ("mine",)
     assert f"Only {ANN} may grade" in shown(app).replace("`", "")
     visitor.address = app.session_state["belongs_to"] = ANN
     app.run()

@@ -39,7 +39,7 @@ QUESTIONS = tuple(
 
 def tune(start: Start, own: Path, *, labelled: bool = True, **environment: str) -> AppTest:
     if labelled:
-        Workbench(Config(home=own)).laboratory.save_set(LabelledSet("mine", QUESTIONS))
+        Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", QUESTIONS))
     app = start("pages/tune.py", CRAG_HOME=str(own), **environment)
     assert not app.exception
     return app
@@ -90,7 +90,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
-    kept = Workbench(Config(home=own)).laboratory.load_preset("careful")
+    kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith("least cost of")
     assert kept.conditions.evaluator == "embedding" and kept.calibration is not None
 
@@ -143,7 +143,7 @@ def test_a_number_of_the_table_lists_its_questions(start: Start, own: Path) -> N
 def test_the_record_behind_a_question_opens_on_the_ask_page(start: Start, own: Path) -> None:
     app = graded(start, own)
     seen = app.session_state["tune_seen"][1]
-    found = Workbench(Config(home=own)).laboratory.scores(seen.conditions).record(QUESTIONS[0].key)
+    found = Workbench(Config(home=own)).experiments.scores(seen.conditions).record(QUESTIONS[0].key)
     assert found is not None and found.question == ANSWERED[0] and all(one.text for one in found.passages or ())
 
 
@@ -181,7 +181,7 @@ def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
     app.file_uploader(key="tune_upload").set_value(("scan.csv", b"%PDF-1.7 \x00\x01", "text/csv")).run()
-    assert "PDF" in texts(app)
+    assert "This is not a text file" in texts(app)
     assert not any(button.label.startswith("Use ") for button in app.button)
 
 
@@ -212,7 +212,7 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
 
 
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).laboratory.save_set(LabelledSet("few", QUESTIONS[:3]))
+    Workbench(Config(home=own)).experiments.save_set(LabelledSet("few", QUESTIONS[:3]))
     app = tune(start, own, labelled=False)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
@@ -281,7 +281,7 @@ def test_a_preset_of_other_documents_warns(start: Start, own: Path) -> None:
     st.cache_data.clear()  # which looks at the documents every few seconds
     app = start(CRAG_HOME=str(own))
     choose(app, evaluator="embedding")
-    kept = Workbench(Config(home=own)).laboratory.load_preset("careful")
+    kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     press(app, f"careful: {kept.lower:g} and {kept.upper:g}")
     assert "Since “careful” was chosen, the documents changed" in texts(app)
 

@@ -12,7 +12,7 @@ import streamlit as st
 from crag_core.app.configuration_text import Configuration, choice_of, starting
 from crag_core.app.policy_files import PLAIN
 from crag_core.app.workbench import Choice, default_evaluator, known_card
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
 from crag_core.experiments.comparison.setup import KeptSetup
@@ -193,7 +193,7 @@ def live_sets() -> dict[tuple[object, ...], SetJob]:
 @st.cache_resource(show_spinner=False, max_entries=100)
 def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> dict[str, Outcome]:
     """Read once for all sessions; another `count` of questions is another reading."""
-    return app_state.workbench().laboratory.outcomes(_kept).load()
+    return app_state.workbench().experiments.outcomes(_kept).load()
 
 
 def running() -> SetJob | None:
@@ -227,12 +227,12 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
     pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
     created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
 
-    def work(job: SetJob) -> Scoring:
+    def work(job: SetJob) -> SetProgress:
         while warming.is_running and not job.cancel.wait(0.1):
             pass
         setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
         contenders = [
-            Contender(pipeline, workbench.laboratory.outcomes(setup))
+            Contender(pipeline, workbench.experiments.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
         ]
         job.progress = run_set(

@@ -201,7 +201,7 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
             group = row.measure.group
             rows.append(f'<tr class="source"><th scope="rowgroup" colspan="{len(table.names) + 1}">{group}</th></tr>')
         cells = "".join(_cell_html(row, cell) for cell in row.cells)
-        title, message = html.escape(row.measure.title), html.escape(row.measure.told)
+        title, message = html.escape(row.measure.title), html.escape(row.measure.description)
         rows.append(f'<tr><th scope="row">{title}<small>{message}</small></th>{cells}</tr>')
     return (
         '<div class="versus figures" role="region" aria-label="Measures" tabindex="0"><table>'

@@ -80,7 +80,7 @@ def letter_of(name: str) -> str:
 
 def earlier(questions: Sequence[LabelledQuestion]) -> tuple[Earlier, ...]:
     """Kept results that hold some of `questions` and are none of the configurations of now, the newest first."""
-    kept, keys = app_state.workbench().laboratory.setups(), {asked.key for asked in questions}
+    kept, keys = app_state.workbench().experiments.setups(), {asked.key for asked in questions}
     return earlier_results(kept, keys, _setups(), datetime.now(_zone()), _outcomes)
 
 
@@ -100,7 +100,7 @@ def forget(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
     """For a callback: what it holds of `questions`; whatever else was run stays. Raises `CragError`."""
     access.require(Right.TUNE)
     put(one, False)
-    app_state.workbench().laboratory.outcomes(one.kept).clear({asked.key for asked in questions})
+    app_state.workbench().experiments.outcomes(one.kept).clear({asked.key for asked in questions})
     compare_state.kept_outcomes.clear()
 
 
@@ -132,7 +132,7 @@ def _setups() -> dict[str, Setup]:
 
 def _book(one: Configuration) -> OutcomeKeeper:
     workbench = app_state.workbench()
-    return workbench.laboratory.outcomes(workbench.setup(one.choice, _corpus()))
+    return workbench.experiments.outcomes(workbench.setup(one.choice, _corpus()))
 
 
 def _corpus() -> str:

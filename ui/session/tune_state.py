@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.workbench import DATA, Choice, known_card
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
@@ -27,7 +27,7 @@ from ui.session.background_jobs import Job, LiveJobs
 
 SAMPLE = "Sample questions"
 
-SetJob = Job[Scoring | None, Scoring]
+SetJob = Job[SetProgress | None, SetProgress]
 """A labelled set on its way, graded or run whole."""
 
 
@@ -100,7 +100,7 @@ def seen() -> Seen | None:
     if found is None:
         return None
     now = conditions()
-    book = app_state.workbench().laboratory.scores(now)
+    book = app_state.workbench().experiments.scores(now)
     key = (now.fingerprint, found.fingerprint, len(book.keys()))
     return app_state.remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
 
@@ -163,11 +163,11 @@ def start_grading() -> None:
     workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
     pipeline = workbench.pipeline(_choice(), observed=False)
 
-    def work(job: SetJob) -> Scoring:
+    def work(job: SetJob) -> SetProgress:
         # At the very first start the documents are still on their way in, and they are among the conditions.
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        book = workbench.laboratory.scores(workbench.conditions(pipeline))
+        book = workbench.experiments.scores(workbench.conditions(pipeline))
         job.progress = score(
             found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
             on_progress=job.tell, take_turn=turns,

@@ -79,12 +79,12 @@ def forget() -> None:
 
 @st.cache_data(ttl=5, show_spinner=False)
 def _kept(home: str) -> tuple[TunedPreset, ...]:
-    laboratory = app_state.workbench().laboratory
+    kept = app_state.workbench().experiments
     found = []
     try:
-        for name in laboratory.preset_names():
+        for name in kept.preset_names():
             try:
-                found.append(laboratory.load_preset(name))
+                found.append(kept.load_preset(name))
             except CragError:
                 continue
     except CragError:

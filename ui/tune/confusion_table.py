@@ -96,7 +96,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
     label = f"Open “{plain(shortened(case.asked.question, 70))}” on the Ask page"
     if st.button(label, icon=":material/open_in_new:", key="tune_open"):
         try:
-            found = app_state.workbench().laboratory.scores(seen.conditions).record(case.asked.key)
+            found = app_state.workbench().experiments.scores(seen.conditions).record(case.asked.key)
         except CragError as error:
             st.error(plain(str(error)), icon=":material/error:")
             return

@@ -134,12 +134,12 @@ def _draw_feedback(busy: bool) -> None:
 
 
 def _draw_kept(busy: bool) -> None:
-    names = _attempt(app_state.workbench().laboratory.set_names) or ()
+    names = _attempt(app_state.workbench().experiments.set_names) or ()
     if not names:
         st.info("No set is kept yet. Keep one with the table of its questions.", icon=":material/info:")
         return
     name = st.selectbox("Kept set", names, key="tune_kept_name", width=400)
-    read = _attempt(lambda: app_state.workbench().laboratory.load_set(name))
+    read = _attempt(lambda: app_state.workbench().experiments.load_set(name))
     if read is None:
         return
     draw_read(read)
@@ -152,7 +152,7 @@ def _draw_kept(busy: bool) -> None:
 def _delete(name: str) -> None:
     def delete() -> None:
         access.require(Right.TUNE)
-        app_state.workbench().laboratory.delete_set(name)
+        app_state.workbench().experiments.delete_set(name)
 
     _attempt(delete)
 
@@ -276,7 +276,7 @@ def _keep(labelled: LabelledSet, name: str) -> None:
 
     def save() -> bool:
         access.require(Right.TUNE)
-        app_state.workbench().laboratory.save_set(kept)
+        app_state.workbench().experiments.save_set(kept)
         return True
 
     if _attempt(save):

@@ -67,7 +67,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
 def _keep(preset: TunedPreset) -> None:
     try:
         access.require(Right.TUNE)
-        app_state.workbench().laboratory.save_preset(preset)
+        app_state.workbench().experiments.save_preset(preset)
         presets.forget()
     except CragError as error:
         app_state.report(str(error))
@@ -76,8 +76,8 @@ def _keep(preset: TunedPreset) -> None:
 
 def draw_kept() -> None:
     """The presets that are kept, with what has changed since, and a way to be rid of them."""
-    laboratory = app_state.workbench().laboratory
-    names = laboratory.preset_names()
+    kept = app_state.workbench().experiments
+    names = kept.preset_names()
     if not names:
         return
     with st.expander("Kept presets", icon=":material/bookmarks:"):
@@ -94,7 +94,7 @@ def draw_kept() -> None:
 
 def _describe(name: str) -> str:
     try:
-        preset = app_state.workbench().laboratory.load_preset(name)
+        preset = app_state.workbench().experiments.load_preset(name)
     except CragError as error:
         return f":orange[:material/warning: {plain(str(error))}]"
     if fault := presets.fault(preset):
@@ -112,7 +112,7 @@ def _describe(name: str) -> str:
 def _delete(name: str) -> None:
     try:
         access.require(Right.TUNE)
-        app_state.workbench().laboratory.delete_preset(name)
+        app_state.workbench().experiments.delete_preset(name)
         presets.forget()
     except CragError as error:
         app_state.report(str(error))

@@ -8,7 +8,7 @@ from crag_core.app.access.permissions import NotAllowed, is_address
 from crag_core.base.serialization import fingerprint
 
 LONGEST_DAYS = 30
-"""As long as Streamlit's cookie lives; a page that stays open for longer asks anew too."""
+"""As long as Streamlit's cookie lives; a page that stays open for longer asks again too."""
 
 
 def address_in(claims: Mapping[str, object]) -> str:
@@ -26,7 +26,7 @@ def address_in(claims: Mapping[str, object]) -> str:
     if not isinstance(address, str) or not is_address(address):
         raise NotAllowed(
             "Expected one e-mail address from the provider of sign-in, found something else.",
-            hint="Have the address mended at the provider, and sign in again.",
+            hint="Have the address corrected at the provider, and sign in again.",
         )
     if claims.get("email_verified", True) not in (True, "true"):  # some providers write it as text
         raise NotAllowed(

@@ -30,12 +30,12 @@ class Right(StrEnum):
         return f"CRAG_MAY_{self.value.upper()}"
 
     @property
-    def deed(self) -> str:
+    def permission(self) -> str:
         """What it allows, for the sentence "Only ann@example.org may …"."""
-        return _DEEDS[self]
+        return _PERMISSIONS[self]
 
 
-_DEEDS = {
+_PERMISSIONS = {
     Right.ENTER: "use this application",
     Right.INDEX: "add, move and remove documents",
     Right.TUNE: "grade labelled sets and keep presets",
@@ -72,7 +72,7 @@ class Grants:
     def refusal(self, right: Right) -> str:
         """The one line for whoever lacks the right."""
         who = self.who(right)
-        return f"Nobody may {right.deed} here." if who == NOBODY else f"Only {who} may {right.deed}."
+        return f"Nobody may {right.permission} here." if who == NOBODY else f"Only {who} may {right.permission}."
 
 
 def read_grants(texts: Mapping[Right, str]) -> Grants:

@@ -9,13 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
-from crag_core.app.workbench import VERSION, Workbench
+from crag_core.app.workbench import VERSION, Workbench, now
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.storage.backup.archive import Sink, read_archive, write_archive
 from crag_core.storage.backup.collect import collected, left_out
@@ -40,7 +39,7 @@ def backup(options: argparse.Namespace) -> int:
     settings = workbench.config
     index_at_rest = workbench.store.at_rest() if _is_here(settings.store) else None
     with _target(options.file) as sink, collected(settings.home, index_at_rest, _is_here(settings.history)) as folder:
-        made = write_archive(folder, count(folder, settings), VERSION, _now(), sink)
+        made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
         print(f"not in it: {line}", file=sys.stderr)
@@ -75,8 +74,8 @@ def count(home: Path, settings: Config) -> Counts:
         passages=sum(document.passages for document in documents),
         runs=held.history.count(),
         labels=len(held.history.all_labels()),
-        sets=len(held.laboratory.set_names()),
-        presets=len(held.laboratory.preset_names()),
+        sets=len(held.experiments.set_names()),
+        presets=len(held.experiments.preset_names()),
     )
 
 
@@ -99,22 +98,20 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    message = [
-        "grades kept for the next time, which are made anew; .env and .streamlit/secrets.toml: keep them elsewhere"
-    ]
+    lines = ["grades in the cache, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
     if settings.store.startswith("s3://"):
-        message.append(
+        lines.append(
             "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
         )
     elif not _is_here(settings.store):
-        message.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
+        lines.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
     if settings.history.startswith("postgres"):
-        message.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
+        lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
-        message.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+        lines.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
     if unknown := left_out(settings.home):
-        message.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
-    return message
+        lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
+    return lines
 
 
 @contextmanager
@@ -143,7 +140,3 @@ def _source(name: str) -> Iterator[BinaryIO]:
         return
     with Path(name).open("rb") as file:
         yield file
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,20 +9,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from crag_core.app.cli.earlier_results import find_earlier, overview, pick
-from crag_core.app.cli.set_files import Opened, open_set
+from crag_core.app.cli.options import add_set, count
+from crag_core.app.cli.set_files import Opened, open_set, write_file
 from crag_core.app.cli.tune_output import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.policy_files import DEFAULT, PLAIN
-from crag_core.app.workbench import Workbench
-from crag_core.base.errors import BadRecord, CragError
+from crag_core.app.workbench import Workbench, now
+from crag_core.base.errors import CragError, UnknownName
 from crag_core.experiments.batch import Controls
-from crag_core.experiments.comparison.earlier_results import Earlier, listed
+from crag_core.experiments.comparison.earlier_results import Earlier, earlier_results, listed
 from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, run_set
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.comparison.warm_up import WarmUp
@@ -34,19 +34,16 @@ from crag_core.report.comparison.page import Comparison, described, render_compa
 _SEED = 4
 
 
-def add_compare(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """The subcommand, with its options."""
     parser = commands.add_parser("compare", help="run a labelled set under several configurations and measure them")
-    parser.add_argument(
-        "--set", required=True, metavar="SET",
-        help="a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl and corpus.jsonl",
-    )  # fmt: skip
+    add_set(parser)
     parser.add_argument(
         "--with", action="append", dest="configurations", metavar="CONFIGURATION",
         help=f"a policy or {PLAIN}, and key=value with commas between ({', '.join(KEYS)}); may be repeated, "
         f"the first is what the others are compared with; default: {PLAIN} and {DEFAULT}",
     )  # fmt: skip
-    parser.add_argument("--limit", type=_count, metavar="N", help="so many questions, drawn with a fixed seed")
+    parser.add_argument("--limit", type=count, metavar="N", help="this many questions, drawn with a fixed seed")
     parser.add_argument(
         "--earlier", action="store_true",
         help="run nothing, list what is kept of this set from before something was changed",
@@ -55,9 +52,9 @@ def add_compare(commands: Any) -> None:
         "--beside", action="append", default=[], metavar="ID",
         help="put an earlier result, as --earlier lists it, beside the configurations; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write every figure there")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page there to send to somebody")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write every figure to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to this file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page to send to somebody")
     parser.set_defaults(command=compare)
 
 
@@ -71,10 +68,11 @@ def compare(options: argparse.Namespace) -> int:
         print(overview(earlier, len(questions)))
         return 0
     beside = pick(options.beside, earlier)
-    books = {one.name: book_of(one, opened.workbench) for one in wanted}
     controls, warm_up = Controls(), WarmUp()
     contenders = [
-        Contender(opened.workbench.pipeline(one.choice, observed=False, cached=False), books[one.name])
+        Contender(
+            opened.workbench.pipeline(one.choice, observed=False, cached=False), outcome_log(one, opened.workbench)
+        )
         for one in wanted
     ]
     try:
@@ -89,11 +87,11 @@ def compare(options: argparse.Namespace) -> int:
         )
     except KeyboardInterrupt:
         controls.cancel.set()
-        print("\nstopped; what was run is kept, and the same command goes on from there", file=sys.stderr)
+        print("\nstopped; what was run is kept, and the same command continues from there", file=sys.stderr)
         raise SystemExit(130) from None
-    laboratory = opened.workbench.laboratory
-    results = {name: book.load() for name, book in books.items()}
-    table = Table(questions, results | {one.name: laboratory.outcomes(one.kept).load() for one in beside})
+    experiments = opened.workbench.experiments
+    results = {one.name: contender.keeper.load() for one, contender in zip(wanted, contenders, strict=True)}
+    table = Table(questions, results | {one.name: experiments.outcomes(one.kept).load() for one in beside})
     if beside and not table.questions:
         raise CragError("No question was run under all of them.", hint="Put fewer earlier results beside each other.")
     _write(options, table, _describe(options, opened, wanted, beside), beside)
@@ -102,7 +100,7 @@ def compare(options: argparse.Namespace) -> int:
         print(one.remark)
     print(to_text(table))
     if done.failed:
-        hint = "What was run is kept; the same command tries them once more."
+        hint = "What was run is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be run, and are left out.", hint=hint)
     return 0
 
@@ -115,10 +113,10 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
     return tuple(questions[place] for place in sorted(places))
 
 
-def book_of(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
+def outcome_log(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
     """Where the outcomes of a configuration are kept, with the documents of now."""
     setup = workbench.setup(one.choice)
-    return workbench.laboratory.outcomes(replace(setup, name=one.name, created=_now()))
+    return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))
 
 
 def heading(opened: Opened, table: Table) -> str:
@@ -127,7 +125,7 @@ def heading(opened: Opened, table: Table) -> str:
 
 
 def command_of(options: argparse.Namespace) -> str:
-    """The same once more; files by their names alone, since folders are nobody else's business."""
+    """The command that makes the page again; files by name only, since folders are private."""
     wanted = [("--with", one) for one in options.configurations or (PLAIN, DEFAULT)]
     more = [("--limit", str(options.limit))] if options.limit else []
     page = [("--html", options.html.name)] if options.html else []
@@ -145,7 +143,7 @@ def _describe(
     }
     lines |= {one.name: described(one.kept.setup.settings, one.kept.setup.web) for one in beside}
     remarks = [one.remark for one in beside]
-    return Comparison(opened.labelled.name, _now(), lines, command_of(options), remarks)
+    return Comparison(opened.labelled.name, now(), lines, command_of(options), remarks)
 
 
 def _asked(one: Configuration, workbench: Workbench) -> str:
@@ -153,28 +151,56 @@ def _asked(one: Configuration, workbench: Workbench) -> str:
     return "" if one.choice.web is WebMode.OFF else workbench.searcher.identity
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text!r}")
-    return int(text)
-
-
-def _write(options: argparse.Namespace, table: Table, message: Comparison, beside: Sequence[Earlier]) -> None:
+def _write(options: argparse.Namespace, table: Table, about: Comparison, beside: Sequence[Earlier]) -> None:
     data = to_data(table) | ({"earlier": listed(beside)} if beside else {})
     wanted: tuple[tuple[Path | None, Callable[[], str]], ...] = (
         (options.csv, lambda: to_csv(table)),
         (options.json, lambda: json.dumps(data, indent=1) + "\n"),
-        (options.html, lambda: render_comparison(table, message)),
+        (options.html, lambda: render_comparison(table, about)),
     )
     for path, text in wanted:
-        if path is None:
-            continue
-        try:
-            path.write_text(text(), "utf-8", newline="")
-        except OSError as error:
-            raise BadRecord(f"The figures cannot be written to {path}: {error}.") from error
-        print(f"written to {path}")
+        if path is not None:
+            write_file(path, text(), "figures")
+
+
+# --- earlier results ------------------------------------------------------------------------------------------------
+
+
+def find_earlier(
+    questions: Sequence[LabelledQuestion], wanted: Sequence[Configuration], workbench: Workbench
+) -> tuple[Earlier, ...]:
+    """Kept results that hold some of `questions` and are none of `wanted`, the newest first."""
+    experiments = workbench.experiments
+    present = {one.name: workbench.setup(one.choice) for one in wanted}
+    keys = {asked.key for asked in questions}
+    return earlier_results(
+        experiments.setups(), keys, present, datetime.now(), lambda one: experiments.outcomes(one).load().keys()
+    )
+
+
+def pick(ids: Sequence[str], found: Sequence[Earlier]) -> tuple[Earlier, ...]:
+    """Those with these ids, each once; `UnknownName` lists what there is."""
+    return tuple(dict.fromkeys(_pick(id_, found) for id_ in ids))
+
+
+def overview(found: Sequence[Earlier], total: int) -> str:
+    """A line for each, with its id; `total` questions are in the set."""
+    if not found:
+        return "no earlier results"
+    rows = [("id", "configuration and day", "questions", "unlike")]
+    rows += [
+        (one.kept.id, one.name, f"{len(one.asked)} of {total}", f"{one.like}: {', '.join(one.differs)}")
+        for one in found
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _pick(wanted: str, found: Sequence[Earlier]) -> Earlier:
+    near = [one for one in found if wanted and one.kept.fingerprint.startswith(wanted.lower())]
+    if len(near) != 1:
+        known = "".join(f"\n  {one.kept.id}  {one.name}" for one in found) or " none of this set."
+        raise UnknownName(f"Unknown earlier result {wanted!r}.", hint=f"Known:{known}")
+    return near[0]

@@ -1,4 +1,4 @@
-"""Finds labelled sets for the command line: kept sets by name, files, and folders of public evaluation sets."""
+"""Labelled sets for the command line: kept sets by name, files, folders of public evaluation sets; and result files."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def open_set(named: str, workbench: Workbench) -> Opened:
         if named.strip() and path.is_dir():
             return _open_folder(path, workbench)
         is_file = path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt")
-        if not is_file and named not in (known := workbench.laboratory.set_names()):
+        if not is_file and named not in (known := workbench.experiments.set_names()):
             raise UnknownName.among("labelled set", named, known)
-        read = read_questions(path.name, path.read_bytes()) if is_file else workbench.laboratory.load_set(named)
+        read = read_questions(path.name, path.read_bytes()) if is_file else workbench.experiments.load_set(named)
     except (FileNotFoundError, NotADirectoryError) as error:
-        unknown = UnknownName.among("labelled set", named, workbench.laboratory.set_names())
+        unknown = UnknownName.among("labelled set", named, workbench.experiments.set_names())
         raise UnknownName(f"There is no file {named}.", hint=f"Kept sets: {unknown.hint}") from error
     except OSError as error:
         raise BadRecord(f"The labelled set {named[:200]} cannot be read: {error.strerror}.") from error
@@ -85,7 +85,7 @@ def _open_folder(folder: Path, workbench: Workbench) -> Opened:
     if found.documents:
         home = workbench.config.home / "laboratory" / CORPORA / folder.name
         own = Workbench(replace(workbench.config, home=home, store="disk"))
-        own.laboratory = workbench.laboratory
+        own.experiments = workbench.experiments
         _index(own, found.documents)
     return Opened(LabelledSet(folder.name, found.questions), own, found.graded)
 
@@ -97,3 +97,11 @@ def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None
     if missing:
         print(f"indexing {len(missing)} documents of the set", file=sys.stderr)
         workbench.store.ingest(missing)
+
+
+def write_file(path: Path, text: str, what: str) -> None:
+    try:
+        path.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise BadRecord(f"The {what} cannot be written to {path}: {error}.") from error
+    print(f"written to {path}")

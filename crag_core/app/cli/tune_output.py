@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crag_core.base.serialization import to_plain
-from crag_core.experiments.batch import Scoring
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
@@ -18,7 +18,7 @@ from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 
 SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
-"""The rates that are shares, in the order in which they are told."""
+"""The rates that are shares, in the order in which they are printed."""
 
 Table = Sequence[Sequence[int]]
 
@@ -96,7 +96,7 @@ class Progress:
         self._done = done
         self._lock, self._last, self._pause = threading.Lock(), 0.0, 0.5 if sys.stderr.isatty() else 60.0
 
-    def __call__(self, scoring: Scoring) -> None:
+    def __call__(self, scoring: SetProgress) -> None:
         is_last = scoring.done + scoring.failed == scoring.total
         with self._lock:
             if not is_last and time.monotonic() - self._last < self._pause:

@@ -47,7 +47,7 @@ def earlier_results(
 ) -> tuple[Earlier, ...]:
     """Those of `kept`, in their order, that hold a question with one of `keys` and are none of `now`, which is by name.
 
-    Days are told in the time zone of `at`, that of the machine where it has none, and with the year in other years.
+    Days are given in the time zone of `at`, that of the machine where it has none, and with the year in other years.
     `readable` gives the keys of the outcomes that this version can read.
     """
     present = {setup.fingerprint for setup in now.values()}

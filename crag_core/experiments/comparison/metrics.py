@@ -45,7 +45,7 @@ class Measure:
     group: Group
     unit: Unit
     better: int
-    told: str
+    description: str
     counts: Count
 
 
@@ -106,10 +106,10 @@ _RETRIEVAL = (
             Group.RETRIEVAL,
             Unit.SHARE if name == "hit" else Unit.SCORE,
             1,
-            f"{message}; answerable questions",
+            f"{description}; answerable questions",
             of(when),
         )
-        for name, title, of, message in _RANKED
+        for name, title, of, description in _RANKED
         for when, where in _WHEN
     ),
     *(
@@ -130,21 +130,16 @@ def _right_of(*expected: Expected) -> Count:
     return counts
 
 
-def _corrected(found: Outcome) -> bool:
-    """Something was done about evidence that was graded, and something was left."""
-    return found.action is not Action.CORRECT and found.score_before is not None
+def _score_gain(found: Outcome) -> float | None:
+    """What a correction did to the best score; None where nothing was corrected, graded before, or left after."""
+    if found.action is Action.CORRECT or found.score_before is None or found.score_after is None:
+        return None
+    return found.score_after - found.score_before
 
 
 def _improved(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-    if not _corrected(found) or found.score_after is None or found.score_before is None:
-        return None
-    return _once(found.score_after > found.score_before)
-
-
-def _gain(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-    if not _corrected(found) or found.score_after is None or found.score_before is None:
-        return None
-    return _once(found.score_after - found.score_before)
+    gain = _score_gain(found)
+    return None if gain is None else _once(gain > 0)
 
 
 _ROUTING = (
@@ -214,7 +209,8 @@ _CORRECTION = (
         "improved", "Corrections that raised the best score", Group.CORRECTION, Unit.SHARE, 1,
         "of those after which graded evidence was left", _improved,
     ),
-    Measure("gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections", _gain),
+    Measure("gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections",
+        lambda asked, found: _once(_score_gain(found))),
     Measure(
         "web", "Sent to the web", Group.CORRECTION, Unit.SHARE, 0, "questions whose web search was answered",
         lambda asked, found: _once(found.web in (WebOutcome.USED, WebOutcome.EMPTY)),

@@ -37,7 +37,7 @@ def of_passage(passage: Passage, asked: LabelledQuestion, judged: Mapping[str, i
     """None where the labels do not tell.
 
     A passage of a document that answers is only related where the known answers can be looked for and none stands in
-    it. A page of the web can be told by its text alone. Nothing answers a question that is expected not to be answered,
+    it. A web page is judged by its text alone. Nothing answers a question that is expected not to be answered,
     whatever stands in a passage.
     """
     graded, wanted = of_documents(asked, judged), spans(asked)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
-from crag_core.experiments.batch import Controls, OnScoring, Scoring, TakeTurn, at_once, work_through
+from crag_core.experiments.batch import Controls, OnSetProgress, SetProgress, TakeTurn, at_once, run_batch
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.grade_set import failure_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
@@ -62,15 +62,15 @@ def run_set(
     judged: Judged | None = None,
     workers: int = 1,
     controls: Controls | None = None,
-    on_progress: OnScoring = lambda scoring: None,
+    on_progress: OnSetProgress = lambda scoring: None,
     prepare: Callable[[], None] | None = None,
     take_turn: TakeTurn = at_once,
-) -> Scoring:
+) -> SetProgress:
     """Run what the keepers do not hold yet; a question counts as done when every configuration has run it.
 
     `prepare` is called before the first one is run, and not at all where nothing is missing. Each run is kept at once,
     but not one that broke off or whose answer could not be measured, for it would count as whole. Raises as
-    `work_through` does.
+    `run_batch` does.
     """
     controls, grades = controls or Controls(), judged or {}
     known = [contender.keeper.load().keys() for contender in contenders]  # of rows that can be read
@@ -92,9 +92,9 @@ def run_set(
         return failure
 
     if todo and prepare:
-        on_progress(Scoring(len(questions) - len(todo), len(questions)))
+        on_progress(SetProgress(len(questions) - len(todo), len(questions)))
         prepare()
-    return work_through(
+    return run_batch(
         todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
         take_turn=take_turn,
     )  # fmt: skip

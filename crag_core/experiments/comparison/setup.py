@@ -10,7 +10,7 @@ from crag_core.trace.trace import RunSettings, as_compared
 
 @dataclass(frozen=True)
 class Setup:
-    """`corpus` is the fingerprint of the index. `web` tells who is asked: "" nobody, the fingerprint of an offline web,
+    """`corpus` is the fingerprint of the index. `web`: "" for no search, the fingerprint of an offline web,
     or the names of the providers, whose answers may be others tomorrow. `name` and `created` are for people."""
 
     settings: RunSettings

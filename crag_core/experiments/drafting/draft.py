@@ -1,4 +1,4 @@
-"""Questions with labels, drafted from the documents themselves where nobody has any: a start to be edited.
+"""Labelled questions drafted from the documents themselves, for somebody to edit.
 
 A question is made from one sentence, so that its answer is known by construction. The same question becomes a near
 miss once the passages with that sentence count as not indexed; what is about something else altogether is given.
@@ -48,16 +48,16 @@ def draft(
     asked = {fold(one.question) for one in drafts}
     fresh = dict.fromkeys(question for question in others if fold(question) not in asked)
     return (
-        *(one.answerable for one in drafts if one not in near),
-        *(one.near_miss for one in drafts if one in near),
+        *(one.labelled(False) for one in drafts if one not in near),
+        *(one.labelled(True) for one in drafts if one in near),
         *(_off_corpus(question) for question in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
     )
 
 
 def sentence_of(question: LabelledQuestion) -> str:
     """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
-    message = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
-    return question.without or (message.group(1) if message else "")
+    made = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
+    return question.without or (made.group(1) if made else "")
 
 
 @dataclass(frozen=True)
@@ -71,24 +71,20 @@ class _Draft:
     is_query: bool
     can_miss: bool
 
-    @property
-    def answerable(self) -> LabelledQuestion:
-        answers = (self.answer,)
+    def labelled(self, is_near_miss: bool) -> LabelledQuestion:
+        made = "Search words made" if self.is_query else "Made"
+        note = f"{made} from the sentence: “{' '.join(self.sentence.split())}”"
+        if is_near_miss:
+            note += " Chunks with that sentence count as not indexed."
         return LabelledQuestion(
-            self.question, Expected.CORRECT, answers, self.document, origin=Origin.DRAFTED, note=self._made
+            self.question,
+            Expected.AMBIGUOUS if is_near_miss else Expected.CORRECT,
+            () if is_near_miss else (self.answer,),
+            self.document,
+            self.sentence if is_near_miss else "",
+            Origin.DRAFTED,
+            note,
         )
-
-    @property
-    def near_miss(self) -> LabelledQuestion:
-        note = f"{self._made} Chunks with that sentence count as not indexed."
-        return LabelledQuestion(
-            self.question, Expected.AMBIGUOUS, (), self.document, self.sentence, Origin.DRAFTED, note
-        )
-
-    @property
-    def _made(self) -> str:
-        what = "Search words made" if self.is_query else "Made"
-        return f"{what} from the sentence: “{' '.join(self.sentence.split())}”"
 
 
 def _off_corpus(question: str) -> LabelledQuestion:
@@ -247,5 +243,5 @@ def _document_of(passage: Passage) -> str:
 
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
-    message = (word for word in words(text) if word not in LITTLE_WORDS)
-    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in message)
+    content = (word for word in words(text) if word not in LITTLE_WORDS)
+    return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in content)

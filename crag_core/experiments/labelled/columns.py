@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from crag_core.base.errors import BadRecord
@@ -47,7 +48,8 @@ _ANSWERABLE = {
 _MOST_NAMED, _MOST_SHOWN = 10, 60
 
 
-def known_columns(names: Sequence[str]) -> dict[str, int]:
+@lru_cache
+def known_columns(names: tuple[str, ...]) -> dict[str, int]:
     """By what it means, the place of the column that is read; the best name counts, of equal ones the first."""
     found: dict[str, tuple[int, int]] = {}
     for place, name in enumerate(names):
@@ -57,38 +59,26 @@ def known_columns(names: Sequence[str]) -> dict[str, int]:
     return {meaning: place for meaning, (_, place) in found.items()}
 
 
-def missing_columns(names: Sequence[str], header: str) -> str:
-    """What is wrong with these columns, "" if nothing is. `header` tells where they are named."""
+def missing_columns(names: tuple[str, ...], header: str) -> str:
+    """What is wrong with these columns, "" if nothing is. `header` says where they are named."""
     known = known_columns(names)
-    missing = [] if "question" in known else ["question"]
-    if not {"expected", "answerable"} & set(known):
-        missing.append("expected")
-    if not missing:
+    if "question" in known and ("expected" in known or "answerable" in known):
         return ""
-    called = {"question": "'question'", "expected": "'expected' (or 'answerable')"}
-    wanted = [name for meaning in missing for name in (*COLUMNS[meaning], *(("answerable",) * (meaning == "expected")))]
-    guesses = [_guess(name, wanted) for name in names[:_MOST_NAMED] if _squeezed(name) not in _MEANING]
     return (
         f"Expected {header} 'question' and 'expected' (or 'answerable'), found {listed(names)}. "
-        f"There is no {' and no '.join(called[meaning] for meaning in missing)}. "
-        f"{''.join(f'{guess} ' for guess in guesses if guess)}Give the columns these names."
+        "Give the columns these names."
     )
 
 
-def unused_columns(names: Sequence[str]) -> tuple[str, ...]:
+def unused_columns(names: tuple[str, ...]) -> tuple[str, ...]:
     """Those with a name that are not read."""
     used = set(known_columns(names).values())
     return tuple(name for place, name in enumerate(names) if place not in used and cleaned(name))
 
 
-def unused_remark(names: Sequence[str]) -> str:
-    free = [name for meaning, aliases in COLUMNS.items() for name in (meaning, *aliases)]
-    guesses = [_guess(name, free) for name in names[:_MOST_NAMED] if _squeezed(name) not in _MEANING]
-    return f"Not read: {listed(names)}. {' '.join(guess for guess in guesses if guess)}".strip()
-
-
-def question_from(known: dict[str, int], values: Sequence[Any], is_json: bool) -> LabelledQuestion:
-    """`known` as `known_columns` tells it. Raises `BadRecord` with what is wrong with this row."""
+def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) -> LabelledQuestion:
+    """Raises `BadRecord` with what is wrong with this row."""
+    known = known_columns(names)
 
     def said(meaning: str) -> Any:
         return values[known[meaning]] if meaning in known else None
@@ -108,7 +98,7 @@ def question_from(known: dict[str, int], values: Sequence[Any], is_json: bool) -
             _answers(said("answers"), is_json),
             _text("document", said("document")),
             _text("without", said("without")),
-            origin_named(_text("origin", said("origin"))) or Origin.UPLOADED,
+            _origin(_text("origin", said("origin"))),
             _text("note", said("note")),
         )
     except ValueError as error:
@@ -118,12 +108,6 @@ def question_from(known: dict[str, int], values: Sequence[Any], is_json: bool) -
 def expected_named(name: str) -> Expected | None:
     """None for a name that is not known; case, spaces and dashes do not matter."""
     return _EXPECTED.get(_squeezed(name))
-
-
-def origin_named(name: str) -> Origin | None:
-    """None for one that is not known; case does not matter."""
-    name = name.strip().lower()
-    return Origin(name) if name in list(Origin) else None
 
 
 def listed(names: Sequence[Any]) -> str:
@@ -158,6 +142,10 @@ def _label(expected: Any, answerable: Any) -> Expected:
     return label
 
 
+def _origin(name: str) -> Origin:
+    return Origin(name.lower()) if name.lower() in list(Origin) else Origin.UPLOADED
+
+
 def _answers(value: Any, is_json: bool) -> tuple[str, ...]:
     """A list, or one text; in a cell a list in JSON, or texts with "|" between them."""
     if isinstance(value, str) and not is_json:
@@ -181,20 +169,12 @@ def _text(meaning: str, value: Any) -> str:
         return cleaned(value or "")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return json.dumps(value)
-    kind = {bool: "true or false", list: "a list", tuple: "an object"}.get(type(value), "another value")
+    kind = {bool: "true or false", list: "a list", dict: "an object"}.get(type(value), "another value")
     raise BadRecord(f"Expected text for '{meaning}', found {kind}.", hint="Write it as text.")
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def _squeezed(name: str) -> str:
     return _SEPARATORS.sub("", name.casefold())
-
-
-def _guess(name: str, wanted: Sequence[str]) -> str:
-    near = get_close_matches(cleaned(name).lower()[:_MOST_SHOWN], wanted, n=1, cutoff=0.7)
-    return f"Did you mean {near[0]!r} by {_shown(name)}?" if near else ""
 
 
 def _shown(value: Any) -> str:

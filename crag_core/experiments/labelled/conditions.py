@@ -32,7 +32,7 @@ class Conditions:
 
     def changed(self, now: Conditions) -> tuple[str, ...]:
         """What is another thing now, in words."""
-        message = {
+        changes = {
             "the evaluator": (self.evaluator, self.evaluator_version) != (now.evaluator, now.evaluator_version),
             "the language model that grades": self.writer != now.writer or _is_another_version(self, now),
             "the prompts": self.prompts != now.prompts,
@@ -40,7 +40,7 @@ class Conditions:
             "the number of chunks": self.top_k != now.top_k,
             "the documents": self.corpus != now.corpus,
         }
-        return tuple(name for name, is_other in message.items() if is_other)
+        return tuple(name for name, is_other in changes.items() if is_other)
 
 
 def conditions_of(settings: RunSettings, corpus: str) -> Conditions:

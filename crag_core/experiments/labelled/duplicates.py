@@ -7,18 +7,8 @@ from dataclasses import dataclass, replace
 
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Rows that label one question differently, in order; none of them is kept."""
-
-    question: str
-    labels: tuple[tuple[int, Expected], ...]
-
-    @property
-    def row(self) -> int:
-        """The first that contradicts one before it."""
-        return next(row for row, expected in self.labels if expected is not self.labels[0][1])
+Contradiction = tuple[tuple[int, Expected], ...]
+"""Rows that label one question differently, in order; none of them is kept."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +31,9 @@ def settle(rows: Iterable[tuple[int, LabelledQuestion]]) -> Settled:
     kept: list[LabelledQuestion] = []
     repeated: list[int] = []
     contradictions = []
-    for (question, _), same in found.items():
+    for same in found.values():
         if len({one.expected for _, one in same}) > 1:
-            contradictions.append(Contradiction(question, tuple((row, one.expected) for row, one in same)))
+            contradictions.append(tuple((row, one.expected) for row, one in same))
         else:
             kept.append(same[0][1] if len(same) == 1 else _joined([one for _, one in same]))
             repeated += [row for row, _ in same[1:]]

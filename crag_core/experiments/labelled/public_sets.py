@@ -98,7 +98,7 @@ def _describe(settled: Settled) -> tuple[str, ...]:
     if settled.repeated:
         remarks.append(f"{len(settled.repeated):,} repeat a question with the same label; each is kept once.")
     if settled.contradictions:
-        rows = sum(len(found.labels) for found in settled.contradictions)
+        rows = sum(map(len, settled.contradictions))
         remarks.append(f"{rows:,} left out: the same question has different labels.")
     return tuple(remarks)
 

@@ -6,21 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.csv_cells import written
-from crag_core.experiments.labelled.columns import (
-    known_columns,
-    listed,
-    missing_columns,
-    origin_named,
-    question_from,
-    unused_columns,
-    unused_remark,
-)
-from crag_core.experiments.labelled.decoding import STRANGE, cleaned, decoded
+from crag_core.experiments.labelled.columns import listed, missing_columns, question_from, unused_columns
+from crag_core.experiments.labelled.decoding import cleaned, decoded
 from crag_core.experiments.labelled.duplicates import Contradiction, settle
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.labelled.rows import Problem as Problem
@@ -53,7 +44,7 @@ def read_questions(name: str, content: bytes) -> Read:
         table = table_of(text)
     except BadRecord as error:
         return Read((), (Problem(1, f"{cleaned(name)[:60]}: {error}"),), ())
-    return _Reading(table).read(guesses)
+    return _read_table(table, guesses)
 
 
 def write_questions(questions: Iterable[LabelledQuestion]) -> str:
@@ -76,105 +67,63 @@ def _cell_of(answers: Sequence[str]) -> str:
     return "|".join(answers) if is_plain else json.dumps(answers)
 
 
-class _Reading:
-    """One file on its way in: collects what `Read` holds."""
+def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
+    rows, problems = _first_rows(table)
+    headers = dict.fromkeys(row.names for row in rows)
+    names = table.names or tuple(dict.fromkeys(name for header in headers for name in header))
+    where = f"on line {table.header} the columns" if table.names else "objects with the fields"
+    if (rows or table.names) and (missing := missing_columns(names, where)):
+        problems, rows = [*problems, Problem(table.header, missing)], []
+    labelled: list[tuple[int, LabelledQuestion]] = []
+    for row in rows:
+        try:
+            labelled.append((row.number, question_from(row.names, row.values, table.names is None)))
+        except BadRecord as error:
+            problems.append(Problem(row.number, str(error)))
+    settled = settle(labelled)
+    problems += map(_describe, settled.contradictions)
+    if not settled.questions and not problems:
+        problems.append(Problem(table.header, "This file has no questions. Write one a row."))
+    if rows and (unused := dict.fromkeys(name for header in headers for name in unused_columns(header))):
+        remarks += (f"Not read: {listed(tuple(unused))}.",)
+    if table.names and (split := [number for number, question in labelled if "\n" in question.question]):
+        where = numbered(split)
+        remarks += (f"A question goes over several lines in {where}. Check that no quotation mark is missing there.",)
+    if settled.repeated:
+        count, where = len(settled.repeated), numbered(settled.repeated)
+        remarks += (f"{count:,} repeated with the same label: {where}. Each question is kept once.",)
+    return Read(
+        settled.questions,
+        tuple(sorted(problems, key=lambda problem: problem.row)),
+        (*remarks, *limits(settled.questions)),
+    )
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._problems: list[Problem] = []
-        self._unused: dict[str, None] = {}
-        self._cleaned: list[int] = []
-        self._broken_lines: list[int] = []
-        self._origins: dict[str, None] = {}
 
-    def read(self, remarks: tuple[str, ...]) -> Read:
-        rows = self._rows()
-        missing = self._missing(rows)
-        if missing:
-            self._problems.append(Problem(self._table.header, missing))
-            rows = []
-        settled = settle(self._questions(rows))
-        self._problems += map(_describe, settled.contradictions)
-        if not settled.questions and not self._problems:
-            self._problems.append(Problem(self._table.header, "This file has no questions. Write one a row."))
-        repeated = _repeated(settled.repeated)
-        found = (*remarks, *self._remarks(), *repeated, *limits(settled.questions))
-        return Read(settled.questions, tuple(sorted(self._problems, key=lambda problem: problem.row)), found)
-
-    def _rows(self) -> list[Row]:
-        rows = []
-        for found in islice(self._table.rows, MOST_ROWS):
-            if isinstance(found, Row):
-                rows.append(found)
-            else:
-                self._problems.append(found)
-        more = next(self._table.rows, None)
-        if more is not None:
-            at = more.number if isinstance(more, Row) else more.row
-            self._problems.append(
-                Problem(
-                    at,
-                    f"Expected at most {MOST_ROWS:,} rows, found more. Nothing from this row on was read: "
-                    "put the rest into a second file.",
-                )
-            )
-        return rows
-
-    def _missing(self, rows: Sequence[Row]) -> str:
-        if self._table.names is not None:
-            return missing_columns(self._table.names, f"on line {self._table.header} the columns")
-        names = tuple(dict.fromkeys(name for row in rows for name in row.names))
-        return missing_columns(names, "objects with the fields") if rows else ""
-
-    def _questions(self, rows: Iterable[Row]) -> Iterable[tuple[int, LabelledQuestion]]:
-        is_json = self._table.names is None
-        known: dict[tuple[str, ...], dict[str, int]] = {}
-        for row in rows:
-            if row.names not in known:
-                known[row.names] = known_columns(row.names)
-                self._unused.update(dict.fromkeys(unused_columns(row.names)))
-            places = known[row.names]
-            try:
-                question = question_from(places, row.values, is_json)
-            except BadRecord as error:
-                self._problems.append(Problem(row.number, str(error)))
-                continue
-            self._look_at(row, question, places)
-            yield row.number, question
-
-    def _look_at(self, row: Row, question: LabelledQuestion, places: dict[str, int]) -> None:
-        if any(_is_strange(row.values[place]) for place in places.values()):
-            self._cleaned.append(row.number)
-        if self._table.names is not None and "\n" in question.question:
-            self._broken_lines.append(row.number)
-        origin = row.values[places["origin"]] if "origin" in places else ""
-        if origin and origin_named(str(origin)) is None:
-            self._origins[str(origin)] = None
-
-    def _remarks(self) -> Iterable[str]:
-        if self._unused:
-            yield unused_remark(tuple(self._unused))
-        if self._cleaned:
-            yield f"Characters that cannot be shown were taken out of {numbered(self._cleaned)}."
-        if self._origins:
-            yield f"Origins that are not known, such as {listed(tuple(self._origins))}, are kept as uploaded."
-        if self._broken_lines:
-            where = numbered(self._broken_lines)
-            yield f"A question goes over several lines in {where}. Check that no quotation mark is missing there."
+def _first_rows(table: Table) -> tuple[list[Row], list[Problem]]:
+    """At most `MOST_ROWS` of both together."""
+    found = list(islice(table.rows, MOST_ROWS))
+    rows = [one for one in found if isinstance(one, Row)]
+    problems = [one for one in found if isinstance(one, Problem)]
+    more = next(table.rows, None)
+    if more is not None:
+        at = more.number if isinstance(more, Row) else more.row
+        message = f"Expected at most {MOST_ROWS:,} rows, found more. Nothing from this row on was read: "
+        problems.append(Problem(at, message + "put the rest into a second file."))
+    return rows, problems
 
 
 def limits(questions: Sequence[LabelledQuestion]) -> tuple[str, ...]:
     """What cannot be measured with these questions, in plain words."""
     if not questions:
         return ()
-    answerable = sum(question.expected.is_answerable for question in questions)
+    kinds = {question.expected.is_answerable for question in questions}
     found = []
-    if answerable == len(questions):
+    if kinds == {True}:
         found.append(
             f"Every question is labelled {Expected.CORRECT}. How often a question that the documents do not answer is "
             "taken for answered cannot be measured: add some of those."
         )
-    if not answerable:
+    if kinds == {False}:
         found.append(
             f"No question is labelled {Expected.CORRECT}. How often a question that the documents answer is recognised "
             "cannot be measured: add some of those."
@@ -194,25 +143,13 @@ def numbered(rows: Sequence[int]) -> str:
     return f"{'row' if len(rows) == 1 else 'rows'} {first}{more}"
 
 
-def _repeated(rows: Sequence[int]) -> tuple[str, ...]:
-    if not rows:
-        return ()
-    return (f"{len(rows):,} repeated with the same label: {numbered(rows)}. Each question is kept once.",)
-
-
 def _describe(found: Contradiction) -> Problem:
+    """At the first row that contradicts one before it."""
     firsts: dict[Expected, int] = {}
-    for row, expected in found.labels:
+    for row, expected in found:
         firsts.setdefault(expected, row)
     labels = ", ".join(f"row {row} says {expected}" for expected, row in firsts.items())
-    others = len(found.labels) - len(firsts)
+    others = len(found) - len(firsts)
     more = f" ({others:,} more say one of these)" if others else ""
-    return Problem(
-        found.row, f"Expected one label for a question, but {labels}{more}. None is kept: correct one, or take one out."
-    )
-
-
-def _is_strange(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_strange, value))
-    return isinstance(value, str) and STRANGE.search(value) is not None
+    hint = "None is kept: correct one, or take one out."
+    return Problem(list(firsts.values())[1], f"Expected one label for a question, but {labels}{more}. {hint}")

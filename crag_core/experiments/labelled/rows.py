@@ -12,14 +12,10 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.csv_cells import as_it_was
-from crag_core.experiments.labelled.columns import known_columns
 
 _DELIMITERS = (",", ";", "\t")
-_SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*$", re.IGNORECASE)
-_VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ufeff]")
+_BLANK = "\ufeff \t\n"
 _GAP = re.compile(r"[\s,]*")
-_NEXT_OBJECT = re.compile(r"\n[ \t]*(?=\{)")
-_MOST_BROKEN = 1000  # to find the line of a fault, json counts lines from the start of the list
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +49,10 @@ def table_of(text: str) -> Table:
 
     Raises `BadRecord` where no row can be read at all.
     """
-    start = _VISIBLE.search(text)
-    if start and start[0] == "{":
-        _check_lines(text)
+    start = text.lstrip(_BLANK)[:1]
+    if start == "{":
         return Table(None, 1, _json_lines(text))
-    if start and start[0] == "[":
-        return Table(None, 1, _json_list(text))
-    return _csv_table(text)
+    return Table(None, 1, _json_list(text)) if start == "[" else _csv_table(text)
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------
@@ -67,43 +60,27 @@ def table_of(text: str) -> Table:
 
 def _csv_table(text: str) -> Table:
     lines = list(io.StringIO(text))
-    first = next(number for number, line in enumerate(lines) if line.strip("\ufeff\n\t "))
-    declared = _SEPARATOR_LINE.match(lines[first].lstrip("\ufeff"))
-    delimiters = (declared[1],) if declared else _DELIMITERS
-    headers = [_header(lines, first + bool(declared), delimiter) for delimiter in delimiters]
-    delimiter, header = max(
-        zip(delimiters, headers, strict=True), key=lambda one: (len(known_columns(one[1].names)), len(one[1].names))
-    )
-    if not header.names:
+    start = next(number for number, line in enumerate(lines) if line.strip(_BLANK))
+    delimiter = max(_DELIMITERS, key=lines[start].count)
+    records = _records(lines, start, delimiter)
+    number, header = next(records)
+    if isinstance(header, Problem):
         raise BadRecord("The first line cannot be read as a header.", hint="Write: question,expected")
-    return Table(header.names, header.number, _csv_rows(lines, header, delimiter))
+    return Table(tuple(header), number, _csv_rows(tuple(header), records, delimiter))
 
 
-def _header(lines: list[str], start: int, delimiter: str) -> Row:
-    """Without names where there is no header by that delimiter."""
-    for number, cells in _records(lines, start, delimiter):
-        if isinstance(cells, Problem):
-            break
-        if any(cell.strip() for cell in cells):
-            return Row(number, tuple(cells), ())
-    return Row(start + 1, (), ())
-
-
-def _csv_rows(lines: list[str], header: Row, delimiter: str) -> Iterator[Row | Problem]:
-    records = _records(lines, header.number - 1, delimiter)
-    next(records)
-    wide = len(header.names)
+def _csv_rows(
+    names: tuple[str, ...], records: Iterator[tuple[int, list[str] | Problem]], delimiter: str
+) -> Iterator[Row | Problem]:
+    wide = len(names)
     for number, cells in records:
         if isinstance(cells, Problem):
             yield cells
         elif any(cell.strip() for cell in cells[wide:]):
-            yield Problem(
-                number,
-                f"Expected {wide} cells as in the header, found {len(cells)}. "
-                f"Put a text that holds {_named(delimiter)} into quotation marks.",
-            )
+            hint = f"Put a text that holds {_named(delimiter)} into quotation marks."
+            yield Problem(number, f"Expected {wide} cells as in the header, found {len(cells)}. {hint}")
         elif any(cell.strip() for cell in cells):
-            yield Row(number, header.names, tuple(map(as_it_was, cells[:wide])) + ("",) * (wide - len(cells)))
+            yield Row(number, names, tuple(map(as_it_was, cells[:wide])) + ("",) * (wide - len(cells)))
 
 
 def _records(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int, list[str] | Problem]]:
@@ -117,22 +94,11 @@ def _records(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int
                 yield begun + 1, cells
                 begun = start + reader.line_num
         except csv.Error as error:
-            yield begun + 1, Problem(begun + 1, _fault(str(error), delimiter))
+            hint = f"Put texts that hold {_named(delimiter)} into quotation marks, and close them."
+            yield begun + 1, Problem(begun + 1, f"This row cannot be read ({error}). {hint}")
             start = begun + 1
         else:
             return
-
-
-def _fault(error: str, delimiter: str) -> str:
-    if "unexpected end" in error:
-        found = "a quotation mark that is never closed"
-    elif "field larger" in error:
-        found = (
-            f"a cell of more than {csv.field_size_limit():,} characters, perhaps a quotation mark that is not closed"
-        )
-    else:
-        found = f"other text than {_named(delimiter)} after a closing quotation mark"
-    return f"This row has {found}. Write quotation marks inside a quoted text twice."
 
 
 def _named(delimiter: str) -> str:
@@ -142,75 +108,38 @@ def _named(delimiter: str) -> str:
 # --- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _check_lines(text: str) -> None:
-    """Otherwise each line of an object that is spread over many of them would be told as a row that is broken."""
-    first = text.lstrip("\ufeff \t\n").partition("\n")[0]
-    if isinstance(_value(first), str) and not isinstance(_value(text.strip("\ufeff \t\n")), str):
-        raise BadRecord(
-            "This is one JSON object over several lines.",
-            hint="Write one object a line, or a list of objects, each with a question.",
-        )
-
-
 def _json_lines(text: str) -> Iterator[Row | Problem]:
     for number, line in enumerate(io.StringIO(text), start=1):
-        line = line.strip("\ufeff \t\n")
-        if line:
-            value = _value(line)
-            yield Problem(number, value) if isinstance(value, str) else _row(number, value[0])
-
-
-def _value(text: str) -> tuple[Any] | str:
-    """The value in a tuple, or what is wrong."""
-    try:
-        return (json.loads(text, object_pairs_hook=tuple),)
-    except RecursionError:
-        return "This nests too deep. Write an object with a question and its label."
-    except ValueError as error:
-        return _malformed(error)
+        if line := line.strip(_BLANK):
+            try:
+                yield _row(number, json.loads(line))
+            except (ValueError, RecursionError) as error:
+                yield Problem(number, _malformed(error))
 
 
 def _json_list(text: str) -> Iterator[Row | Problem]:
-    decoder = json.JSONDecoder(object_pairs_hook=tuple)
-    at, counted, number, broken = text.index("[") + 1, 0, 1, 0
+    """A fault ends it."""
+    decoder, at, number, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
     while True:
-        at = _end_of_gap(text, at)
+        gap = _GAP.match(text, at)
+        at = gap.end() if gap else at
         number, counted = number + text.count("\n", counted, at), at
-        if text[at : at + 1] in ("", "]"):
-            break
+        if text[at : at + 1] == "]":
+            return
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            broken += 1
-            following = _NEXT_OBJECT.search(text, at) if isinstance(error, ValueError) else None
-            if following is None or broken > _MOST_BROKEN:
-                yield Problem(number, f"{_malformed(error)} Nothing after this was read.")
-                return
-            at = following.end()
-            line = number + text.count("\n", counted, at)
-            yield Problem(number, f"{_malformed(error)} Reading went on at line {line}.")
-        else:
-            yield _row(number, value)
-    if text[at:].strip() != "]":
-        found = "text after its end" if text[at:] else "no closing bracket"
-        yield Problem(number, f"Expected one JSON list, found {found}. Check that the file is complete.")
-
-
-def _end_of_gap(text: str, at: int) -> int:
-    gap = _GAP.match(text, at)
-    return gap.end() if gap else at
+            yield Problem(number, f"{_malformed(error)} Nothing after this was read.")
+            return
+        yield _row(number, value)
 
 
 def _row(number: int, value: Any) -> Row | Problem:
-    if not isinstance(value, tuple):
-        return Problem(
-            number, 'Expected an object such as {"question": "…", "expected": "CORRECT"}, found another value.'
-        )
-    return Row(number, tuple(name for name, _ in value), tuple(found for _, found in value))
+    if isinstance(value, dict):
+        return Row(number, tuple(value), tuple(value.values()))
+    return Problem(number, 'Expected an object such as {"question": "…", "expected": "CORRECT"}, found another value.')
 
 
 def _malformed(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "This nests too deep."
     where = f": {error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
     return f"This is not valid JSON{where}. Expected an object with a question and its label."

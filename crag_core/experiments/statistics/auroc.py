@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crag_core.experiments.statistics.curves import Array, Labels, Values, graded, unspread
-from crag_core.experiments.statistics.intervals import Estimate, normal_quantile
+from crag_core.experiments.statistics.intervals import Z95, Estimate
 
 
 def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array | None = None) -> Estimate | None:
@@ -55,9 +55,6 @@ def _around(value: float, apart: Array, sides: tuple[Array, Array], home: Array)
     if not (variance > 1e-12 and 0 < value < 1):
         return unspread(value, min(held))
     middle = math.log(value / (1 - value))
-    half = normal_quantile(0.95) * math.sqrt(variance) / (value * (1 - value))
-    return Estimate(value, _logistic(middle - half), _logistic(middle + half))
-
-
-def _logistic(value: float) -> float:
-    return 0.5 * (1.0 + math.tanh(value / 2))
+    half = Z95 * math.sqrt(variance) / (value * (1 - value))
+    low, high = (0.5 * (1.0 + math.tanh(end / 2)) for end in (middle - half, middle + half))
+    return Estimate(value, low, high)

@@ -31,10 +31,6 @@ class Ratio:
     parts: Array
     wholes: Array
 
-    def __post_init__(self) -> None:
-        if self.parts.shape != self.wholes.shape or self.parts.ndim != 1:
-            raise ValueError(f"expected two rows of one length, found {self.parts.shape} and {self.wholes.shape}")
-
     @property
     def value(self) -> float | None:
         """None of nothing."""
@@ -51,8 +47,6 @@ class Resamples:
     """The draws for sets of `count` questions; the same count and seed always give the same."""
 
     def __init__(self, count: int, draws: int = DRAWS, seed: int = _SEED) -> None:
-        if count < 1:
-            raise ValueError(f"expected at least one question, found {count}")
         self._count, self._draws, self._seed = count, draws, seed
         self._known: WeakKeyDictionary[Ratio, Array] = WeakKeyDictionary()
 
@@ -86,7 +80,6 @@ class Resamples:
 
     def quantile(self, values: Array, share: float) -> Estimate | None:
         """Of the numbers that are not NaN, the smallest that `share` of them do not exceed; None of nothing."""
-        self._check(values)
         known = np.flatnonzero(~np.isnan(values))
         if not len(known):
             return None
@@ -98,7 +91,6 @@ class Resamples:
     def _drawn(self, ratio: Ratio) -> Array:
         """The ratio of every draw, worked out once."""
         if ratio not in self._known:
-            self._check(ratio.parts)
             both = np.stack((ratio.parts, ratio.wholes), axis=1)
             parts, wholes = np.concatenate([times.astype(np.float64) @ both for times in self._some()]).T
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,10 +100,6 @@ class Resamples:
     def _some(self) -> Iterator[NDArray[np.uint8]]:
         for start in range(0, self._draws, _TOGETHER):
             yield self._times[start : start + _TOGETHER]
-
-    def _check(self, values: Array) -> None:
-        if len(values) != self._count:
-            raise ValueError(f"expected {self._count} questions, found {len(values)}")
 
 
 def _places(times: NDArray[np.uint8], share: float) -> NDArray[np.intp]:

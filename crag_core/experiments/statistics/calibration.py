@@ -1,9 +1,12 @@
-"""Calibration: scores to probabilities, fitted to questions with known outcome."""
+"""Calibration: scores to probabilities, by a curve fitted to questions with known outcome.
+
+Platt's logistic curve (1999, "Probabilistic outputs for support vector machines"), or isotonic regression: of the
+curves that never fall the one with the least squared error, straight between its knots and level outside.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -14,31 +17,30 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.text.numbers import readable
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
-from crag_core.experiments.statistics.isotonic import Knots, fit_isotonic, follow_isotonic
-from crag_core.experiments.statistics.platt import fit_platt, follow_platt
 from crag_core.experiments.statistics.reliability import brier
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
-
 FEWEST_ISOTONIC = 50
-"""Questions of the rarer kind, below which steps follow the sample rather than the truth."""
+"""Questions of the rarer kind, below which isotonic regression follows the sample rather than the truth."""
+FOLDS = 5
+
+Coefficients = tuple[float, ...]
+"""Slope and offset of the logistic curve."""
+Knots = tuple[tuple[float, float], ...]
+"""Score and probability of each knot, by rising score."""
 
 
 class Kind(StrEnum):
-    """PLATT: a logistic curve. ISOTONIC: the best curve that never falls, through knots."""
-
     PLATT = "platt"
     ISOTONIC = "isotonic"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A curve, and what it was fitted on; none of the two that `kind` does not need.
+    """A curve, and what it was fitted on: `coefficients` for Platt's, `points` for isotonic regression.
 
-    `coefficients`: slope, not negative, and offset of the logistic curve. `points`: score and probability of every
-    knot, neither ever falling. `corpus` is the fingerprint of the documents, `questions` how many were used, `created`
-    a date.
+    `corpus` is the fingerprint of the documents, `questions` how many were used, `created` a date.
     """
 
     kind: Kind
@@ -47,7 +49,7 @@ class Calibration:
     corpus: str
     questions: int
     created: str
-    coefficients: tuple[float, ...] = ()
+    coefficients: Coefficients = ()
     points: Knots = ()
 
     def __post_init__(self) -> None:
@@ -65,33 +67,7 @@ class Calibration:
         """In 0..1, and never less for a higher score. ValueError: NaN, which no question was graded by."""
         if math.isnan(score):
             raise ValueError("expected a score, found NaN")
-        is_platt = self.kind == Kind.PLATT
-        return follow_platt(score, *self.coefficients) if is_platt else follow_isotonic(score, self.points)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """`reason` is a sentence with the numbers that decided."""
-
-    kind: Kind
-    reason: str
-
-
-def calibrate(
-    scores: Values, outcomes: Labels, kind: Kind, *, evaluator: str, evaluator_version: str, corpus: str, created: str
-) -> Calibration:
-    """Fit a curve of `kind`; BadRecord: scores outside 0..1, fewer than `FEWEST` outcomes of a kind."""
-    found = _enough(scores, outcomes)
-    return Calibration(
-        kind,
-        evaluator,
-        evaluator_version,
-        corpus,
-        questions=len(found.scores),
-        created=created,
-        coefficients=fit_platt(found.scores, found.labels) if kind == Kind.PLATT else (),
-        points=fit_isotonic(found.scores, found.labels) if kind == Kind.ISOTONIC else (),
-    )
+        return float(_follow(self.coefficients, self.points, np.array([score]))[0])
 
 
 def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str) -> tuple[Calibration | None, str]:
@@ -100,58 +76,75 @@ def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str)
     None, and why, where the questions do not allow one.
     """
     try:
-        chosen = choose(scores, outcomes)
-        found = calibrate(
-            scores, outcomes, chosen.kind, evaluator=made.evaluator, evaluator_version=made.evaluator_version,
-            corpus=made.corpus, created=created,
-        )  # fmt: skip
+        found = _enough(scores, outcomes)
     except BadRecord as error:
         return None, f"No calibration goes with it: {error}"
-    return found, f"A calibration of the score goes with it, by {chosen.kind.value}: {chosen.reason}."
+    kind, reason = choose(found)
+    curve = fit(kind, found.scores, found.labels)
+    fitted = Calibration(kind, made.evaluator, made.evaluator_version, made.corpus, len(found.scores), created, *curve)
+    return fitted, f"A calibration of the score goes with it, by {kind.value}: {reason}."
 
 
-def choose(scores: Values, outcomes: Labels, seed: int = 0) -> Choice:
-    """The kind whose cross-validated Brier score is lower; `PLATT` on ties and with few questions."""
-    rarer = _rarer(_enough(scores, outcomes))
+def choose(found: Graded) -> tuple[Kind, str]:
+    """The kind whose cross-validated Brier score is lower, Platt's on ties and with few questions; and the reason."""
+    rarer = int(min(found.labels.sum(), (~found.labels).sum()))
     if rarer < FEWEST_ISOTONIC:
-        return Choice(Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}")
-    platt, isotonic = (brier(cross_validated(scores, outcomes, kind, seed=seed), outcomes) or 0.0 for kind in Kind)
+        return Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}"
+    platt, isotonic = (brier(cross_validated(found, kind), found.labels) or 0.0 for kind in Kind)
     steps, curve = readable(isotonic, platt)
-    kind, message = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
-    return Choice(
-        kind, f"cross-validated Brier score {steps} of isotonic regression is {message} {curve} of Platt's curve"
-    )
+    kind, compared = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
+    return kind, f"cross-validated Brier score {steps} of isotonic regression is {compared} {curve} of Platt's curve"
 
 
-def cross_validated(scores: Values, outcomes: Labels, kind: Kind, folds: int = 5, seed: int = 0) -> Array:
-    """Of every question, in the order given, the probability by a curve fitted without its fold; NaN of a NaN.
+def cross_validated(found: Graded, kind: Kind) -> Array:
+    """Of every question the probability by a curve fitted without its fold; folds hold equal shares of both labels."""
+    from sklearn.model_selection import StratifiedKFold  # slow to import, and needed only where a curve is fitted
 
-    Folds are drawn with `seed`, and hold equal shares of both kinds. ValueError: folds outside 2 to the count of the
-    rarer kind. BadRecord as in `calibrate`.
+    probabilities = np.empty(len(found.labels))
+    for others, held in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(found.scores, found.labels):
+        probabilities[held] = _follow(*fit(kind, found.scores[others], found.labels[others]), found.scores[held])
+    return probabilities
+
+
+def fit(kind: Kind, scores: Array, labels: Array) -> tuple[Coefficients, Knots]:
+    """`scores` of any scale, none of them NaN, and whether each came true; one question or more."""
+    return (fit_platt(scores, labels), ()) if kind == Kind.PLATT else ((), fit_isotonic(scores, labels))
+
+
+def fit_platt(scores: Array, labels: Array) -> Coefficients:
+    """Slope and offset of the logistic curve with the least log loss against smoothed outcomes.
+
+    Where a higher score would make an outcome less likely, the slope is 0.
     """
-    found = _enough(scores, outcomes)
-    if not 2 <= folds <= _rarer(found):
-        raise ValueError(f"expected 2 to {_rarer(found)} folds, found {folds}")
-    rng = np.random.default_rng(seed)
-    drawn = [rng.permutation(np.flatnonzero(found.labels == label)) for label in (True, False)]
-    fold = np.empty(len(found.labels), dtype=int)
-    fold[np.concatenate(drawn)] = np.arange(len(fold)) % folds
-    probabilities = np.empty(len(fold))
-    for number in range(folds):
-        held = fold == number
-        follow = _fitted(kind, found.scores[~held], found.labels[~held])
-        probabilities[held] = [follow(float(score)) for score in found.scores[held]]
-    message = np.full(len(found.kept), np.nan)
-    message[found.kept] = probabilities
-    return message
+    from sklearn.linear_model import LogisticRegression
+
+    right = int(labels.sum())
+    wrong = len(labels) - right
+    targets = np.where(labels, (right + 1) / (right + 2), 1 / (wrong + 2))
+    level = float(np.log(targets.mean() / (1 - targets.mean())))
+    centre, width = float(scores.mean()), float(scores.std())
+    if width < 1e-12:  # equal but for rounding
+        return 0.0, level
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    places = (np.tile(scores, 2)[:, None] - centre) / width  # every question in part right, in part wrong
+    model.fit(places, np.repeat([True, False], len(scores)), np.concatenate([targets, 1 - targets]))
+    slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
+    return (slope / width, offset - slope * centre / width) if slope > 0 else (0.0, level)
 
 
-def _fitted(kind: Kind, scores: Array, labels: Array) -> Callable[[float], float]:
-    if kind == Kind.PLATT:
-        slope, offset = fit_platt(scores, labels)
-        return lambda score: follow_platt(score, slope, offset)
-    knots = fit_isotonic(scores, labels)
-    return lambda score: follow_isotonic(score, knots)
+def fit_isotonic(scores: Array, labels: Array) -> Knots:
+    from sklearn.isotonic import IsotonicRegression
+
+    model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, labels)
+    return tuple(zip(model.X_thresholds_.tolist(), model.y_thresholds_.tolist(), strict=True))
+
+
+def _follow(coefficients: Coefficients, points: Knots, scores: Array) -> Array:
+    if coefficients:
+        slope, offset = coefficients
+        return np.asarray(0.5 * (1.0 + np.tanh((slope * scores + offset) / 2)))  # which no exponent can overflow
+    places, levels = np.array(points).T
+    return np.asarray(np.minimum(np.interp(scores, places, levels), levels[-1]))  # which rounding may exceed
 
 
 def _enough(scores: Values, outcomes: Labels) -> Graded:
@@ -170,7 +163,3 @@ def _enough(scores: Values, outcomes: Labels) -> Graded:
             hint="Label more questions of the rarer kind.",
         )
     return found
-
-
-def _rarer(found: Graded) -> int:
-    return int(min(found.labels.sum(), (~found.labels).sum()))

@@ -82,7 +82,7 @@ def graded(scores: Values, labels: Labels) -> Graded:
 
 
 def unspread(value: float, count: int) -> Estimate:
-    """Where a sample shows no spread, as when it is told apart without a fault: another one may yet have some."""
+    """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
     around = wilson(value * count, count)
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 
@@ -145,10 +145,8 @@ def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
 
 
 def histogram(scores: Values, positive: Labels, bins: int = 20) -> Histogram:
-    """ValueError: a score outside 0..1, fewer than one bin."""
+    """ValueError: a score outside 0..1."""
     found = graded(scores, positive)
-    if bins < 1:
-        raise ValueError(f"expected one bin or more, found {bins}")
     if found.scores.size and not 0 <= found.scores.min() <= found.scores.max() <= 1:
         raise ValueError(f"expected scores in 0..1, found {found.scores.min()} to {found.scores.max()}")
     edges = np.linspace(0.0, 1.0, bins + 1)

@@ -19,16 +19,19 @@ class Estimate:
         return f"{self.value:.3f} ({self.low:.2f}–{self.high:.2f})"
 
 
-def wilson(hits: float, count: int, level: float = 0.95) -> Estimate | None:
-    """`hits` of `count`, in 0..1, with the score interval; None of nothing (Wilson 1927, JASA 22).
+Z95 = NormalDist().inv_cdf(0.975)
+"""Standard errors on either side of the mean that hold 95 % of a normal distribution."""
 
-    It holds the truth with probability `level` on average over the truths, and at times with a little less. Hits may
-    be a fraction, such as the chance to draw one among equals. ValueError: hits outside 0..count, level outside 0..1.
+
+def wilson(hits: float, count: int) -> Estimate | None:
+    """`hits` of `count`, in 0..1, with the 95 % score interval; None of nothing (Wilson 1927, JASA 22).
+
+    Hits may be a fraction, such as the chance to draw one among equals. ValueError: hits outside 0..count.
     """
-    _check(hits, count, level)
+    _check(hits, count)
     if not count:
         return None
-    share, z2 = hits / count, normal_quantile(level) ** 2
+    share, z2 = hits / count, Z95**2
     whole, middle = 1 + z2 / count, share + z2 / (2 * count)
     half = math.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2)))
     low = (middle - half) / whole if hits else 0.0  # which rounding misses
@@ -44,17 +47,12 @@ def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
     """
     from scipy.special import betainccinv  # a third of a second, which the first page of the application need not wait
 
-    _check(hits, count, delta, "delta")
+    _check(hits, count)
+    if not 0 < delta < 1:
+        raise ValueError(f"expected a delta between 0 and 1, found {delta}")
     return float(betainccinv(hits + 1, count - hits, delta)) if hits < count else 1.0
 
 
-def normal_quantile(level: float) -> float:
-    """Standard errors on either side of the middle that hold `level` of a normal distribution."""
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def _check(hits: float, count: int, chance: float, name: str = "level") -> None:
+def _check(hits: float, count: int) -> None:
     if not 0 <= hits <= count:
         raise ValueError(f"expected hits from 0 to the count of {count}, found {hits}")
-    if not 0 < chance < 1:
-        raise ValueError(f"expected a {name} between 0 and 1, found {chance}")

@@ -27,11 +27,9 @@ class Bin:
 def reliability(probabilities: Values, outcomes: Labels, bins: int = 10) -> tuple[Bin, ...]:
     """All bins of equal width from 0 to 1, the empty ones too.
 
-    ValueError: a probability outside 0..1, not as many outcomes, fewer than one bin.
+    ValueError: a probability outside 0..1, not as many outcomes.
     """
     said = _said(probabilities, outcomes)
-    if bins < 1:
-        raise ValueError(f"expected one bin or more, found {bins}")
     edges = np.linspace(0.0, 1.0, bins + 1)
     place = np.searchsorted(edges[1:-1], said.scores)
     rows = []

@@ -1,6 +1,6 @@
-"""What the threshold laboratory keeps on disk: labelled sets, what was graded of them, and presets."""
+"""Labelled sets, grades and outcomes of their questions, and presets, on disk."""
 
-from crag_core.experiments.store.experiment_folder import Laboratory
+from crag_core.experiments.store.experiment_folder import ExperimentFolder
 from crag_core.experiments.store.score_log import OutcomeLog, ScoreLog
 
-__all__ = ["Laboratory", "OutcomeLog", "ScoreLog"]
+__all__ = ["ExperimentFolder", "OutcomeLog", "ScoreLog"]

@@ -23,7 +23,7 @@ _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
 
 
-class Laboratory:
+class ExperimentFolder:
     """The folder `laboratory` of a home; constructing it touches no disk.
 
     Methods raise `ScoresUnavailable` where the disk does not answer, `BadRecord` for a name that no file can have.
@@ -75,9 +75,9 @@ class Laboratory:
         One that this version cannot read is left out.
         """
         found = []
-        for fingerprint, (message, keys) in kept_conditions(self._folder / OUTCOMES).items():
+        for fingerprint, (kept, keys) in kept_conditions(self._folder / OUTCOMES).items():
             try:
-                found.append(KeptSetup(from_plain(Setup, json.loads(message), "setup"), fingerprint, keys))
+                found.append(KeptSetup(from_plain(Setup, json.loads(kept), "setup"), fingerprint, keys))
             except (BadRecord, ValueError, RecursionError):
                 continue
         titled = sorted(found, key=lambda one: one.setup.settings.policy.title)
@@ -127,5 +127,6 @@ def _explaining(purpose: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ScoresUnavailable(
-            f"The laboratory's files cannot be {purpose} ({error}).", hint="Check the disk and the rights of CRAG_HOME."
+            f"Labelled sets and presets cannot be {purpose} ({error}).",
+            hint="Check the disk and the rights of CRAG_HOME.",
         ) from error

@@ -93,7 +93,7 @@ def _row(table: Table, row: Row) -> dict[str, Any]:
         "group": measure.group.value,
         "unit": measure.unit.value,
         "better": measure.better,
-        "told": measure.told,
+        "told": measure.description,
         "cells": {name: to_plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
     }
 

@@ -88,8 +88,8 @@ class OutcomeLog(Generic[Facts]):
         written = json.dumps(to_plain(facts))
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
         with _open(self._path, writes=True) as database, database:
-            message = json.dumps(to_plain(self.conditions))
-            database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", (self._fingerprint, message))
+            conditions = (self._fingerprint, json.dumps(to_plain(self.conditions)))
+            database.execute("INSERT OR IGNORE INTO conditions VALUES (?, ?)", conditions)
             row = (self._fingerprint, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO scored VALUES (?, ?, ?, ?)", row)
 
@@ -130,12 +130,12 @@ def kept_conditions(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
     if not sqlite_file.is_there(path):
         return {}
     with _open(path) as database:
-        message = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
+        conditions = dict(database.execute("SELECT fingerprint, told FROM conditions").fetchall())
         rows = database.execute("SELECT conditions, key FROM scored").fetchall()
     keys: dict[str, set[str]] = {}
     for fingerprint, key in rows:
         keys.setdefault(fingerprint, set()).add(key)
-    return {one: (message[one], frozenset(own)) for one, own in keys.items() if one in message}
+    return {one: (conditions[one], frozenset(own)) for one, own in keys.items() if one in conditions}
 
 
 @contextmanager

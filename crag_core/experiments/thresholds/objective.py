@@ -77,8 +77,8 @@ def losses(board: Board, objective: Objective, prices: Prices) -> Array:
 def rows(board: Board, loss: Array, lowers: Array, uppers: Array) -> Iterator[tuple[int, Array]]:
     """For every `lower`, its place and the losses (n, uppers) at each `upper`, those below `lower` as they come."""
     for place, lower in enumerate(lowers):
-        rest = np.where(board.is_fair(lower), loss[:, AMBIGUOUS], loss[:, INCORRECT])
-        yield place, np.where(board.is_good(lower, uppers), loss[:, CORRECT, None], rest[:, None])
+        rest = np.where(board.reaches_lower(lower), loss[:, AMBIGUOUS], loss[:, INCORRECT])
+        yield place, np.where(board.is_correct(lower, uppers), loss[:, CORRECT, None], rest[:, None])
 
 
 def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
@@ -96,7 +96,7 @@ def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
     asked = ~board.answerable
     if asked.any():
         for place, lower in enumerate(lowers):
-            found[place] = board.is_good(lower, uppers)[asked].mean(axis=0)
+            found[place] = board.is_correct(lower, uppers)[asked].mean(axis=0)
     return np.where(allowed(lowers, uppers), found, np.nan)
 
 

@@ -53,8 +53,8 @@ class TunedPreset:
         changed = self.conditions.changed(now)
         if not changed:
             return ""
-        message = " and ".join([", ".join(changed[:-1]), changed[-1]] if changed[1:] else changed)
-        return f"Since “{self.name}” was chosen, {message} changed: its thresholds may not fit any more."
+        names = " and ".join([", ".join(changed[:-1]), changed[-1]] if changed[1:] else changed)
+        return f"Since “{self.name}” was chosen, {names} changed: its thresholds may not fit any more."
 
     def to_toml(self) -> str:
         """Reads back as the same preset with `parse_preset`; the name is that of the file."""

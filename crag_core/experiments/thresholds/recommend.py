@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.statistics.intervals import Z95, Estimate
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses, rows, wrong_surface
 from crag_core.experiments.thresholds.plateau import Plateau, find_plateau
 from crag_core.experiments.thresholds.rates import Prices, Rates, rate
@@ -129,7 +129,7 @@ def compare(
 def bootstrap(
     board: Board, loss: Array, axis: Array, may: Array, seed: int, draws: int = _DRAWS
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The middle 95 % of the best lower and of the best upper, when the questions are drawn anew.
+    """The middle 95 % of the best lower and of the best upper, over resampled questions.
 
     Of cells that are equally good the mean counts.
     """
@@ -168,5 +168,5 @@ def _refusal(board: Board, first: Array) -> str:
 
 
 def _paired(apart: Array) -> Estimate:
-    mean, half = float(apart.mean()), 1.959964 * float(apart.std(ddof=1)) / np.sqrt(len(apart))
+    mean, half = float(apart.mean()), Z95 * float(apart.std(ddof=1)) / np.sqrt(len(apart))
     return Estimate(mean, mean - half, mean + half)

@@ -36,16 +36,16 @@ class Guarantee:
 
     @property
     def reason(self) -> str:
-        message = (
+        limit = (
             f"at most {self.limit:.1%} of the unanswerable questions are CORRECT, with {self.confidence:.0%} confidence"
         )
         if self.needed:
             have = f"{self.unanswerable} unanswerable question{'' if self.unanswerable == 1 else 's'}"
-            return f"Cannot promise that {message}: {have} cannot show it, {self.needed} more are needed at least."
+            return f"Cannot promise that {limit}: {have} cannot show it, {self.needed} more are needed at least."
         if self.upper is None:
-            return f"Cannot promise that {message}: even the highest upper threshold lets too many through."
+            return f"Cannot promise that {limit}: even the highest upper threshold lets too many through."
         found = f"{self.wrong} of {self.unanswerable} at upper {self.upper:.3f}"
-        return f"From upper {self.upper:.3f} on, {message} ({found}, so at most {self.bound:.1%})."
+        return f"From upper {self.upper:.3f} on, {limit} ({found}, so at most {self.bound:.1%})."
 
 
 def guarantee(board: Board, lower: float, uppers: Array, limit: float, confidence: float = 0.95) -> Guarantee:
@@ -63,7 +63,7 @@ def guarantee(board: Board, lower: float, uppers: Array, limit: float, confidenc
         return found
     tried = np.sort(np.asarray(uppers, dtype=float))[::-1]
     tried = tried[tried >= lower]
-    wrong = board.is_good(lower, tried)[asked].sum(axis=0)
+    wrong = board.is_correct(lower, tried)[asked].sum(axis=0)
     for upper, hits in zip(tried, wrong, strict=True):
         bound = clopper_pearson_upper(int(hits), count, delta)
         if bound > limit:

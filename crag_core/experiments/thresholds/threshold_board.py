@@ -32,7 +32,8 @@ _PROMOTED_ABOVE, _AGREEMENT = 0.5, 0.1
 @dataclass(frozen=True)
 class Deciding:
     """By question: the score compared with `upper`, the one compared with `lower` (NaN: none), an action that no
-    threshold changes (-1: none), and whether the scores agree so well that a fair one is promoted."""
+    threshold changes (-1: none), and whether the grades agree so well that a score between the thresholds counts as
+    CORRECT."""
 
     upper: Array
     lower: Array
@@ -106,32 +107,32 @@ class Board:
     @cached_property
     def _settled(self) -> Array:
         """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
-        message = [
+        settled = [
             settle(self.policy, one.passages, one.grades, match_rule(self.policy, one.passages))
             for one in (case.scored for case in self.cases)
         ]
-        return np.array([ACTIONS.index(one[0]) if one else -1 for one in message], dtype=int)
+        return np.array([ACTIONS.index(one[0]) if one else -1 for one in settled], dtype=int)
 
-    def is_fair(self, lower: float) -> Array:
-        """(n,) not INCORRECT, unless CORRECT."""
+    def reaches_lower(self, lower: float) -> Array:
+        """(n,) whether the score for `lower` reaches it, so that a question is not INCORRECT."""
         known = self.deciding(lower)
-        fair = known.lower > lower if self.policy.lower_is_inclusive else known.lower >= lower
-        return np.where(known.settled >= 0, known.settled != INCORRECT, fair)
+        reaches = known.lower > lower if self.policy.lower_is_inclusive else known.lower >= lower
+        return np.where(known.settled >= 0, known.settled != INCORRECT, reaches)
 
-    def is_good(self, lower: float, uppers: Sequence[float] | Array) -> Array:
+    def is_correct(self, lower: float, uppers: Sequence[float] | Array) -> Array:
         """(n, uppers) CORRECT at `lower` and each of `uppers`, none below `lower`."""
         known, at = self.deciding(lower), np.asarray(uppers, dtype=float)
         scores = known.upper[:, None]
-        good = scores > at if self.policy.upper_is_exclusive else scores >= at
-        good |= (known.agrees & self.is_fair(lower))[:, None]
-        return np.where((known.settled >= 0)[:, None], (known.settled == CORRECT)[:, None], good)
+        correct = scores > at if self.policy.upper_is_exclusive else scores >= at
+        correct |= (known.agrees & self.reaches_lower(lower))[:, None]
+        return np.where((known.settled >= 0)[:, None], (known.settled == CORRECT)[:, None], correct)
 
     def actions(self, lower: float | None = None, upper: float | None = None) -> Array:
         """(n,) places in `ACTIONS`, at the policy's thresholds unless others are given."""
         lower = self.policy.lower if lower is None else lower
         upper = self.policy.upper if upper is None else upper
-        good = self.is_good(lower, [upper])[:, 0]
-        return np.where(good, CORRECT, np.where(self.is_fair(lower), AMBIGUOUS, INCORRECT))
+        correct = self.is_correct(lower, [upper])[:, 0]
+        return np.where(correct, CORRECT, np.where(self.reaches_lower(lower), AMBIGUOUS, INCORRECT))
 
     @cached_property
     def web(self) -> Array:

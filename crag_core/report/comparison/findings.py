@@ -1,4 +1,4 @@
-"""What a comparison comes to in plain words: the same few points each time, a loss as plainly as a gain."""
+"""The findings of a comparison in words: the same few points each time, a loss as plainly as a gain."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Row, Table
 from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.store.result_files import figure
 from crag_core.report.comparison.results import (
     BETTER,
     UNCLEAR,
@@ -15,7 +16,6 @@ from crag_core.report.comparison.results import (
     WORSE,
     describe_found,
     describe_gain,
-    describe_value,
     is_none,
     tone_of,
 )
@@ -40,7 +40,7 @@ class Finding:
     tone: str
     verdict: str
     point: str
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def _against_first(table: Table, place: int) -> Findings:
 
 def _summary(verdicts: list[str]) -> str:
     counts = {verdict: verdicts.count(verdict) for verdict in (*VERDICTS.values(), _MISSING)}
-    message = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
-    return f"Of {counted(len(verdicts), 'point')}: {message}."
+    parts = ", ".join(f"{verdict} in {count}" for verdict, count in counts.items() if count)
+    return f"Of {counted(len(verdicts), 'point')}: {parts}."
 
 
 def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) -> Finding:
@@ -77,13 +77,11 @@ def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) ->
         lacking = names[0] if first.found is None else names[place]
         return Finding(UNCLEAR, _MISSING, point, f"Under {lacking} no question counts for it.")
     tone = tone_of(row.measure, cell)
-    message = _describe(
-        describe_value(cell.found.value, unit), describe_value(first.found.value, unit), cell.gain, unit, tone
-    )
+    text = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell.gain, unit, tone)
     among = counted(cell.counted, "question")
     if cell.counted != first.counted:
         among += f" under {names[place]} and {first.counted} under {names[0]}, not the same ones"
-    return Finding(tone, VERDICTS[tone], point, f"{message} Of {among}.")
+    return Finding(tone, VERDICTS[tone], point, f"{text} Of {among}.")
 
 
 def _describe(value: str, first: str, gain: Estimate, unit: Unit, tone: str) -> str:
@@ -105,13 +103,12 @@ def _seconds(found: Estimate | None, first: Estimate | None) -> Finding:
         return Finding(UNCLEAR, _MISSING, _SECONDS, "No question counts for it.")
     tone = BETTER if found.high < first.low else WORSE if found.low > first.high else UNCLEAR
     one, other = (
-        f"{message.value} ({message.interval})"
-        for message in (describe_found(each, Unit.SECONDS) for each in (found, first))
+        f"{shown.value} ({shown.interval})" for shown in (describe_found(each, Unit.SECONDS) for each in (found, first))
     )
-    message = f"{one} here, {other} there: the intervals touch."
+    text = f"{one} here, {other} there: the intervals touch."
     if tone != UNCLEAR:
-        message = f"{one} instead of {other}: the intervals do not touch."
-    return Finding(tone, VERDICTS[tone], _SECONDS, message)
+        text = f"{one} instead of {other}: the intervals do not touch."
+    return Finding(tone, VERDICTS[tone], _SECONDS, text)
 
 
 def _half(table: Table, name: str) -> Estimate | None:

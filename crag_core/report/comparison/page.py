@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from crag_core.base.text.display import counted, moment
 from crag_core.base.types import Action
@@ -11,8 +12,8 @@ from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.bootstrap import DRAWS
 from crag_core.report import page, style_sheet
-from crag_core.report.comparison import charts, tables
-from crag_core.report.comparison import findings as comparison_findings
+from crag_core.report.comparison import charts, results
+from crag_core.report.comparison.findings import findings_of
 from crag_core.report.thresholds.rates import LABELS
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -35,7 +36,7 @@ class Comparison:
     remarks: Sequence[str] = ()
 
 
-def render_comparison(table: Table, message: Comparison) -> str:
+def render_comparison(table: Table, about: Comparison) -> str:
     """The page as HTML: every figure is one of `table`, and every gain is over its first configuration.
 
     It needs no network and no script, and holds neither questions nor passages. Whatever comes from outside, such as a
@@ -49,25 +50,27 @@ def render_comparison(table: Table, message: Comparison) -> str:
             style=style,
             style_key=key,
             table=table,
-            told=message,
-            created=moment(message.created),
-            configurations=tuple((name, message.configurations.get(name, "")) for name in table.names),
+            about=about,
+            created=moment(about.created),
+            configurations=tuple((name, about.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),
-            findings=comparison_findings.findings_of(table),
+            findings=findings_of(table),
             pictures=charts.pictures_of(table),
             same=charts.same_of(table),
-            groups=tables.groups_of(table),
+            groups=[(group, list(rows)) for group, rows in groupby(table.rows, lambda row: row.measure.group)],
+            results=results,
+            counted=counted,
+            labels=LABELS,
             actions=tuple(Action),
             meanings=tuple((action, MEANINGS[action]) for action in Action),
-            routes=tables.routes_of(table),
             draws=f"{DRAWS:,}",
         )
     )
 
 
 def described(made: RunSettings, searched: str = "") -> str:
-    """A configuration in one line; `searched` says who is asked for pages of the web, "" for nobody."""
+    """A configuration in one line; `searched` names the web providers, "" for none."""
     policy, answers = made.policy, f"answers written by {made.writer}"
     if made.writer == EXTRACTIVE:
         answers = "answers are quotations, without a language model"
@@ -93,4 +96,4 @@ def _kinds(table: Table) -> tuple[tuple[int, str], ...]:
     """Questions by label, of the labels that occur."""
     labels = [asked.expected for asked in table.questions]
     counts = ((labels.count(expected), LABELS[expected]) for expected in Expected)
-    return tuple((count, message) for count, message in counts if count)
+    return tuple((count, label) for count, label in counts if count)

@@ -1,4 +1,4 @@
-"""Measures of configurations as a page tells them: values, intervals, and gains over the first configuration."""
+"""Measures of configurations as a page shows them: values, intervals, and gains over the first configuration."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ BETTER, WORSE, DIFFERENT, UNCLEAR = "correct", "incorrect", "either", "open"
 """Tones, which name the colour and the shape; DIFFERENT is certain, and neither better nor worse."""
 VERDICTS = {BETTER: "better", WORSE: "worse", DIFFERENT: "different", UNCLEAR: "no clear difference"}
 
+DIRECTIONS = {1: "more is better", -1: "less is better", 0: "neither is better"}
 _PART = "… "
 
 
 @dataclass(frozen=True)
-class Told:
+class Shown:
     value: str
     interval: str = ""
 
@@ -39,16 +40,20 @@ def title_of(measure: Measure) -> str:
     return f"{earlier[-1]} {measure.title.removeprefix(_PART)}"
 
 
-def describe_found(found: Estimate | None, unit: Unit) -> Told:
-    return Told(describe_value(found.value, unit), describe_range(found, unit)) if found else Told("–")
+def describe_found(found: Estimate | None, unit: Unit) -> Shown:
+    if found is None:
+        return Shown("–")
+    return Shown(figure(found.value, unit), f"{figure(found.low, unit)} to {figure(found.high, unit)}")
 
 
-def describe_gain(gain: Estimate, unit: Unit, signed: bool = True) -> Told:
+def describe_gain(gain: Estimate | None, unit: Unit, signed: bool = True) -> Shown:
     """Of shares in percentage points, without the word."""
+    if gain is None:
+        return Shown("–")
     if is_none(gain):
-        return Told("no difference")
+        return Shown("no difference")
     ends = (_describe_end(end, unit, signed) for end in (gain.low, gain.high))
-    return Told(_describe_size(gain.value, unit, signed), " to ".join(ends))
+    return Shown(_describe_size(gain.value, unit, signed), " to ".join(ends))
 
 
 def is_none(gain: Estimate) -> bool:
@@ -56,26 +61,15 @@ def is_none(gain: Estimate) -> bool:
     return gain.value == gain.low == gain.high == 0
 
 
-def describe_value(value: float, unit: Unit) -> str:
-    """What rounds to 0 has no sign."""
-    return _zero_unsigned(figure(value, unit))
-
-
-def describe_range(found: Estimate, unit: Unit) -> str:
-    return f"{describe_value(found.low, unit)} to {describe_value(found.high, unit)}"
-
-
 def _describe_size(size: float, unit: Unit, signed: bool) -> str:
-    return _zero_unsigned(figure(size, unit, signed)).removesuffix("%")
+    """What rounds to 0 has no sign."""
+    text = figure(size, unit, signed).removesuffix("%")
+    return text if float(text) else text.lstrip("+")
 
 
 def _describe_end(end: float, unit: Unit, signed: bool) -> str:
-    """An end that would show as 0 and is not is told as such: it makes a gain certain or not."""
-    message = _describe_size(end, unit, signed)
-    if end == 0 or float(message):
-        return message
+    """An end that would round to 0 and is not 0 says so: it makes a gain certain or not."""
+    text = _describe_size(end, unit, signed)
+    if end == 0 or float(text):
+        return text
     return "just above 0" if end > 0 else "just below 0"
-
-
-def _zero_unsigned(message: str) -> str:
-    return message if float(message.removesuffix("%")) else message.lstrip("+-")

@@ -13,10 +13,9 @@ from crag_core.experiments.statistics.curves import graded, histogram
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array
 from crag_core.report.thresholds.result import Tuned
 
-_ACROSS, _PITCH = 10, 20
 _SIDE, _ROW, _TICKS = 76, 20, 20
-_NEAR_EDGE = 30
-"""Percent of the width that the name of a threshold may need."""
+_LEFT_FROM = {"lower": 30, "upper": 70.01}
+"""Percent of the width from where on the name of a threshold stands to the left of its line."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +25,16 @@ class Share:
     tone: str
     name: str
     of_hundred: str
-    count: int
 
 
 @dataclass(frozen=True)
 class Waffle:
-    """One kind of question. `cells` are a hundred of (tone, x, y); there are none where no such question was asked."""
+    """One kind of question. `tones` are those of a hundred cells; there are none where no such question was asked."""
 
     kind: str
     count: int
     shares: tuple[Share, ...]
-    cells: tuple[tuple[str, int, int], ...]
+    tones: tuple[str, ...]
     described: str
 
 
@@ -93,16 +91,12 @@ def _waffle(tuned: Tuned, kind: str, which: Array) -> Waffle:
         return Waffle(kind, 0, (), (), "")
     parts = of_hundred(counts)
     shares = tuple(
-        Share(one.tone, one.name, _in_words(part, count, total), count)
+        Share(one.tone, one.name, _in_words(part, count, total))
         for one, part, count in zip(tuned.outcomes, parts, counts, strict=True)
     )
-    tones = [one.tone for one, part in zip(tuned.outcomes, parts, strict=True) for _ in range(part)]
-    cells = tuple(
-        (tone, place % _ACROSS * _PITCH + _PITCH // 2, place // _ACROSS * _PITCH + _PITCH // 2)
-        for place, tone in enumerate(tones)
-    )
-    message = "; ".join(f"{share.of_hundred} {share.name}" for share in shares)
-    return Waffle(kind, total, shares, cells, f"Of 100 questions {kind}: {message}.")
+    tones = tuple(one.tone for one, part in zip(tuned.outcomes, parts, strict=True) for _ in range(part))
+    wording = "; ".join(f"{share.of_hundred} {share.name}" for share in shares)
+    return Waffle(kind, total, shares, tones, f"Of 100 questions {kind}: {wording}.")
 
 
 def of_hundred(counts: Sequence[int]) -> tuple[int, ...]:
@@ -135,11 +129,8 @@ def histograms(tuned: Tuned) -> tuple[Histogram, ...]:
     else:
         first = (("", 0.0, upper), (good, upper, 1.0))
         second = ((bad, 0.0, lower), (fair, lower, 1.0))
-        answering = "Does a chunk answer? Against upper"
-        about, note = (
-            "Is a chunk on the subject? Against lower",
-            "It is asked only where the first has not settled it.",
-        )
+        answering, about = "Does a chunk answer? Against upper", "Is a chunk on the subject? Against lower"
+        note = "It is asked only where the first has not settled it."
         found = [
             _draw(tuned, answering, known.upper, first, (("upper", upper),)),
             replace(_draw(tuned, about, known.lower, second, (("lower", lower),)), note=note),
@@ -182,40 +173,34 @@ def _bars(edges: list[float], above: list[int], below: list[int], axis: int) -> 
         ):
             if count:
                 height = round((_SIDE - 4) * count / most, 1)
-                message = f"{low:.2f} to {high:.2f}: {counted(count, 'question')} {kind}"
-                yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, message)
+                title = f"{low:.2f} to {high:.2f}: {counted(count, 'question')} {kind}"
+                yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, title)
 
 
 def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
     """No line crosses the name of the other: the one whose name would be in the way starts lower."""
     sided = [
-        (
-            name,
-            _percent(value),
-            _percent(value) >= _NEAR_EDGE if name == "lower" else _percent(value) > 100 - _NEAR_EDGE,
-        )
-        for name, value in thresholds
+        (f"{name} {value:.3f}", _percent(value), _percent(value) >= _LEFT_FROM[name]) for name, value in thresholds
     ]
     if sided[-1][2]:
         sided.reverse()
-    values = dict(thresholds)
-    for row, (name, at, is_left) in enumerate(sided):
-        yield Mark(f"{name} {values[name]:.3f}", at, _ROW * row, is_left)
+    for row, (label, at, is_left) in enumerate(sided):
+        yield Mark(label, at, _ROW * row, is_left)
 
 
 def _described(title: str, scores: Array, yes: Array, thresholds: tuple[tuple[str, float], ...]) -> str:
     against = " and ".join(f"{name} {value:.3f}" for name, value in thresholds)
-    message = [f"{title}. Held against {against}."]
+    sentences = [f"{title}. Held against {against}."]
     for kind, which in (("that the documents answer", yes), ("that they do not answer", ~yes)):
         known = graded(scores[which], yes[which]).scores.tolist()
         if known:
-            message.append(
+            sentences.append(
                 f"{counted(len(known), 'question')} {kind}: scores from {min(known):.2f} to {max(known):.2f}, "
                 f"the middle one {median(known):.2f}."
             )
         else:
-            message.append(f"No question {kind} has a score.")
-    return " ".join(message)
+            sentences.append(f"No question {kind} has a score.")
+    return " ".join(sentences)
 
 
 def _percent(value: float) -> float:

@@ -26,7 +26,7 @@ def limits_of(tuned: Tuned) -> tuple[str, ...]:
 def _limits(tuned: Tuned) -> Iterator[str]:
     cases = [case.asked for case in tuned.board.cases]
     origins = Counter(asked.origin for asked in cases)
-    came = ", ".join(f"{origins[origin]} {message}" for origin, message in _ORIGINS.items() if origins[origin])
+    came = ", ".join(f"{origins[origin]} {source}" for origin, source in _ORIGINS.items() if origins[origin])
     if cases:
         yield (
             "Whether the documents answer a question is what its label says, and labels are the user's, not the "
@@ -38,8 +38,8 @@ def _limits(tuned: Tuned) -> Iterator[str]:
             "people ask, and its labels count as checked only if somebody has looked them through."
         )
     if apart := sum(bool(asked.without) for asked in cases):
-        message = "is not answered only because the chunks" if apart == 1 else "are not answered only because chunks"
-        yield f"{counted(apart, 'question')} {message} with the answer were left out on purpose."
+        verb = "is not answered only because the chunks" if apart == 1 else "are not answered only because chunks"
+        yield f"{counted(apart, 'question')} {verb} with the answer were left out on purpose."
     yield from _policy_limits(tuned.policy)
     yield (
         "Only the way that a question takes is judged, not whether the answer that is written in the end is right, nor "
@@ -54,7 +54,7 @@ def _limits(tuned: Tuned) -> Iterator[str]:
 
 def _policy_limits(policy: Policy) -> Iterator[str]:
     again = any(policy.route(action).expand or policy.route(action).re_retrieve for action in ACTIONS)
-    more = " This policy may search again and decide anew; what comes of that is not counted." if again else ""
+    more = " This policy may search again and decide again; what comes of that is not counted." if again else ""
     yield f"Only the first search for chunks counts.{more}"
 
 

@@ -8,14 +8,11 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 from crag_core.report import page, style_sheet
-from crag_core.report.thresholds import charts
-from crag_core.report.thresholds import limits as threshold_limits
-from crag_core.report.thresholds import rates as threshold_rates
-from crag_core.report.thresholds import trust as threshold_trust
-from crag_core.report.thresholds.result import Outcome, Tuned
-from crag_core.report.thresholds.trust import describe_pair
+from crag_core.report.thresholds import charts, limits, rates, trust
+from crag_core.report.thresholds.result import Outcome, Tuned, is_same
+from crag_core.report.thresholds.trust import describe_interval, describe_pair
 from crag_core.view.verdict_lines import Figure
 
 _SCORES = {
@@ -54,18 +51,21 @@ def render_thresholds(
             notes=_notes(tuned),
             by_hand="" if tuned.is_recommended else _by_hand(tuned),
             waffles=charts.waffles(tuned),
-            routes=threshold_rates.routes_of(tuned),
-            web_text=threshold_rates.describe_web(tuned),
-            rates=threshold_rates.rates_of(tuned),
-            rates_text=threshold_rates.describe_rates(tuned),
-            effort=threshold_rates.describe_effort(tuned),
+            routes=rates.routes_of(tuned),
+            web_text=rates.describe_web(tuned),
+            rates=rates.rates_of(tuned),
+            rates_text=rates.describe_rates(tuned),
+            effort=rates.describe_effort(tuned),
             histograms=charts.histograms(tuned),
-            trust=threshold_trust.lines_of(tuned),
-            promise=threshold_trust.promise_of(tuned),
-            compared=threshold_trust.rows_of(tuned),
-            costs=threshold_trust.describe_costs(tuned),
-            limits=threshold_limits.limits_of(tuned),
-            conditions=threshold_limits.conditions_of(tuned),
+            trust=trust.lines_of(tuned),
+            promise=trust.promise_of(tuned),
+            is_same=is_same,
+            describe_interval=describe_interval,
+            labels=rates.LABELS,
+            actions=ACTIONS,
+            costs=trust.describe_costs(tuned),
+            limits=limits.limits_of(tuned),
+            conditions=limits.conditions_of(tuned),
         )
     )
 
@@ -88,17 +88,17 @@ def _headline(tuned: Tuned) -> tuple[Figure, ...]:
 
 
 def _describe_scores(tuned: Tuned) -> str:
-    message = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
+    text = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
     if tuned.has_two_scores:
-        message = (
+        text = (
             "A question gets two scores from 0 to 1: how well the best chunk found for it answers it, and how near "
             "the best chunk is to its subject."
         )
     if tuned.policy.fast_path != FastPath():
-        message += " Some questions are settled by a rule before any score."
+        text += " Some questions are settled by a rule before any score."
     if tuned.policy.low_variance_promotes:
-        message += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
-    return message
+        text += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
+    return text
 
 
 def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
@@ -124,7 +124,7 @@ def _by_hand(tuned: Tuned) -> str:
         return f"For these questions no thresholds can be recommended. {found.why_not} {own}."
     return (
         f"For these questions {describe_pair(found.lower, found.upper)} are recommended. {own}. Nothing on this page "
-        "says that they are the best; what is told of choosing holds for the recommended ones."
+        "says that they are the best; what it says of choosing holds for the recommended ones."
     )
 
 

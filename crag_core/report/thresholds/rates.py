@@ -8,7 +8,6 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.rates import confusion
-from crag_core.experiments.thresholds.threshold_board import ACTIONS
 from crag_core.report.thresholds.result import Tuned
 from crag_core.report.thresholds.trust import describe_interval
 
@@ -53,39 +52,16 @@ class RateFigure:
     meaning: str
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Questions with one label that took one way; `is_wanted`: the way that the label asks for."""
-
-    count: int
-    share: str
-    is_wanted: bool = False
-
-
-@dataclass(frozen=True)
-class Row:
-    label: str
-    count: int
-    cells: tuple[Cell, ...]
-    web: Cell
-
-
-def routes_of(tuned: Tuned) -> tuple[Row, ...]:
-    board, rows = tuned.board, []
+def routes_of(tuned: Tuned) -> list[tuple[Expected, list[int], int]]:
+    """By label, those that occur: questions that took each action, and those that search the web."""
+    board = tuned.board
     searched = board.web[range(len(board)), tuned.actions]
-    for place, (expected, counts) in enumerate(zip(Expected, confusion(board, tuned.actions).tolist(), strict=True)):
-        if total := sum(counts):
-            cells = tuple(
-                Cell(count, _part(count, total), action in expected.actions)
-                for action, count in zip(ACTIONS, counts, strict=True)
-            )
-            web = int(searched[board.expected == place].sum())
-            rows.append(Row(LABELS[expected], total, cells, Cell(web, _part(web, total))))
-    return tuple(rows)
-
-
-def _part(count: int, total: int) -> str:
-    return f"{count / total:.0%}"
+    counts = zip(Expected, confusion(board, tuned.actions).tolist(), strict=True)
+    return [
+        (expected, taken, int(searched[board.expected == place].sum()))
+        for place, (expected, taken) in enumerate(counts)
+        if any(taken)
+    ]
 
 
 def describe_web(tuned: Tuned) -> str:
@@ -109,18 +85,18 @@ def _rate(tuned: Tuned, field: str, name: str, meaning: str, share: Estimate | N
 def describe_rates(tuned: Tuned) -> str:
     if not tuned.rates.questions:
         return "There is no question to count."
-    message = (
+    text = (
         f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
         "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
     )
     if tuned.is_recommended and tuned.found.guaranteed:
-        message += " The same questions had a part in choosing the thresholds, which flatters the shares."
+        text += " The same questions had a part in choosing the thresholds, which flatters the shares."
     elif tuned.is_recommended:
-        message += (
+        text += (
             f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
             "shares; the table further down is of the others alone."
         )
-    return message
+    return text
 
 
 def describe_effort(tuned: Tuned) -> str:

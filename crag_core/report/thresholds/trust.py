@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from crag_core.base.text.display import counted
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.plateau import Plateau
-from crag_core.experiments.thresholds.recommend import Compared
 from crag_core.experiments.thresholds.risk_bound import Guarantee
-from crag_core.report.thresholds.result import Tuned, is_same
+from crag_core.report.thresholds.result import Tuned
 
 _COSTS = {
     "wrong": "a question taken for answered that is not",
@@ -22,25 +21,6 @@ _COSTS = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
-    value: str
-    interval: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Thresholds on the questions that were kept apart. `is_own`: these are those of the preset."""
-
-    name: str
-    lower: str
-    upper: str
-    shares: tuple[Cell, ...]
-    cost: str
-    apart: Cell
-    is_own: bool
-
-
 def lines_of(tuned: Tuned) -> tuple[str, ...]:
     """How the recommended thresholds came about, and how far others would do; () where there are none."""
     return () if tuned.found.why_not else tuple(_lines(tuned))
@@ -48,8 +28,8 @@ def lines_of(tuned: Tuned) -> tuple[str, ...]:
 
 def _lines(tuned: Tuned) -> Iterator[str]:
     found = tuned.found
-    message = describe_pair(found.lower, found.upper)
-    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {message},"
+    pair = describe_pair(found.lower, found.upper)
+    who = "These thresholds" if tuned.is_recommended else f"The recommended thresholds, {pair},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
@@ -103,12 +83,12 @@ def promise_of(tuned: Tuned) -> tuple[str, ...]:
         return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
     if promised.upper is None:
         return (promised.reason,)
-    message = [promised.reason, _plainly(promised)]
+    lines = [promised.reason, _plainly(promised)]
     if not _covers(tuned, promised):
-        message.append("This does not hold for the thresholds of this preset.")
+        lines.append("This does not hold for the thresholds of this preset.")
     elif not tuned.is_recommended:
-        message.append("This holds for the thresholds of this preset, too.")
-    return tuple(message)
+        lines.append("This holds for the thresholds of this preset, too.")
+    return tuple(lines)
 
 
 def _plainly(promised: Guarantee) -> str:
@@ -125,28 +105,6 @@ def _covers(tuned: Tuned, promised: Guarantee) -> bool:
     has_part = tuned.board.depends_on_lower or policy.low_variance_promotes
     is_high = promised.upper is not None and upper >= promised.upper - 1e-6
     return is_high and (not has_part or abs(lower - promised.lower) < 1e-6)
-
-
-def rows_of(tuned: Tuned) -> tuple[Row, ...]:
-    return tuple(_row(tuned, one) for one in tuned.found.compared)
-
-
-def _row(tuned: Tuned, one: Compared) -> Row:
-    rates, saved = one.rates, one.saved
-    apart = Cell(f"{saved.value:+.3f}", f"{saved.low:+.3f} to {saved.high:+.3f}") if saved else Cell("–")
-    return Row(
-        name=one.name,
-        lower=f"{one.lower:.3f}",
-        upper=f"{one.upper:.3f}",
-        shares=tuple(_cell(share) for share in (rates.confidently_wrong, rates.needless_web, rates.discarded)),
-        cost=f"{one.cost:.3f}",
-        apart=apart,
-        is_own=is_same((one.lower, one.upper), tuned.own),
-    )
-
-
-def _cell(share: Estimate | None) -> Cell:
-    return Cell("not measured") if share is None else Cell(f"{share.value:.1%}", describe_interval(share))
 
 
 def describe_costs(tuned: Tuned) -> str:

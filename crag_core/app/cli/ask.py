@@ -1,0 +1,163 @@
+"""The command `ask`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+from crag_core.app.cli.options import STREAM, add_choice, with_thresholds
+from crag_core.app.cli.set_files import check_collection
+from crag_core.app.configuration_text import choose
+from crag_core.app.workbench import Choice, Workbench, known_card
+from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
+from crag_core.base.types import AnswerState, Step
+from crag_core.observability.log_format import show_logs
+from crag_core.pipeline.call_budget import JUDGING, budget
+from crag_core.pipeline.pipeline import approve, is_waiting, refuse
+from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.pipeline.web_query import LONGEST_QUESTION, check_question
+from crag_core.report.files import encoding_of
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
+
+
+def add_commands(commands: Any) -> None:
+    query = commands.add_parser("ask", help="ask the indexed documents a question")
+    query.add_argument("question", help=f"{STREAM}: from standard input, in UTF-8")
+    add_choice(query)
+    query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
+    query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
+    query.add_argument("--search-too", action="store_true", help="search the other documents as well")
+    query.add_argument("--json", action="store_true", help="print the whole record of the run")
+    query.set_defaults(command=ask)
+
+
+def ask(options: argparse.Namespace) -> int:
+    question = _question(options.question)
+    workbench = Workbench()
+    show_logs(workbench.config.log)
+    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
+    policy = with_thresholds(choice.policy, options)
+    pinned = _find_documents(workbench, options.pin)
+    check_collection(options.collection, workbench)
+    choice = replace(
+        choice,
+        policy=policy.without_retrieval() if pinned and not options.search_too else policy,
+        web=WebMode(options.web),
+        top_k=options.top_k or choice.top_k,
+        pinned=pinned,
+        search_too=options.search_too,
+        collection=options.collection,
+    )
+    if not options.json:
+        print(_cost(choice, workbench.config.support), file=sys.stderr)
+    pipeline = workbench.pipeline(choice)
+    run = Run(Listener() if options.json else _Progress())
+    trace = pipeline.run(question, run)
+    if is_waiting(trace):
+        trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
+    print(_record(trace) if options.json else _describe(trace))
+    if trace.failure is None:
+        return 0
+    return 2 if trace.failure.error == ModelMissing.__name__ else 1
+
+
+def _question(text: str) -> str:
+    """As it was typed, or from standard input for "-"; raises `WrongUse` for none, and for one that is too long."""
+    if text == STREAM:
+        data = sys.stdin.buffer.read(8 * LONGEST_QUESTION)  # anything longer is refused
+        try:
+            text = data.decode(encoding_of(data), "strict" if len(data) < 8 * LONGEST_QUESTION else "replace")
+        except UnicodeDecodeError as error:
+            words = f"Expected a question in UTF-8 on standard input, found other bytes ({error.reason})."
+            raise WrongUse(words, hint="Convert it to UTF-8, or give it as an argument.") from error
+    question = text.encode(errors="replace").decode().strip()  # a console may pass bytes that are not text
+    if not question:
+        raise WrongUse("Expected a question, found nothing.", hint='For example: ask "When does the ferry leave?"')
+    with as_typed():
+        check_question(question)
+    return question
+
+
+def _record(trace: Trace) -> str:
+    """JSON, in ASCII where the output cannot encode it: a question mark in place of a letter changes the record."""
+    text = trace.to_json()
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(trace.to_dict(), indent=1)
+    return text
+
+
+class _Progress(Listener):
+    def finished(self, step: Step, trace: Trace) -> None:
+        print(f"  {step.name:<14} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
+
+
+def _cost(choice: Choice, support: str) -> str:
+    passages = len(choice.pinned) + (choice.top_k if choice.search_too or not choice.pinned else 0)
+    calls = budget(
+        choice.policy,
+        known_card(choice.evaluator),
+        passages,
+        writer=choice.model != EXTRACTIVE,
+        searches=choice.web is not WebMode.OFF,
+    )
+    words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+    return f"model calls by route: {words}" + ("" if support == WORDS else f", {JUDGING}")
+
+
+def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:
+    """Ids of documents by file name; of two versions, as a kill can leave them, the newer."""
+    known = {document.name: document.id for document in reversed(workbench.store.documents())} if names else {}
+    for name in names:
+        if name not in known:
+            raise UnknownName.among("document", name, known)
+    return tuple(known[name] for name in names)
+
+
+def _approval(trace: Trace, who: str) -> Trace:
+    """Ask on the terminal; without one, nothing leaves the machine."""
+    assert trace.web is not None
+    if not sys.stdin.isatty():
+        return refuse(trace)
+    asking = f"Ask {who} for “{trace.web.query}”? [y = yes, n = no, or another query] "
+    print(asking, end="", file=sys.stderr, flush=True)  # standard output may be on its way into a file
+    reply = sys.stdin.readline().strip()
+    if reply.lower() in ("", "n", "no"):
+        return refuse(trace)
+    return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
+
+
+def _describe(trace: Trace) -> str:
+    lines = []
+    if trace.decision:
+        lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")
+    if trace.failure:
+        lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
+    if trace.answer:
+        lines += ["", trace.answer.text] if trace.answer.text else []
+        lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+    if trace.decision:
+        lines += [f"note: {note}" for note in reroute(trace, trace.settings.policy).knowledge.notes]
+    made = summarize(trace)
+    lines += [
+        "",
+        f"corrections: {made.strategy}; {made.model_calls} model calls, {made.retrieval_ms:.0f} ms to the context",
+    ]
+    lines.append("")
+    for passage in trace.all_passages:
+        grade = trace.grade_of(passage.id)
+        score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
+        page = f", page {passage.page}" if passage.page else ""
+        both = grade.two_signals if grade else None
+        signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
+        lines.append(f"  {score}  {passage.source}{page}{signals}")
+    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.passages if trace.web else ())]
+    return "\n".join(lines)
