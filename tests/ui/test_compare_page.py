@@ -38,8 +38,8 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import DOCUMENTS, choose, press, shown
 from ui.compare import compare_state
-from ui.compare.compare_page import lines_html
 from ui.compare.measures_table import table_html
+from ui.compare.side_by_side import lines_html
 from ui.session import app_state, tune_state
 from ui.text import plain
 
@@ -557,7 +557,7 @@ def test_two_clicks_faster_than_the_page_begin_one_work(key: str, monkeypatch: p
     monkeypatch.setattr(compare_state.st, "session_state", session)
     before = dict(session)
     compare_state.start_question(PRICE)
-    compare_state.start_set(LabelledSet("mine", QUESTIONS), QUESTIONS)
+    compare_state.start_set(LabelledSet("mine", QUESTIONS))
     assert session == before
 
 
@@ -763,7 +763,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     gate.open(app)
     assert not app.exception
     (told,) = (str(error.value).replace("\\", "") for error in app.error)
-    assert told == "The *model* is away. Bring it back. What was run is kept; run again to go on."
+    assert told == "The *model* is away. Bring it back. What was run is kept; run again to continue."
     app.run()
     assert not app.error, "told once"
 
@@ -1009,16 +1009,16 @@ def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: 
     assert heads(app)[2:] == ["C · Paper · then"] and ticks(app)["Paper"].value
 
 
-def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
+def test_deleting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     ingest(own)
     run_set(app.run())
     tick(tick(app, "Paper"), "Plain RAG")
     said = shown(app)
-    assert re.search(r"Forget \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
+    assert re.search(r"Delete \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
     laboratory = Workbench(Config(home=own)).laboratory
     (gone,) = (one for one in laboratory.setups() if ticks(app)["Paper"].key.endswith(one.fingerprint))
-    button(app, f"versus_forget_{gone.fingerprint}").click().run()
+    button(app, f"versus_delete_{gone.fingerprint}").click().run()
     assert not app.exception and set(ticks(app)) == {"Plain RAG"}
     assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Plain RAG · then"]
     assert len(laboratory.setups()) == 3 and all(len(one.keys) == 5 for one in laboratory.setups())
@@ -1027,16 +1027,16 @@ def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path
     for one in QUESTIONS:
         laboratory.outcomes(gone.setup).add(Outcome(one.key, "new", Action.CORRECT, seconds=321.0), trace)
     tick(app.run(), "Paper")
-    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was forgotten"
+    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was deleted"
 
 
-def test_questions_of_other_sets_are_not_forgotten(start: Start, own: Path) -> None:
+def test_questions_of_other_sets_are_not_deleted(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     ingest(own)
     app.session_state["tune_set"] = LabelledSet("few", QUESTIONS[:2])
     app.run()
     assert "2 of 2 questions. Unlike" in shown(app)
-    for one in [one for one in app.button if one.label == "Forget it"]:
+    for one in [one for one in app.button if one.label == "Delete it"]:
         button(app, one.key).click().run()
     assert "Earlier results" not in shown(app)
     assert [len(one.keys) for one in Workbench(Config(home=own)).laboratory.setups()] == [3, 3]

@@ -1,4 +1,4 @@
-"""Earlier results of a labelled set: chosen for the table, or deleted."""
+"""Earlier results of a labelled set: put into the table, or deleted."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.earlier_results import Earlier
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from ui.compare import set_results
 from ui.compare.set_results import Compared
-from ui.session import access, app_state
+from ui.session import access
 from ui.session.access import Right
 from ui.text import plain
 
@@ -25,8 +24,8 @@ def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQ
     st.subheader("Earlier results", anchor=False)
     if not found:
         st.caption(
-            "None yet. When documents, policy, thresholds, models or the program change, what was run until then can "
-            "be put here beside what is run afterwards."
+            "None yet. When documents, policy, thresholds, models or the program change, the results until then can be "
+            "put beside the new ones here."
         )
         return
     st.caption(
@@ -42,21 +41,20 @@ def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQ
 
 def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bool, is_off: bool) -> None:
     key = f"versus_beside_{one.kept.fingerprint}"
-    held = f"{len(one.asked)} of {counted(len(questions), 'question')}"
     left, right = st.columns([5, 1], vertical_alignment="top", gap="small")
     with left.container(gap="xxsmall"):
         st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
-        st.caption(f"{held}. {_unlike(one)}")
+        st.caption(f"{len(one.asked)} of {counted(len(questions), 'question')}. {_unlike(one)}")
     if not access.may(Right.TUNE):
         return
-    with right.container(horizontal_alignment="right"), st.popover("Forget", type="tertiary"):
+    with right.container(horizontal_alignment="right"), st.popover("Delete", type="tertiary"):
         st.markdown(
-            f"Forget **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
-            "documents stay. It cannot be taken back."
+            f"Delete **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
+            "documents stay. This cannot be undone."
         )
         st.button(
-            "Forget it", on_click=_forget, args=(one, questions), icon=":material/delete:",
-            key=f"versus_forget_{one.kept.fingerprint}",
+            "Delete it", on_click=set_results.delete, args=(one, questions), icon=":material/delete:",
+            key=f"versus_delete_{one.kept.fingerprint}",
         )  # fmt: skip
 
 
@@ -84,10 +82,3 @@ def _unlike(one: Earlier) -> str:
 
 def _put(one: Earlier, key: str) -> None:
     set_results.put(one, st.session_state[key])
-
-
-def _forget(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
-    try:
-        set_results.forget(one, questions)
-    except CragError as error:
-        app_state.report(str(error))

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted
 from crag_core.experiments.comparison.earlier_results import listed
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Cell, Row, Table
-from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.store.result_files import figure, to_csv, to_data
 from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.earlier_results import draw_beside, draw_earlier_results
-from ui.compare.set_results import LETTERS, Compared
-from ui.session import app_state, tune_state
+from ui.compare.set_results import Compared
+from ui.compare.side_by_side import LETTERS
+from ui.session import tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
@@ -38,14 +36,18 @@ def draw_set() -> None:
     if labelled is None:
         draw_sources(False, False)
         return
-    questions = _draw_choice(labelled)
-    if compare_state.running() is not None:
+    questions, busy = labelled.questions, compare_state.running() is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{plain(labelled.name)}**, {counted(len(questions), 'question')}", width="content")
+        with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
+            draw_sources(True, busy)
+    if busy:
         draw_running()
         return
     earlier = set_results.earlier(questions)
     found = set_results.compared(questions, set_results.beside(earlier))
     if found.missing:
-        _draw_start(labelled, questions, found.missing)
+        _draw_start(labelled, found.missing)
     if found.table.questions:
         _draw_table(labelled, found)
     elif found.beside:
@@ -54,34 +56,18 @@ def draw_set() -> None:
         draw_earlier_results(earlier, questions)
 
 
-def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
-    busy = compare_state.running() is not None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{plain(labelled.name)}**, {counted(len(labelled.questions), 'question')}", width="content")
-        with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
-            draw_sources(True, busy)
-    return labelled.questions
-
-
-def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
+def _draw_start(labelled: LabelledSet, missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "Every question is run under each configuration by itself, from retrieval to answer. What was run is kept.",
             width="stretch",
         )
-        if not is_allowed(Right.TUNE):
-            return
-        st.button(
-            f"Run {counted(missing, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
-            icon=":material/play_arrow:", key="versus_run", disabled=compare_state.comparing() is not None,
-        )  # fmt: skip
-
-
-def _start(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
-    try:
-        compare_state.start_set(labelled, questions)
-    except CragError as error:
-        app_state.report(str(error))
+        if is_allowed(Right.TUNE):
+            st.button(
+                f"Run {counted(missing, 'question')}", on_click=compare_state.start_set, args=(labelled,),
+                type="primary", icon=":material/play_arrow:", key="versus_run",
+                disabled=compare_state.comparing() is not None,
+            )  # fmt: skip
 
 
 @st.fragment(run_every=0.4)
@@ -102,19 +88,17 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
     st.html(f"<style>{_CSS}</style>{table_html(table, found.letters)}")
     _draw_paths(found)
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
+    data = to_data(table) | ({"earlier": listed(found.beside)} if found.beside else {})
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv",
-            icon=":material/table:", on_click="ignore", key="versus_csv",
-        )  # fmt: skip
-        st.download_button(
-            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
-            icon=":material/data_object:", on_click="ignore", key="versus_json",
-        )  # fmt: skip
-        st.download_button(
-            "Report (HTML)", set_results.page(labelled, found), f"{name}.html", "text/html",
-            icon=":material/description:", on_click="ignore", key="versus_html",
-        )  # fmt: skip
+        for kind, ending, mime, icon, content in (
+            ("Figures (CSV)", "csv", "text/csv", "table", to_csv(table)),
+            ("Figures (JSON)", "json", "application/json", "data_object", json.dumps(data, indent=1)),
+            ("Report (HTML)", "html", "text/html", "description", set_results.page(labelled, found)),
+        ):
+            st.download_button(
+                kind, content, f"{name}.{ending}", mime, icon=f":material/{icon}:", on_click="ignore",
+                key=f"versus_{ending}",
+            )  # fmt: skip
 
 
 def _heading(found: Compared) -> str:
@@ -132,10 +116,6 @@ def _heading(found: Compared) -> str:
     )
 
 
-def _data(found: Compared) -> dict[str, Any]:
-    return to_data(found.table) | ({"earlier": listed(found.beside)} if found.beside else {})
-
-
 def _draw_gains(found: Compared) -> None:
     """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
     table = found.table
@@ -146,24 +126,19 @@ def _draw_gains(found: Compared) -> None:
     chart, now = go.Figure(), len(table.names) - len(found.beside)
     for place in range(1, len(table.names)):
         letter, (symbol, line) = found.letters[place], ("circle", 0) if place < now else ("diamond-open", 2)
-        cells = [(row, row.cells[place]) for row in rows]
-        shown = [(row, cell.gain) for row, cell in cells if cell.gain]
-        chart.add_trace(
-            go.Scatter(
-                x=[100 * gain.value for _, gain in shown],
-                y=[_axis_name(row) for row, _ in shown],
-                error_x={
-                    "type": "data", "symmetric": False, "thickness": 1.5,
-                    "array": [100 * (gain.high - gain.value) for _, gain in shown],
-                    "arrayminus": [100 * (gain.value - gain.low) for _, gain in shown],
-                },
-                mode="markers",
-                orientation="h",  # beside each other, not on each other
-                marker={
-                    "size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line},
-                },
-                name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
-            )
+        shown = [(row, gain) for row in rows if (gain := row.cells[place].gain)]
+        chart.add_scatter(
+            x=[100 * gain.value for _, gain in shown],
+            y=[_axis_name(row) for row, _ in shown],
+            error_x={
+                "type": "data", "symmetric": False, "thickness": 1.5,
+                "array": [100 * (gain.high - gain.value) for _, gain in shown],
+                "arrayminus": [100 * (gain.value - gain.low) for _, gain in shown],
+            },
+            mode="markers",
+            orientation="h",  # beside each other, not on each other
+            marker={"size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line}},
+            name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
         )  # fmt: skip
     chart.add_vline(0, line_width=1.5, line_color="gray")
     chart.update_yaxes(autorange="reversed", fixedrange=True)

@@ -11,7 +11,6 @@ from crag_core.app.workbench import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
-from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import Mark
@@ -63,7 +62,7 @@ def draw_filter(titles: Mapping[str, str]) -> Filter:
 
 
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
-    """How many, and how long they are kept."""
+    """How many runs match, and how long runs are kept."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(_counts(found), anchor=False, width="content")
         newer = history_state.newer(found)
@@ -77,10 +76,9 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
                 type="tertiary", key="history_clear",
             )  # fmt: skip
     own = (
-        ""
-        if history_state.scope() is None
+        "" if history_state.scope() is None
         else f" You see your own runs here. {access.refusal(access.Right.SEE_HISTORY)}"
-    )
+    )  # fmt: skip
     st.caption(plain(f"{retention(days)}{own}"))
 
 
@@ -93,7 +91,7 @@ def _counts(found: Listed) -> str:
 def retention(days: float) -> str:
     """How long runs are kept, and how to change it."""
     if not days:
-        return "Runs are kept for ever. Set CRAG_HISTORY_DAYS to have old ones deleted."
+        return "Runs are kept forever. Set CRAG_HISTORY_DAYS to have old ones deleted."
     kept = counted(int(days), "day") if days == int(days) else f"{days:g} days"
     return f"Runs are kept for {kept}, their labels with them. CRAG_HISTORY_DAYS sets how long."
 
@@ -114,13 +112,11 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
             "question": st.column_config.TextColumn(width=240),
             "kept": st.column_config.DatetimeColumn("when", format="YYYY-MM-DD HH:mm", help="In your time zone"),
             "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "calls": st.column_config.NumberColumn(
-                help="Of language models; what was taken over from another run counts there"
-            ),
+            "calls": st.column_config.NumberColumn(help="Of language models, without those reused from another run"),
             "policy": st.column_config.TextColumn(width=100),
             "evaluator": st.column_config.TextColumn(width=120),
             "model": st.column_config.TextColumn(width=100),
-            "feedback": st.column_config.TextColumn(help="What was said of route, answer and chunks"),
+            "feedback": st.column_config.TextColumn(help="On route, answer and chunks"),
         },
     )
     if found.pages > 1:
@@ -129,31 +125,28 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
 
 
 def _cells(run: KeptRun) -> dict[str, object]:
+    known = app_state.policies()
+    ending = _ENDINGS[run.ending] if run.is_readable else "not readable"
     cells: dict[str, object] = {
         "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
         "question": clean(run.question),
-        "kept": datetime.fromtimestamp(run.kept_at, history_state.zone()),
-        "ended": _ENDINGS[run.ending] if run.is_readable else "not readable",
-        "feedback": said_of(run) or None,
-        "policy": clean(_title(run.policy, app_state.policies())),
+        "kept": datetime.fromtimestamp(run.kept_at, app_state.time_zone()),
+        "ended": f"{ending}, imported" if run.is_imported else ending,
+        "feedback": _describe_feedback(run) or None,
+        "policy": clean(known[run.policy].title if run.policy in known else run.policy),
         "evaluator": clean(known_card(run.evaluator).title if run.evaluator in EVALUATORS else run.evaluator),
         "model": "quotations" if run.writer == EXTRACTIVE else clean(model_name(run.writer)) or None,
         "seconds": run.seconds,
         "calls": run.calls,
     }
-    if run.is_imported:
-        cells["ended"] = f"{cells['ended']}, imported"
     if access.is_on() and history_state.scope() is None:
         cells["asked by"] = clean(run.asked_by) or None
     return cells
 
 
-def _title(name: str, known: Mapping[str, Policy]) -> str:
-    return known[name].title if name in known else name
-
-
-def said_of(run: KeptRun) -> str:
-    """ "✓ route, ✗ answer, 3 passages"."""
-    judged = (("route", run.route), ("answer", run.answer))
-    message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
-    return ", ".join([*message, *([counted(run.labelled, "chunk")] if run.labelled else [])])
+def _describe_feedback(run: KeptRun) -> str:
+    """ "✓ route, ✗ answer, 3 chunks"."""
+    marks = [
+        f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS
+    ]
+    return ", ".join([*marks, *([counted(run.labelled, "chunk")] if run.labelled else [])])

@@ -91,12 +91,12 @@ def draw_indexing_live() -> None:
 
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_rebuilding_live() -> None:
-    """All passages on their way to be made anew, which every session sees."""
+    """Re-indexing, which every session sees."""
     job = app_state.shared_rebuild().job
     if job is None or not job.is_running:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle="Looking at the index", what="Making anew the chunks of")
+        draw_indexing(job, idle="Looking at the index", what="Re-indexing")
         if access.may(Right.INDEX):
             st.button(
                 "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
