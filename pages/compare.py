@@ -20,7 +20,7 @@ st.title("Compare configurations", anchor=False)
 draw_warming()
 compare_state.take_question()
 if ended := compare_state.take_running():
-    draw_ended(ended, "run", "run", "It broke off")
+    draw_ended(ended, "run", "run", "The run broke off")
 if problem := app_state.take_report():
     st.error(plain(problem), icon=":material/error:")
 busy = compare_state.comparing() is not None or compare_state.running() is not None

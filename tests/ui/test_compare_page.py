@@ -595,7 +595,7 @@ def test_the_sample_is_offered_run_and_measured(start: Start, own: Path) -> None
     press(app, "Use 49 questions")
     assert "**Sample questions**, 49 questions" in shown(app)
     run_set(app, 49)
-    assert not app.exception and "What it comes to" in shown(app) and "On 49 questions" in shown(app)
+    assert not app.exception and "Results by measure" in shown(app) and "On 49 questions" in shown(app)
     assert not any(one.label.startswith("Run ") for one in app.button), "nothing is missing"
 
 
@@ -648,13 +648,13 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     monkeypatch.setattr(HybridRetriever, "retrieve", counted)
     for what in ("One question", "A labelled set"):
         app.segmented_control(key="versus_what").set_value(what).run()
-    assert "What it comes to" in shown(app) and asked == []
+    assert "Results by measure" in shown(app) and asked == []
     move(app, 0.1, 0.2)
-    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
     run_set(app)
     assert len(asked) == 5 and "B · Paper, 0.100/0.200" in html_of(app)
     press(app, "Back to the defaults")
-    assert "What it comes to" in shown(app) and len(asked) == 5, "what was run before is still there"
+    assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
 
 
 def test_the_table_is_worked_out_once(start: Start, own: Path) -> None:
@@ -675,7 +675,7 @@ def test_another_session_finds_everything_run_as_soon_as_it_looks(start: Start, 
     there, app = with_set(start, own), with_set(start, own)
     run_set(there)
     app.run()
-    assert "What it comes to" in shown(app) and not has_button(app, "Run 5 questions")
+    assert "Results by measure" in shown(app) and not has_button(app, "Run 5 questions")
 
 
 def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
@@ -691,9 +691,9 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     gate.opened.set()
     work.wait()
     app.run()
-    assert "What it comes to" in shown(app) and not app.exception
+    assert "Results by measure" in shown(app) and not app.exception
     closed.run()
-    assert "What it comes to" in shown(closed) and not closed.exception
+    assert "Results by measure" in shown(closed) and not closed.exception
 
 
 def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
@@ -798,7 +798,7 @@ def test_a_judge_without_a_model_is_told_where_the_table_would_stand(start: Star
         "The evaluator 'llm' needs a language model."
     ]
     choose(app, evaluator="cross-encoder")
-    assert "What it comes to" in shown(app) and not app.error
+    assert "Results by measure" in shown(app) and not app.error
 
 
 def test_a_configuration_that_came_late_is_told_too(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -825,7 +825,7 @@ def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, o
     assert "Waiting for the documents" in _progress(app)
     warming.let_go.set()
     settled(app)
-    assert not app.exception and "What it comes to" in shown(app)
+    assert not app.exception and "Results by measure" in shown(app)
     assert not has_button(app, "Run 5 questions")
 
 
@@ -914,7 +914,7 @@ def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(start: St
     before = html_of(app)
     ingest(own)
     app.run()
-    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
     assert set(ticks(app)) == {"Plain RAG", "Paper"}
     assert "5 of 5 questions. Unlike B · Paper: other documents." in shown(app)
     run_set(app)
@@ -945,7 +945,7 @@ def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(start: St
     assert has_button(app, "Run 5 questions") and "Earlier results alone:" in shown(app)
     assert heads(app) == ["C · Paper · then", "D · Plain RAG · then"], "as they will be called beside the others"
     assert "percentage points over C" in app.get("plotly_chart")[0].proto.spec
-    assert re.search(r"what it gains over \*\*C · Paper · ", shown(app))
+    assert re.search(r"its gain over \*\*C · Paper · ", shown(app))
     run_set(app)
     assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then", "D · Plain RAG · then"]
 
@@ -978,7 +978,7 @@ def test_results_without_a_common_question_are_told_and_not_drawn(start: Start, 
     move(app, 0.3, 0.9)
     for box in list(ticks(app)):
         tick(app, box)
-    assert "No question was run under all of these." in shown(app) and "What it comes to" not in shown(app)
+    assert "No question was run under all of these." in shown(app) and "Results by measure" not in shown(app)
     assert len(ticks(app)) >= 2
 
 

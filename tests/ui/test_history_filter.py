@@ -15,7 +15,7 @@ from crag_core.trace.trace import RunSettings
 from tests import builders
 from ui.history.filter import TITLES as NAMES
 from ui.history.filter import Filter, unusable
-from ui.history.run_diff import TOLD, Differing, differing
+from ui.history.run_diff import SETTINGS, Differing, differing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night
@@ -83,7 +83,7 @@ MADE = builders.settings(builders.policy("paper"))
 
 
 def test_there_are_words_for_every_setting_of_a_run() -> None:
-    assert set(TOLD) | {"policy"} == {field.name for field in fields(RunSettings)}
+    assert set(SETTINGS) | {"policy"} == {field.name for field in fields(RunSettings)}
 
 
 def test_only_what_differs_is_told() -> None:

@@ -136,7 +136,7 @@ def test_a_filter_without_a_match_says_so(open_page: Callable[..., AppTest], sto
     app = open_page()
     app.session_state["history_text"] = "nowhere"
     app.run()
-    assert "No run fits this filter" in shown(app) and "0 of 2 runs" in shown(app)
+    assert "No run matches this filter" in shown(app) and "0 of 2 runs" in shown(app)
     press(app, "Clear the filter")
     assert len(rows(app)) == 2
 
@@ -196,7 +196,7 @@ def test_without_the_right_only_the_own_runs_are_seen_and_deleted(
     monkeypatch.setattr(access, "user", lambda: "ann@example.org")
     monkeypatch.setattr(access, "may", lambda right: right is not access.Right.SEE_HISTORY)
     monkeypatch.setattr(access, "refusal", lambda right: "Only bob may see the runs of others.")
-    press(app, "Look again")
+    press(app, "Refresh")
     assert questions(app) == ["Mine?"] and "1 run" in shown(app) and "Only bob may see" in shown(app)
     app.button(key="history_delete").click().run()
     app.button(key="history_delete_now").click().run()

@@ -20,7 +20,7 @@ _SEEN = 6
 
 
 def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQuestion]) -> None:
-    """The list, with a tick for those that stand in the table."""
+    """The list, with a tick for those that are in the table."""
     st.subheader("Earlier results", anchor=False)
     if not found:
         st.caption(
@@ -29,8 +29,8 @@ def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQ
         )
         return
     st.caption(
-        "What the same questions came to before something was changed. Ticked ones stand in the table, the picture and "
-        f"the files too, at most {set_results.MOST}. Nothing is run again."
+        "Results of the same questions before something was changed. Ticked ones are added to the table, the chart and "
+        f"the files, at most {set_results.MOST}. Nothing is run again."
     )
     beside = set_results.beside(found)
     is_full = len(beside) >= set_results.MOST
@@ -59,7 +59,7 @@ def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bo
 
 
 def draw_beside(found: Compared) -> None:
-    """What must be known of the earlier results in the table."""
+    """How the earlier results in the table differ from the present configurations."""
     if not found.beside:
         return
     letters = dict(zip(found.table.names, found.letters, strict=True))
@@ -71,12 +71,12 @@ def draw_beside(found: Compared) -> None:
     if others:
         named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
         message.append(f"{named} had other documents than there are now; a difference may come from these.")
-    message.append("Seconds are those of the day of each run.")
+    message.append("Their times were measured when they were run.")
     st.caption("  \n".join(message))
 
 
 def _unlike(one: Earlier) -> str:
-    """What was other then, as Markdown."""
+    """The settings that differed, as Markdown."""
     return plain(f"Unlike {set_results.letter_of(one.like)} · {one.like}: {', '.join(one.differs)}.")
 
 

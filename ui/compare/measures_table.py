@@ -14,6 +14,7 @@ from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Cell, Row, Table
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.store.result_files import figure, to_csv, to_data
+from crag_core.report.comparison.results import VERDICTS, is_none, title_of, tone_of
 from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.earlier_results import draw_beside, draw_earlier_results
@@ -51,7 +52,7 @@ def draw_set() -> None:
     if found.table.questions:
         _draw_table(labelled, found)
     elif found.beside:
-        st.markdown("No question was run under all of these. Take away the tick of an earlier result.")
+        st.markdown("No question was run under all of these. Untick an earlier result.")
     if earlier or found.table.questions:
         draw_earlier_results(earlier, questions)
 
@@ -80,7 +81,7 @@ def draw_running() -> None:
 
 def _draw_table(labelled: LabelledSet, found: Compared) -> None:
     table = found.table
-    st.header("What it comes to", anchor=False)
+    st.header("Results by measure", anchor=False)
     st.markdown(_heading(found))
     draw_beside(found)
     if len(table.names) > 1:
@@ -111,7 +112,7 @@ def _heading(found: Compared) -> str:
     if len(table.names) == 1:
         return message
     return (
-        f"{message} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the "
+        f"{message} Below each value is its gain over **{found.letters[0]} · {plain(table.names[0])}** on the "
         "same questions, where that is certain."
     )
 
@@ -119,7 +120,8 @@ def _heading(found: Compared) -> str:
 def _draw_gains(found: Compared) -> None:
     """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
     table = found.table
-    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better and _moves(row)]
+    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better]
+    rows = [row for row in rows if any(cell.gain and not is_none(cell.gain) for cell in row.cells)]
     if not rows:
         st.markdown("No share differs between them.")
         return
@@ -142,26 +144,19 @@ def _draw_gains(found: Compared) -> None:
         )  # fmt: skip
     chart.add_vline(0, line_width=1.5, line_color="gray")
     chart.update_yaxes(autorange="reversed", fixedrange=True)
-    chart.update_xaxes(
-        title=f"percentage points over {found.letters[0]}", ticksuffix=" ", fixedrange=True, zeroline=False
-    )
+    title = f"percentage points over {found.letters[0]}"
+    chart.update_xaxes(title=title, ticksuffix=" ", fixedrange=True, zeroline=False)
     chart.update_layout(
         height=46 * len(rows) + 130, margin={"l": 8, "r": 8, "t": 40, "b": 48}, showlegend=True, scattermode="group",
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
     )  # fmt: skip
-    st.plotly_chart(
-        chart, config={"displayModeBar": False}, key="versus_gains",
-        alt="Gains over the first configuration with their intervals; the table below has the same numbers.",
-    )  # fmt: skip
-
-
-def _moves(row: Row) -> bool:
-    return any(cell.gain and (cell.gain.low or cell.gain.high) for cell in row.cells)
+    alt = "Gains over the first configuration with their intervals; the table below has the same numbers."
+    st.plotly_chart(chart, config={"displayModeBar": False}, key="versus_gains", alt=alt)
 
 
 def _axis_name(row: Row) -> str:
     wanted = "more is better" if row.measure.better > 0 else "less is better"
-    return f"{row.measure.title.replace('…', 'Right route')}<br><i>{wanted}</i>"
+    return f"{title_of(row.measure)}<br><i>{wanted}</i>"
 
 
 def table_html(table: Table, letters: str = LETTERS) -> str:
@@ -192,8 +187,7 @@ def _cell_html(row: Row, cell: Cell) -> str:
     value, low, high = (figure(end, unit) for end in (cell.found.value, cell.found.low, cell.found.high))
     gain = ""
     if cell.gain and cell.is_certain:
-        better = cell.gain.value * row.measure.better
-        kind = "better" if better > 0 else "worse" if better < 0 else "other"
+        kind = VERDICTS[tone_of(row.measure, cell)]
         gain = f'<small class="{kind}">{figure(cell.gain.value, unit, signed=True)}</small>'
     return f"<td><b>{value}</b> <span>{low}–{high}</span>{gain}</td>"
 
@@ -201,21 +195,17 @@ def _cell_html(row: Row, cell: Cell) -> str:
 def _draw_paths(found: Compared) -> None:
     table = found.table
     st.subheader("Time and calls by route", anchor=False)
-    st.dataframe(
-        [
-            {
-                "configuration": f"{letter} · {clean(name)}",
-                "route": clean(path.label),
-                "questions": path.count,
-                "half within, s": path.p50.value if path.p50 else None,
-                "95 in 100 within, s": path.p95.value if path.p95 else None,
-                "model calls": path.calls,
-            }
-            for letter, name in zip(found.letters, table.names, strict=True)
-            for path in table.paths(name)
-        ],
-        hide_index=True,
-        height="content",
-        key="versus_paths",
-        alt="Seconds and model calls by configuration and route",
-    )
+    rows = [
+        {
+            "configuration": f"{letter} · {clean(name)}",
+            "route": clean(path.label),
+            "questions": path.count,
+            "p50, s": path.p50.value if path.p50 else None,
+            "p95, s": path.p95.value if path.p95 else None,
+            "model calls": path.calls,
+        }
+        for letter, name in zip(found.letters, table.names, strict=True)
+        for path in table.paths(name)
+    ]
+    alt = "Seconds and model calls by configuration and route"
+    st.dataframe(rows, hide_index=True, height="content", key="versus_paths", alt=alt)

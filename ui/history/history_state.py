@@ -26,13 +26,12 @@ _ASKED = "history_asked"
 
 @dataclass(frozen=True)
 class Listed:
-    """A page of the list. `selection` is what it is a page of, `count` how many that are, `of` how many there are."""
+    """A page of the runs that match `selection`: `count` of all `of`."""
 
     selection: Selection
     runs: tuple[KeptRun, ...]
     count: int
     of: int
-    page: int
 
     @property
     def pages(self) -> int:
@@ -63,21 +62,6 @@ def check_address(policy_titles: Collection[str]) -> None:
         st.rerun()
 
 
-def chosen() -> Filter:
-    """What the fields hold."""
-    fields = st.session_state
-    return Filter(
-        text=fields.get(filter.TEXT) or "",
-        actions=tuple(fields.get(filter.ACTION) or ()),
-        policies=tuple(fields.get(filter.POLICY) or ()),
-        when=fields.get(filter.WHEN) or filter.ANY_TIME,
-        since=fields.get(filter.SINCE),
-        until=fields.get(filter.UNTIL),
-        feedback=tuple(fields.get(filter.FEEDBACK) or ()),
-        endings=tuple(fields.get(filter.ENDING) or ()),
-    )
-
-
 def clear_filter() -> None:
     """For a callback."""
     lists: dict[str, Any] = {name: [] for name in (filter.ACTION, filter.POLICY, filter.FEEDBACK, filter.ENDING)}
@@ -94,10 +78,9 @@ def listed(wanted: Filter, titles: dict[str, str]) -> Listed:
     if pinned is not None:
         selection = replace(selection, until=pinned if selection.until is None else min(pinned, selection.until))
     count = history.count(selection)
-    pages = max(1, math.ceil(count / A_PAGE))
-    page = min(max(int(st.session_state.get(PAGE) or 1), 1), pages)
+    page = min(max(int(st.session_state.get(PAGE) or 1), 1), max(1, math.ceil(count / A_PAGE)))
     runs = history.search(selection, A_PAGE, (page - 1) * A_PAGE)
-    return Listed(selection, runs, count, history.count(replace(everything, until=pinned)), page)
+    return Listed(selection, runs, count, history.count(replace(everything, until=pinned)))
 
 
 def look_again() -> None:

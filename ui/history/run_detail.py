@@ -37,7 +37,7 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
             _draw_unreadable(run, error)
             return
         if trace is None:
-            st.info("This run was deleted meanwhile. Press Look again.", icon=":material/info:")
+            st.info("This run was deleted meanwhile. Press Refresh.", icon=":material/info:")
             return
         found.append(trace)
     if len(found) == 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 
 import streamlit as st
 
@@ -30,35 +30,39 @@ _ENDINGS = {Ending.DONE: "done", Ending.FAILED: "âœ— failed", Ending.STOPPED: "â
 
 
 def draw_filter(titles: Mapping[str, str]) -> Filter:
-    """The fields, which stand in the address too, so that it can be sent and survives a reload."""
-    history_state.check_address(sorted(set(titles.values())))
+    """The fields, which are part of the address, so that it can be sent and survives a reload."""
+    history_state.check_address(titles.values())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.text_input(
+        text = st.text_input(
             "Question or answer", key=filter.TEXT, type="search", icon=":material/search:", width=190,
             placeholder="part of its text", max_chars=filter.LONGEST_TEXT, bind="query-params",
             persist_state="session",
         )  # fmt: skip
-        for label, key, options, width in (
-            ("Action", filter.ACTION, list(filter.ACTIONS), 145),
-            ("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), 160),
-            ("Feedback", filter.FEEDBACK, list(filter.FEEDBACKS), 145),
-            ("How it ended", filter.ENDING, list(filter.ENDINGS), 145),
-        ):
-            st.multiselect(
-                label, options, key=key, width=width, placeholder="any", format_func=clean, select_all=False,
-                bind="query-params", persist_state="session",
-            )  # fmt: skip
+        actions = _draw_choice("Action", filter.ACTION, filter.ACTIONS)
+        policies = _draw_choice("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), width=160)
+        feedback = _draw_choice("Feedback", filter.FEEDBACK, filter.FEEDBACKS)
+        endings = _draw_choice("How it ended", filter.ENDING, filter.ENDINGS)
         when = st.selectbox(
-            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params",
-            persist_state="session",
-        )  # fmt: skip
-        if when == BETWEEN:
-            for label, key in (("From", filter.SINCE), ("To", filter.UNTIL)):
-                st.date_input(
-                    label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD",
-                    width=150, bind="query-params", persist_state="session",
-                )  # fmt: skip
-    return history_state.chosen()
+            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params", persist_state="session"
+        )
+        since = _draw_day("From", filter.SINCE) if when == BETWEEN else None
+        until = _draw_day("To", filter.UNTIL) if when == BETWEEN else None
+    return Filter(text or "", actions, policies, when, since, until, feedback, endings)
+
+
+def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145) -> tuple[str, ...]:
+    chosen = st.multiselect(
+        label, list(options), key=key, width=width, placeholder="any", format_func=clean, select_all=False,
+        bind="query-params", persist_state="session",
+    )  # fmt: skip
+    return tuple(chosen)
+
+
+def _draw_day(label: str, key: str) -> date | None:
+    return st.date_input(
+        label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD", width=150, bind="query-params",
+        persist_state="session",
+    )  # fmt: skip
 
 
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
@@ -67,7 +71,7 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
         st.subheader(_counts(found), anchor=False, width="content")
         newer = history_state.newer(found)
         st.button(
-            f"Show {counted(newer, 'new run')}" if newer else "Look again", icon=":material/refresh:", type="tertiary",
+            f"Show {counted(newer, 'new run')}" if newer else "Refresh", icon=":material/refresh:", type="tertiary",
             key=history_state.REFRESH, on_click=history_state.look_again,
         )  # fmt: skip
         if is_filtered:

@@ -93,7 +93,7 @@ def draw_over_time(found: Sequence[Figures], steps: tuple[datetime, ...]) -> Non
             (
                 ("Decisions", charts.decisions),
                 ("Rates", charts.rates),
-                ("Time until the evidence stands", charts.latencies),
+                ("Time until the evidence is ready", charts.latencies),
                 ("Model calls and tokens", charts.costs),
                 ("Grades", charts.grades),
             )

@@ -130,8 +130,9 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
         step = axis[1] - axis[0]
         wider = np.concatenate(([axis[0] - step], axis, [axis[-1] + step]))  # so that the line closes at an edge
         figure.add_contour(
-            x=wider, y=wider, z=np.pad(plateau.T.astype(float), 1), showscale=False, hoverinfo="skip", name="plateau",
-            contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"}, line={"color": "#ffffff", "width": 2.5},
+            x=wider, y=wider, z=np.pad(plateau.T.astype(float), 1), name="plateau", hoverinfo="skip", showscale=False,
+            showlegend=False, contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
+            line={"color": "#ffffff", "width": 2.5, "smoothing": 0},
         )  # fmt: skip
     places = [(i, j) for i in range(len(axis)) for j in range(len(axis)) if axis[i] <= axis[j]]
     figure.add_scatter(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
@@ -41,7 +42,7 @@ def draw_sources(has_set: bool, busy: bool) -> None:
     }
     if not has_set:
         st.markdown(
-            "Bring questions together with what should become of them: **answered** by your documents, only **on the "
+            "Provide questions with what should become of them: **answered** by your documents, only **on the "
             "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
             "the narrower are all intervals."
         )
@@ -189,18 +190,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f"A set of more than {MOST_EDITED:,} questions is not edited here: download and upload it.")
         _draw_files(labelled)
         return
-    rows = [
-        {
-            "question": one.question,
-            "expected": one.expected.value,
-            "answers": list(one.answers),
-            "document": one.document,
-            "without": one.without,
-            "origin": one.origin.value,
-            "note": one.note,
-        }
-        for one in labelled.questions
-    ]
+    rows = [to_plain(question) for question in labelled.questions]
     edited = st.data_editor(
         rows,
         key=f"tune_table_{labelled.fingerprint}",
@@ -211,10 +201,8 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             "question": st.column_config.TextColumn(required=True, width="large"),
             "expected": st.column_config.SelectboxColumn(options=[one.value for one in Expected], required=True),
             "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
-            "document": st.column_config.TextColumn(),
             "without": st.column_config.TextColumn(help="Chunks that hold this text count as not indexed."),
             "origin": st.column_config.TextColumn(disabled=True),
-            "note": st.column_config.TextColumn(),
         },
     )
     changed = [row for row in edited if row.get("question") or row.get("expected")]
