@@ -70,10 +70,10 @@ def judge_scores(
 
 
 def draw_verdicts(verdicts: list[Verdict]) -> None:
-    """Cards, three in a row where there is room."""
-    with st.grid(3, min_column_width=260, gap="small") as grid:
-        for verdict in verdicts:
-            with grid.cell().container(border=True, height="stretch"):
+    """Cards, three in a row, of equal height within a row."""
+    for start in range(0, len(verdicts), 3):
+        for column, verdict in zip(st.columns(3), verdicts[start : start + 3], strict=False):
+            with column.container(border=True, height="stretch"):
                 _draw(verdict)
 
 
