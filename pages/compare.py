@@ -18,7 +18,7 @@ st.title("Compare configurations", anchor=False)
 draw_warming()
 compare_state.take_question()
 if ended := compare_state.take_running():
-    draw_ended(ended, "run", "run", "It broke off")
+    draw_ended(ended, "run", "run", "The run broke off")
 draw_report()
 busy = compare_state.comparing() is not None or compare_state.running() is not None
 draw_configurations(busy)

@@ -25,7 +25,7 @@ def draw_runs() -> None:
     if chosen.problem:
         st.warning(plain(f"{chosen.problem} Choose other days."), icon=":material/event_busy:")
     elif not found.count:
-        st.info("No run fits this filter. Take something out of it, or press Clear.", icon=":material/search_off:")
+        st.info("No run matches this filter. Change it, or press Clear the filter.", icon=":material/search_off:")
     selected = draw_table(found) if found.runs else ()
     with actions:  # above the table, which is long, but for what is selected in it
         draw_actions(found, selected)

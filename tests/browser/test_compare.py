@@ -40,7 +40,7 @@ def sentences(page: Page) -> Locator:
 def run_sample(page: Page) -> None:
     page.get_by_role("radio", name="A labelled set").click()
     page.get_by_role("button", name="Use 49 questions").click()
-    run, table = page.get_by_role("button", name="Run 49 questions"), page.get_by_text("What it comes to")
+    run, table = page.get_by_role("button", name="Run 49 questions"), page.get_by_text("Results by measure")
     expect(run.or_(table)).to_be_visible()
     if run.is_visible():  # else another test has run them in this home
         run.click()
@@ -143,7 +143,7 @@ def test_nothing_grave_on_the_compare_page(
     page.get_by_role("checkbox").first.check(force=True)
     expect(page.get_by_text("is an earlier result.")).to_be_visible()
     check(page, "earlier result")
-    page.get_by_role("button", name="Forget").first.click()
-    expect(page.get_by_role("button", name="Forget it")).to_be_visible()
-    check(page, "forgetting")
+    page.get_by_role("button", name="Delete").first.click()
+    expect(page.get_by_role("button", name="Delete it")).to_be_visible()
+    check(page, "deleting")
     context.close()

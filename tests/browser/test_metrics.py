@@ -10,7 +10,7 @@ from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, home, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
 CHARTS = "[data-testid=stPlotlyChart] .main-svg"
-HEADINGS = ("Decisions", "Rates", "Time until the evidence stands", "Model calls and tokens", "Grades")
+HEADINGS = ("Decisions", "Rates", "Time until the evidence is ready", "Model calls and tokens", "Grades")
 
 
 def open_page(page: Page, url: str) -> None:  # noqa: F811

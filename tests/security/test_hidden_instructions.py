@@ -17,7 +17,7 @@ from crag_core.base.types import Action, Excerpt
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
-from crag_core.experiments.drafting.wording import ask_for_question
+from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
 from crag_core.trace.injection_scan import remark, warnings

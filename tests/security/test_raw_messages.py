@@ -70,6 +70,16 @@ def values_of(app: AppTest) -> dict[str, Any]:
     return {one.id: one.SerializeToString() for one in app._tree.get_widget_states().widgets}
 
 
+def test_a_whole_number_comes_as_an_integer_and_is_taken(start: Start) -> None:  # noqa: F811
+    app = start("pages/settings.py")
+    chunks = app.number_input[-1]
+    assert (chunks.label, chunks.value) == ("Chunks retrieved for a question", 6)
+    send(app, state_of(chunks.id, {"int_value": 3}))
+    assert app.number_input[-1].value == 3 and REFUSED not in [one.value for one in app.warning]
+    send(app, state_of(chunks.id, {"int_value": 99}))
+    assert app.number_input[-1].value != 99
+
+
 class Unforgetting(dict[str, WidgetState]):
     def clear(self) -> None:
         """As a tab that comes back to a server that was started again."""

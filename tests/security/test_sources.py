@@ -68,7 +68,7 @@ def test_templates_of_reports_let_no_value_through_unescaped() -> None:
     assert found == set()
 
 
-HTML_OF_OURS = {"app.py", "compare_page.py", "measures_table.py", "run_detail.py", "run_page.py"}
+HTML_OF_OURS = {"app.py", "measures_table.py", "run_page.py", "side_by_side.py"}
 
 
 def test_few_places_write_html_and_each_is_known() -> None:

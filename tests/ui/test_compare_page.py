@@ -38,8 +38,8 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import DOCUMENTS, choose, press, shown
 from ui.compare import compare_state
-from ui.compare.compare_page import lines_html
 from ui.compare.measures_table import table_html
+from ui.compare.side_by_side import lines_html
 from ui.session import app_state, tune_state
 from ui.text import plain
 
@@ -557,7 +557,7 @@ def test_two_clicks_faster_than_the_page_begin_one_work(key: str, monkeypatch: p
     monkeypatch.setattr(compare_state.st, "session_state", session)
     before = dict(session)
     compare_state.start_question(PRICE)
-    compare_state.start_set(LabelledSet("mine", QUESTIONS), QUESTIONS)
+    compare_state.start_set(LabelledSet("mine", QUESTIONS))
     assert session == before
 
 
@@ -595,7 +595,7 @@ def test_the_sample_is_offered_run_and_measured(start: Start, own: Path) -> None
     press(app, "Use 49 questions")
     assert "**Sample questions**, 49 questions" in shown(app)
     run_set(app, 49)
-    assert not app.exception and "What it comes to" in shown(app) and "On 49 questions" in shown(app)
+    assert not app.exception and "Results by measure" in shown(app) and "On 49 questions" in shown(app)
     assert not any(one.label.startswith("Run ") for one in app.button), "nothing is missing"
 
 
@@ -648,13 +648,13 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     monkeypatch.setattr(HybridRetriever, "retrieve", counted)
     for what in ("One question", "A labelled set"):
         app.segmented_control(key="versus_what").set_value(what).run()
-    assert "What it comes to" in shown(app) and asked == []
+    assert "Results by measure" in shown(app) and asked == []
     move(app, 0.1, 0.2)
-    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
     run_set(app)
     assert len(asked) == 5 and "B · Paper, 0.100/0.200" in html_of(app)
     press(app, "Back to the defaults")
-    assert "What it comes to" in shown(app) and len(asked) == 5, "what was run before is still there"
+    assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
 
 
 def test_the_table_is_worked_out_once(start: Start, own: Path) -> None:
@@ -675,7 +675,7 @@ def test_another_session_finds_everything_run_as_soon_as_it_looks(start: Start, 
     there, app = with_set(start, own), with_set(start, own)
     run_set(there)
     app.run()
-    assert "What it comes to" in shown(app) and not has_button(app, "Run 5 questions")
+    assert "Results by measure" in shown(app) and not has_button(app, "Run 5 questions")
 
 
 def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
@@ -691,9 +691,9 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     gate.opened.set()
     work.wait()
     app.run()
-    assert "What it comes to" in shown(app) and not app.exception
+    assert "Results by measure" in shown(app) and not app.exception
     closed.run()
-    assert "What it comes to" in shown(closed) and not closed.exception
+    assert "Results by measure" in shown(closed) and not closed.exception
 
 
 def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
@@ -763,7 +763,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     gate.open(app)
     assert not app.exception
     (told,) = (str(error.value).replace("\\", "") for error in app.error)
-    assert told == "The *model* is away. Bring it back. What was run is kept; run again to go on."
+    assert told == "The *model* is away. Bring it back. What was run is kept; run again to continue."
     app.run()
     assert not app.error, "told once"
 
@@ -798,7 +798,7 @@ def test_a_judge_without_a_model_is_told_where_the_table_would_stand(start: Star
         "The evaluator 'llm' needs a language model."
     ]
     choose(app, evaluator="cross-encoder")
-    assert "What it comes to" in shown(app) and not app.error
+    assert "Results by measure" in shown(app) and not app.error
 
 
 def test_a_configuration_that_came_late_is_told_too(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -825,7 +825,7 @@ def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, o
     assert "Waiting for the documents" in _progress(app)
     warming.let_go.set()
     settled(app)
-    assert not app.exception and "What it comes to" in shown(app)
+    assert not app.exception and "Results by measure" in shown(app)
     assert not has_button(app, "Run 5 questions")
 
 
@@ -914,7 +914,7 @@ def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(start: St
     before = html_of(app)
     ingest(own)
     app.run()
-    assert has_button(app, "Run 5 questions") and "What it comes to" not in shown(app)
+    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
     assert set(ticks(app)) == {"Plain RAG", "Paper"}
     assert "5 of 5 questions. Unlike B · Paper: other documents." in shown(app)
     run_set(app)
@@ -945,7 +945,7 @@ def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(start: St
     assert has_button(app, "Run 5 questions") and "Earlier results alone:" in shown(app)
     assert heads(app) == ["C · Paper · then", "D · Plain RAG · then"], "as they will be called beside the others"
     assert "percentage points over C" in app.get("plotly_chart")[0].proto.spec
-    assert re.search(r"what it gains over \*\*C · Paper · ", shown(app))
+    assert re.search(r"its gain over \*\*C · Paper · ", shown(app))
     run_set(app)
     assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then", "D · Plain RAG · then"]
 
@@ -978,7 +978,7 @@ def test_results_without_a_common_question_are_told_and_not_drawn(start: Start, 
     move(app, 0.3, 0.9)
     for box in list(ticks(app)):
         tick(app, box)
-    assert "No question was run under all of these." in shown(app) and "What it comes to" not in shown(app)
+    assert "No question was run under all of these." in shown(app) and "Results by measure" not in shown(app)
     assert len(ticks(app)) >= 2
 
 
@@ -1009,16 +1009,16 @@ def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: 
     assert heads(app)[2:] == ["C · Paper · then"] and ticks(app)["Paper"].value
 
 
-def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
+def test_deleting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     ingest(own)
     run_set(app.run())
     tick(tick(app, "Paper"), "Plain RAG")
     said = shown(app)
-    assert re.search(r"Forget \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
+    assert re.search(r"Delete \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
     laboratory = Workbench(Config(home=own)).experiments
     (gone,) = (one for one in laboratory.setups() if ticks(app)["Paper"].key.endswith(one.fingerprint))
-    button(app, f"versus_forget_{gone.fingerprint}").click().run()
+    button(app, f"versus_delete_{gone.fingerprint}").click().run()
     assert not app.exception and set(ticks(app)) == {"Plain RAG"}
     assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Plain RAG · then"]
     assert len(laboratory.setups()) == 3 and all(len(one.keys) == 5 for one in laboratory.setups())
@@ -1027,16 +1027,16 @@ def test_forgetting_one_asks_first_and_leaves_the_others(start: Start, own: Path
     for one in QUESTIONS:
         laboratory.outcomes(gone.setup).add(Outcome(one.key, "new", Action.CORRECT, seconds=321.0), trace)
     tick(app.run(), "Paper")
-    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was forgotten"
+    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was deleted"
 
 
-def test_questions_of_other_sets_are_not_forgotten(start: Start, own: Path) -> None:
+def test_questions_of_other_sets_are_not_deleted(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     ingest(own)
     app.session_state["tune_set"] = LabelledSet("few", QUESTIONS[:2])
     app.run()
     assert "2 of 2 questions. Unlike" in shown(app)
-    for one in [one for one in app.button if one.label == "Forget it"]:
+    for one in [one for one in app.button if one.label == "Delete it"]:
         button(app, one.key).click().run()
     assert "Earlier results" not in shown(app)
     assert [len(one.keys) for one in Workbench(Config(home=own)).experiments.setups()] == [3, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -247,27 +248,28 @@ def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) ->
     assert app.error and "move it away" in str(app.code[0].value)
 
 
-# --- passages made anew ---------------------------------------------------------------------------------------------
+# --- re-indexing ---------------------------------------------------------------------------------------------------
 
 
-def test_all_passages_are_made_anew_with_other_lengths(start: Start, home: Path) -> None:
+def test_all_documents_are_reindexed_with_other_lengths(start: Start, home: Path) -> None:
     app = upload(documents(start, home), ("long.txt", write_prose("the harbour", 200)))
     before = listed(app)[0]["chunks"]
     assert "at most 220 tokens, 30 of them repeated" in app.expander[-1].label
     tokens, overlap = app.number_input
     tokens.set_value(60)
     overlap.set_value(31)
-    app = press(app, "Make all chunks anew")
+    app = press(app, "Re-index all documents")
     assert "found 31" in app.error[0].value
     app.number_input[0].set_value(60)
     app.number_input[1].set_value(10)
-    app = press(app, "Make all chunks anew")
+    app = press(app, "Re-index all documents")
     job = app_state.shared_rebuild().job
     assert job is not None
     job.wait()
     app.run()
     assert not app.exception
-    assert "1 document made anew: at most 60 tokens" in shown(app) and listed(app)[0]["chunks"] > 2 * before
+    assert re.search(r"1 document re-indexed as \d+ chunks: at most 60 tokens", shown(app))
+    assert listed(app)[0]["chunks"] > 2 * before
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -275,7 +277,7 @@ def press(app: AppTest, label: str) -> AppTest:
     return app.run()
 
 
-def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
+def test_reindexing_that_a_kill_interrupted_goes_on_at_the_next_start(
     start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Workbench(Config(home=home)).store
@@ -289,7 +291,8 @@ def test_what_a_kill_left_of_making_anew_goes_on_at_the_next_start(
     assert job is not None
     job.wait()
     app.run()
-    assert "1 document made anew: at most 60 tokens" in shown(app) and store.index_version.tokens == 60
+    assert re.search(r"1 document re-indexed as \d+ chunks: at most 60 tokens", shown(app))
+    assert store.index_version.tokens == 60
 
 
 # --- the map --------------------------------------------------------------------------------------------------------

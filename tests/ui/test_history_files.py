@@ -100,8 +100,8 @@ def test_of_many_refusals_the_first_are_told() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "content", "words"),
     [
-        ("LARGEST_IMPORT_MB", 0, b"x" * 100, "expected at most 0"),
-        ("MOST_LINES", 3, b"{}\n" * 4, "4 lines, expected at most 3"),
+        ("LARGEST_IMPORT_MB", 0, b"x" * 100, "expected at most 0 MB"),
+        ("MOST_LINES", 3, b"{}\n" * 4, "4 lines, expected at most 200 MB and 3 lines"),
         ("MOST_LINES", 3, b" \n\n", "This file is empty"),
     ],
 )

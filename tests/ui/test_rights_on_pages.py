@@ -101,7 +101,7 @@ def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, o
         left.wait()
     app.run()
     next(one for one in app.number_input if one.label.startswith("Tokens in a chunk")).set_value(100)
-    click_as_bob(app, visitor, "Make all chunks anew")
+    click_as_bob(app, visitor, "Re-index all documents")
     assert app_state.shared_rebuild().job is None or app_state.shared_rebuild().job.result is None
     assert f"Only {ANN} may add" in shown(app).replace("`", "")
 

@@ -41,29 +41,29 @@ def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_excee
     assert any(trace.name == "now 0.300, 0.700" for trace in figure.data)
 
 
-def test_the_outline_goes_around_the_plateau_and_nothing_else() -> None:
+def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
     axis = grid(11)
     cells = np.zeros((11, 11), dtype=bool)
-    cells[2:4, 5:8] = True
-    lines = charts.outline(cells, axis)
-    assert len(lines) == 2 * (2 + 3)
-    xs, ys = {x for line in lines for x, _ in line}, {y for line in lines for _, y in line}
-    assert (min(xs), max(xs)) == (pytest.approx(0.15), pytest.approx(0.35))
-    assert (min(ys), max(ys)) == (pytest.approx(0.45), pytest.approx(0.75))
+    cells[0:4, 5:11] = True
+    figure = charts.heat_map(axis, np.zeros((11, 11)), cells, [], "cost")
+    line = next(trace for trace in figure.data if trace.name == "plateau")
+    assert (len(line.x), line.x[0], line.x[-1]) == (13, pytest.approx(-0.1), pytest.approx(1.1))
+    assert np.array_equal(line.z[1:-1, 1:-1], cells.T)
+    assert not line.z[0].any() and not line.z[-1].any() and not line.z[:, 0].any() and not line.z[:, -1].any()
 
 
 def test_curves_are_those_of_the_figures() -> None:
     roc, both, risk = curves.roc(SCORES, YES), curves.precision_recall(SCORES, YES), curves.risk_coverage(SCORES, YES)
     assert roc and both and risk
-    assert list(charts.roc(roc, (0.1, 0.8)).data[1].y) == list(roc.true_positive_rate)
+    assert list(charts.roc(roc, (0.1, 0.8)).data[0].y) == list(roc.true_positive_rate)
     assert list(charts.precision_recall(both, 0.5).data[0].y) == list(both.precision)
-    assert list(charts.risk_coverage(risk, None).data[0].y) == list(risk.risk)
+    assert list(charts.risk_coverage(risk, (0.5, 0.1)).data[0].y) == list(risk.risk)
 
 
 def test_an_empty_bin_has_no_point() -> None:
     rows = reliability([0.05, 0.95, 0.96], [False, True, True])
     figure = charts.reliability(rows, "score")
-    assert list(figure.data[1].customdata) == [1, 2]
+    assert list(figure.data[0].customdata) == [1, 2]
 
 
 def test_every_policy_has_a_line_with_both_its_rates() -> None:

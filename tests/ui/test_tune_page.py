@@ -72,7 +72,7 @@ def texts(app: AppTest) -> str:
 
 def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
-    assert "Bring questions together with what should become of them" in texts(app)
+    assert "Provide questions with what should become of them" in texts(app)
     press(app, "Use 49 questions")
     assert "Sample questions: 49 questions" in texts(app)
     assert any(button.label == "Grade 49 questions" for button in app.button)

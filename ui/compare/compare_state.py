@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
 from crag_core.experiments.comparison.setup import KeptSetup
 from crag_core.experiments.comparison.warm_up import WarmUp
-from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
@@ -65,8 +65,8 @@ def keep() -> None:
 def add(policy: str) -> None:
     """For a callback: a policy as it starts, with the sidebar's writer and web search; or plain RAG, which is first."""
     if policy == PLAIN:
-        if PLAIN in can_add() and len(_stored()) < MOST:
-            st.session_state["versus_kept"] = (_plain(), *_stored())
+        if PLAIN in can_add():
+            _keep(_plain(), is_first=True)
         return
     now = sidebar().choice
     made = replace(starting(app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
@@ -83,11 +83,6 @@ def remove(one: Configuration) -> None:
     """For a callback."""
     now = app_state.choice()
     st.session_state["versus_kept"] = tuple(other for other in _stored() if _alike(other, now).choice != one.choice)
-
-
-def is_full() -> bool:
-    """Whether there is no room for another one beside the sidebar's choice."""
-    return len(configurations()) >= MOST
 
 
 def name_of(choice: Choice) -> str:
@@ -109,7 +104,7 @@ def name_of(choice: Choice) -> str:
 
 @st.cache_resource(show_spinner=False)
 def warmth() -> WarmUp:
-    """Of all sessions: what one has measured is warm for the others."""
+    """Shared by all sessions."""
     return WarmUp()
 
 
@@ -144,8 +139,9 @@ def traces() -> tuple[tuple[Configuration, Trace], ...]:
     return found
 
 
+@app_state.reporting()
 def start_question(question: str) -> None:
-    """Raises `CragError` where a configuration cannot work."""
+    """Run it under each configuration, in the background."""
     if _is_busy():
         return
     chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
@@ -170,7 +166,7 @@ def start_question(question: str) -> None:
 
 
 def take_question() -> None:
-    """Once the job has ended: put it away and what it found on the page."""
+    """Once the job has ended: keep its runs for the page; raises what broke it off."""
     job = comparing()
     if job is None or job.is_running:
         return
@@ -186,7 +182,7 @@ def take_question() -> None:
 
 @st.cache_resource(show_spinner=False)
 def live_sets() -> dict[tuple[object, ...], SetJob]:
-    """The sets on their way in all sessions, so that a page that is loaded again finds its own."""
+    """Runs of sets in all sessions: a reloaded page finds its own."""
     return {}
 
 
@@ -197,14 +193,14 @@ def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> 
 
 
 def running() -> SetJob | None:
-    """The work on this session's set under its configurations, if it goes on or has ended since."""
+    """The run of this session's set under its configurations, under way or just ended."""
     own: SetJob | None = st.session_state.get("versus_running")
     found = tune_state.labelled()
     return own or (live_sets().get(_key(found)) if found else None)
 
 
 def take_running() -> SetJob | None:
-    """The work that has ended since the last redraw, put away, so that what it ran is seen."""
+    """The run that has ended since the last redraw, removed from the state."""
     job = running()
     if job is None or job.is_running:
         return None
@@ -215,11 +211,9 @@ def take_running() -> SetJob | None:
     return job
 
 
-def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
-    """For a callback: run what is missing, in the background; raises `CragError` where a configuration cannot work.
-
-    So it does to whoever may not tune.
-    """
+@app_state.reporting()
+def start_set(labelled: LabelledSet) -> None:
+    """For a callback: run what is missing, in the background."""
     access.require(Right.TUNE)
     if _is_busy():
         return
@@ -236,7 +230,7 @@ def start_set(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> N
             for pipeline, setup in zip(pipelines, setups, strict=True)
         ]
         job.progress = run_set(
-            questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
+            labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
             prepare=lambda: warm(pipelines, job.cancel), take_turn=turns,
         )  # fmt: skip
         return job.progress
@@ -281,9 +275,9 @@ def _alike(one: Configuration, now: Choice) -> Configuration:
     return replace(one, choice=found)
 
 
-def _keep(one: Configuration) -> None:
+def _keep(one: Configuration, is_first: bool = False) -> None:
     if not is_kept(one) and len(_stored()) < MOST:  # two clicks may be faster than the page
-        st.session_state["versus_kept"] = (*_stored(), one)
+        st.session_state["versus_kept"] = (one, *_stored()) if is_first else (*_stored(), one)
 
 
 def _named(found: tuple[Configuration, ...]) -> tuple[Configuration, ...]:

@@ -1,4 +1,4 @@
-"""Earlier results of a labelled set: chosen for the table, or deleted."""
+"""Earlier results of a labelled set: put into the table, or deleted."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.experiments.comparison.earlier_results import Earlier
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from ui.compare import set_results
 from ui.compare.set_results import Compared
-from ui.session import access, app_state
+from ui.session import access
 from ui.session.access import Right
 from ui.text import plain
 
@@ -21,17 +20,17 @@ _SEEN = 6
 
 
 def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQuestion]) -> None:
-    """The list, with a tick for those that stand in the table."""
+    """The list, with a tick for those that are in the table."""
     st.subheader("Earlier results", anchor=False)
     if not found:
         st.caption(
-            "None yet. When documents, policy, thresholds, models or the program change, what was run until then can "
-            "be put here beside what is run afterwards."
+            "None yet. When documents, policy, thresholds, models or the program change, the results until then can be "
+            "put beside the new ones here."
         )
         return
     st.caption(
-        "What the same questions came to before something was changed. Ticked ones stand in the table, the picture and "
-        f"the files too, at most {set_results.MOST}. Nothing is run again."
+        "Results of the same questions before something was changed. Ticked ones are added to the table, the chart and "
+        f"the files, at most {set_results.MOST}. Nothing is run again."
     )
     beside = set_results.beside(found)
     is_full = len(beside) >= set_results.MOST
@@ -42,26 +41,25 @@ def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQ
 
 def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bool, is_off: bool) -> None:
     key = f"versus_beside_{one.kept.fingerprint}"
-    held = f"{len(one.asked)} of {counted(len(questions), 'question')}"
     left, right = st.columns([5, 1], vertical_alignment="top", gap="small")
     with left.container(gap="xxsmall"):
         st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
-        st.caption(f"{held}. {_unlike(one)}")
+        st.caption(f"{len(one.asked)} of {counted(len(questions), 'question')}. {_unlike(one)}")
     if not access.may(Right.TUNE):
         return
-    with right.container(horizontal_alignment="right"), st.popover("Forget", type="tertiary"):
+    with right.container(horizontal_alignment="right"), st.popover("Delete", type="tertiary"):
         st.markdown(
-            f"Forget **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
-            "documents stay. It cannot be taken back."
+            f"Delete **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
+            "documents stay. This cannot be undone."
         )
         st.button(
-            "Forget it", on_click=_forget, args=(one, questions), icon=":material/delete:",
-            key=f"versus_forget_{one.kept.fingerprint}",
+            "Delete it", on_click=set_results.delete, args=(one, questions), icon=":material/delete:",
+            key=f"versus_delete_{one.kept.fingerprint}",
         )  # fmt: skip
 
 
 def draw_beside(found: Compared) -> None:
-    """What must be known of the earlier results in the table."""
+    """How the earlier results in the table differ from the present configurations."""
     if not found.beside:
         return
     letters = dict(zip(found.table.names, found.letters, strict=True))
@@ -73,21 +71,14 @@ def draw_beside(found: Compared) -> None:
     if others:
         named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
         message.append(f"{named} had other documents than there are now; a difference may come from these.")
-    message.append("Seconds are those of the day of each run.")
+    message.append("Their times were measured when they were run.")
     st.caption("  \n".join(message))
 
 
 def _unlike(one: Earlier) -> str:
-    """What was other then, as Markdown."""
+    """The settings that differed, as Markdown."""
     return plain(f"Unlike {set_results.letter_of(one.like)} · {one.like}: {', '.join(one.differs)}.")
 
 
 def _put(one: Earlier, key: str) -> None:
     set_results.put(one, st.session_state[key])
-
-
-def _forget(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
-    try:
-        set_results.forget(one, questions)
-    except CragError as error:
-        app_state.report(str(error))

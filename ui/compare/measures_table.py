@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted
 from crag_core.experiments.comparison.earlier_results import listed
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.table import Cell, Row, Table
-from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.store.result_files import figure, to_csv, to_data
+from crag_core.report.comparison.results import VERDICTS, is_none, title_of, tone_of
 from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.earlier_results import draw_beside, draw_earlier_results
-from ui.compare.set_results import LETTERS, Compared
-from ui.session import app_state, tune_state
+from ui.compare.set_results import Compared
+from ui.compare.side_by_side import LETTERS
+from ui.session import tune_state
 from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
@@ -38,50 +37,38 @@ def draw_set() -> None:
     if labelled is None:
         draw_sources(False, False)
         return
-    questions = _draw_choice(labelled)
-    if compare_state.running() is not None:
+    questions, busy = labelled.questions, compare_state.running() is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{plain(labelled.name)}**, {counted(len(questions), 'question')}", width="content")
+        with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
+            draw_sources(True, busy)
+    if busy:
         draw_running()
         return
     earlier = set_results.earlier(questions)
     found = set_results.compared(questions, set_results.beside(earlier))
     if found.missing:
-        _draw_start(labelled, questions, found.missing)
+        _draw_start(labelled, found.missing)
     if found.table.questions:
         _draw_table(labelled, found)
     elif found.beside:
-        st.markdown("No question was run under all of these. Take away the tick of an earlier result.")
+        st.markdown("No question was run under all of these. Untick an earlier result.")
     if earlier or found.table.questions:
         draw_earlier_results(earlier, questions)
 
 
-def _draw_choice(labelled: LabelledSet) -> tuple[LabelledQuestion, ...]:
-    busy = compare_state.running() is not None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{plain(labelled.name)}**, {counted(len(labelled.questions), 'question')}", width="content")
-        with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
-            draw_sources(True, busy)
-    return labelled.questions
-
-
-def _draw_start(labelled: LabelledSet, questions: Sequence[LabelledQuestion], missing: int) -> None:
+def _draw_start(labelled: LabelledSet, missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "Every question is run under each configuration by itself, from retrieval to answer. What was run is kept.",
             width="stretch",
         )
-        if not is_allowed(Right.TUNE):
-            return
-        st.button(
-            f"Run {counted(missing, 'question')}", on_click=_start, args=(labelled, questions), type="primary",
-            icon=":material/play_arrow:", key="versus_run", disabled=compare_state.comparing() is not None,
-        )  # fmt: skip
-
-
-def _start(labelled: LabelledSet, questions: Sequence[LabelledQuestion]) -> None:
-    try:
-        compare_state.start_set(labelled, questions)
-    except CragError as error:
-        app_state.report(str(error))
+        if is_allowed(Right.TUNE):
+            st.button(
+                f"Run {counted(missing, 'question')}", on_click=compare_state.start_set, args=(labelled,),
+                type="primary", icon=":material/play_arrow:", key="versus_run",
+                disabled=compare_state.comparing() is not None,
+            )  # fmt: skip
 
 
 @st.fragment(run_every=0.4)
@@ -94,7 +81,7 @@ def draw_running() -> None:
 
 def _draw_table(labelled: LabelledSet, found: Compared) -> None:
     table = found.table
-    st.header("What it comes to", anchor=False)
+    st.header("Results by measure", anchor=False)
     st.markdown(_heading(found))
     draw_beside(found)
     if len(table.names) > 1:
@@ -102,19 +89,17 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
     st.html(f"<style>{_CSS}</style>{table_html(table, found.letters)}")
     _draw_paths(found)
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
+    data = to_data(table) | ({"earlier": listed(found.beside)} if found.beside else {})
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Figures (CSV)", to_csv(table), f"{name}.csv", "text/csv",
-            icon=":material/table:", on_click="ignore", key="versus_csv",
-        )  # fmt: skip
-        st.download_button(
-            "Figures (JSON)", json.dumps(_data(found), indent=1), f"{name}.json", "application/json",
-            icon=":material/data_object:", on_click="ignore", key="versus_json",
-        )  # fmt: skip
-        st.download_button(
-            "Report (HTML)", set_results.page(labelled, found), f"{name}.html", "text/html",
-            icon=":material/description:", on_click="ignore", key="versus_html",
-        )  # fmt: skip
+        for kind, ending, mime, icon, content in (
+            ("Figures (CSV)", "csv", "text/csv", "table", to_csv(table)),
+            ("Figures (JSON)", "json", "application/json", "data_object", json.dumps(data, indent=1)),
+            ("Report (HTML)", "html", "text/html", "description", set_results.page(labelled, found)),
+        ):
+            st.download_button(
+                kind, content, f"{name}.{ending}", mime, icon=f":material/{icon}:", on_click="ignore",
+                key=f"versus_{ending}",
+            )  # fmt: skip
 
 
 def _heading(found: Compared) -> str:
@@ -127,66 +112,51 @@ def _heading(found: Compared) -> str:
     if len(table.names) == 1:
         return message
     return (
-        f"{message} Below a figure stands what it gains over **{found.letters[0]} · {plain(table.names[0])}** on the "
+        f"{message} Below each value is its gain over **{found.letters[0]} · {plain(table.names[0])}** on the "
         "same questions, where that is certain."
     )
-
-
-def _data(found: Compared) -> dict[str, Any]:
-    return to_data(found.table) | ({"earlier": listed(found.beside)} if found.beside else {})
 
 
 def _draw_gains(found: Compared) -> None:
     """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
     table = found.table
-    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better and _moves(row)]
+    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better]
+    rows = [row for row in rows if any(cell.gain and not is_none(cell.gain) for cell in row.cells)]
     if not rows:
         st.markdown("No share differs between them.")
         return
     chart, now = go.Figure(), len(table.names) - len(found.beside)
     for place in range(1, len(table.names)):
         letter, (symbol, line) = found.letters[place], ("circle", 0) if place < now else ("diamond-open", 2)
-        cells = [(row, row.cells[place]) for row in rows]
-        shown = [(row, cell.gain) for row, cell in cells if cell.gain]
-        chart.add_trace(
-            go.Scatter(
-                x=[100 * gain.value for _, gain in shown],
-                y=[_axis_name(row) for row, _ in shown],
-                error_x={
-                    "type": "data", "symmetric": False, "thickness": 1.5,
-                    "array": [100 * (gain.high - gain.value) for _, gain in shown],
-                    "arrayminus": [100 * (gain.value - gain.low) for _, gain in shown],
-                },
-                mode="markers",
-                orientation="h",  # beside each other, not on each other
-                marker={
-                    "size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line},
-                },
-                name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
-            )
+        shown = [(row, gain) for row in rows if (gain := row.cells[place].gain)]
+        chart.add_scatter(
+            x=[100 * gain.value for _, gain in shown],
+            y=[_axis_name(row) for row, _ in shown],
+            error_x={
+                "type": "data", "symmetric": False, "thickness": 1.5,
+                "array": [100 * (gain.high - gain.value) for _, gain in shown],
+                "arrayminus": [100 * (gain.value - gain.low) for _, gain in shown],
+            },
+            mode="markers",
+            orientation="h",  # beside each other, not on each other
+            marker={"size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line}},
+            name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
         )  # fmt: skip
     chart.add_vline(0, line_width=1.5, line_color="gray")
     chart.update_yaxes(autorange="reversed", fixedrange=True)
-    chart.update_xaxes(
-        title=f"percentage points over {found.letters[0]}", ticksuffix=" ", fixedrange=True, zeroline=False
-    )
+    title = f"percentage points over {found.letters[0]}"
+    chart.update_xaxes(title=title, ticksuffix=" ", fixedrange=True, zeroline=False)
     chart.update_layout(
         height=46 * len(rows) + 130, margin={"l": 8, "r": 8, "t": 40, "b": 48}, showlegend=True, scattermode="group",
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
     )  # fmt: skip
-    st.plotly_chart(
-        chart, config={"displayModeBar": False}, key="versus_gains",
-        alt="Gains over the first configuration with their intervals; the table below has the same numbers.",
-    )  # fmt: skip
-
-
-def _moves(row: Row) -> bool:
-    return any(cell.gain and (cell.gain.low or cell.gain.high) for cell in row.cells)
+    alt = "Gains over the first configuration with their intervals; the table below has the same numbers."
+    st.plotly_chart(chart, config={"displayModeBar": False}, key="versus_gains", alt=alt)
 
 
 def _axis_name(row: Row) -> str:
     wanted = "more is better" if row.measure.better > 0 else "less is better"
-    return f"{row.measure.title.replace('…', 'Right route')}<br><i>{wanted}</i>"
+    return f"{title_of(row.measure)}<br><i>{wanted}</i>"
 
 
 def table_html(table: Table, letters: str = LETTERS) -> str:
@@ -217,8 +187,7 @@ def _cell_html(row: Row, cell: Cell) -> str:
     value, low, high = (figure(end, unit) for end in (cell.found.value, cell.found.low, cell.found.high))
     gain = ""
     if cell.gain and cell.is_certain:
-        better = cell.gain.value * row.measure.better
-        kind = "better" if better > 0 else "worse" if better < 0 else "other"
+        kind = VERDICTS[tone_of(row.measure, cell)]
         gain = f'<small class="{kind}">{figure(cell.gain.value, unit, signed=True)}</small>'
     return f"<td><b>{value}</b> <span>{low}–{high}</span>{gain}</td>"
 
@@ -226,21 +195,17 @@ def _cell_html(row: Row, cell: Cell) -> str:
 def _draw_paths(found: Compared) -> None:
     table = found.table
     st.subheader("Time and calls by route", anchor=False)
-    st.dataframe(
-        [
-            {
-                "configuration": f"{letter} · {clean(name)}",
-                "route": clean(path.label),
-                "questions": path.count,
-                "half within, s": path.p50.value if path.p50 else None,
-                "95 in 100 within, s": path.p95.value if path.p95 else None,
-                "model calls": path.calls,
-            }
-            for letter, name in zip(found.letters, table.names, strict=True)
-            for path in table.paths(name)
-        ],
-        hide_index=True,
-        height="content",
-        key="versus_paths",
-        alt="Seconds and model calls by configuration and route",
-    )
+    rows = [
+        {
+            "configuration": f"{letter} · {clean(name)}",
+            "route": clean(path.label),
+            "questions": path.count,
+            "p50, s": path.p50.value if path.p50 else None,
+            "p95, s": path.p95.value if path.p95 else None,
+            "model calls": path.calls,
+        }
+        for letter, name in zip(found.letters, table.names, strict=True)
+        for path in table.paths(name)
+    ]
+    alt = "Seconds and model calls by configuration and route"
+    st.dataframe(rows, hide_index=True, height="content", key="versus_paths", alt=alt)

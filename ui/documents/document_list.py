@@ -1,14 +1,13 @@
-"""The list of documents with states, results of the last upload, and actions."""
+"""The list of documents with their states, the results of the last upload, and actions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from crag_core.base.documents import Document, Ingested, IngestOutcome, State
-from crag_core.base.errors import CragError
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import clean, counted
 from ui.session import access, app_state
@@ -22,6 +21,7 @@ _ICONS = {
     IngestOutcome.REFUSED: ":red[:material/cancel:]",
     IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
 }
+_TROUBLES = (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT)
 _SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✗"}
 _SHOWN_AT_ONCE = 8
 _MOST_LINES = 200
@@ -29,11 +29,11 @@ _ALL = "All collections"
 
 
 def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
-    """What became of files: how many of each, every refusal with its reason, the others one click away."""
+    """Results of an upload: counts, every refusal with its reason, the others in a fold."""
     if not outcomes:
         return
-    troubles = [one for one in outcomes if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT)]
-    others = [one for one in outcomes if one not in troubles]
+    troubles = [one for one in outcomes if one.outcome in _TROUBLES]
+    others = [one for one in outcomes if one.outcome not in _TROUBLES]
     with st.container(border=True):
         if len(outcomes) > _SHOWN_AT_ONCE:
             counts = Counter(one.outcome for one in outcomes)
@@ -48,12 +48,11 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
 
 
 def draw_interrupted(outcomes: Sequence[Ingested]) -> None:
-    """What was finished at this start, because the last one was cut short."""
+    """Documents that the previous start left unfinished."""
     if outcomes:
         summary = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
-        st.info(
-            "  \n".join([summary, *(_line(one) for one in outcomes[:_SHOWN_AT_ONCE])]), icon=":material/restart_alt:"
-        )
+        lines = "  \n".join([summary, *map(_line, outcomes[:_SHOWN_AT_ONCE])])
+        st.info(lines, icon=":material/restart_alt:")
 
 
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
@@ -65,7 +64,7 @@ def _draw_lines(outcomes: Sequence[Ingested]) -> None:
 
 
 def _line(one: Ingested) -> str:
-    if one.outcome in (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT):
+    if one.outcome in _TROUBLES:
         summary = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
     else:
         summary = f"{one.outcome}, {counted(one.passages, 'chunk')}" if one.passages else str(one.outcome)
@@ -141,9 +140,8 @@ def _draw_head(rows: Sequence[Document]) -> None:
 
 
 def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
-    collection = st.session_state.get("documents_filter") or _ALL
-    part = (st.session_state.get("documents_find") or "").strip().casefold()
-    return [row for row in rows if collection in (_ALL, row.collection) and part in row.name.casefold()]
+    collection, part = filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
+    return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
 
 
 def _cells(row: Document) -> dict[str, object]:
@@ -177,17 +175,13 @@ def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
         st.caption("The files that you added them from are not touched.")
 
 
+@app_state.reporting()
 def _remove(store: DocumentStore, ids: tuple[str, ...]) -> None:
-    _try(lambda: store.delete_all(ids))
+    access.require(Right.INDEX)
+    store.delete_all(ids)
 
 
+@app_state.reporting()
 def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
-    _try(lambda: store.move(ids, target))
-
-
-def _try(work: Callable[[], object]) -> None:
-    try:
-        access.require(Right.INDEX)
-        work()
-    except CragError as error:
-        app_state.report(str(error))
+    access.require(Right.INDEX)
+    store.move(ids, target)

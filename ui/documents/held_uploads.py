@@ -1,7 +1,6 @@
 """Bounds the uploads that Streamlit holds in memory, for each session and in total.
 
-Streamlit limits one file, and a session may send any number of them: through a widget, or, without one, by requests of
-its own to the address of uploads.
+Streamlit limits one file, but not their number: a session may send more through a widget, or by requests of its own.
 """
 
 from __future__ import annotations

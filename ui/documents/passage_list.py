@@ -8,7 +8,6 @@ from crag_core.base.documents import Document
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import counted
 from crag_core.base.text.words import fold
-from crag_core.base.types import Passage
 from ui.text import paragraphs, plain
 
 _AT_ONCE = 20
@@ -31,14 +30,6 @@ def draw_passage_list(store: DocumentStore, document: Document) -> None:
     page = st.pagination(pages, key=f"passages_page_{document.id}_{folded}") if pages > 1 else 1
     for passage in found[(page - 1) * _AT_ONCE : page * _AT_ONCE]:
         with st.container(border=True):
-            st.caption(" · ".join(_places(passage)))
+            places = [f"Chunk {passage.ordinal + 1}", f"page {passage.page}" if passage.page else ""]
+            st.caption(" · ".join(filter(None, [*places, plain(passage.section)])))
             st.markdown(paragraphs(passage.text))
-
-
-def _places(passage: Passage) -> list[str]:
-    places = [f"Chunk {passage.ordinal + 1}"]
-    if passage.page:
-        places.append(f"page {passage.page}")
-    if passage.section:
-        places.append(plain(passage.section))
-    return places

@@ -1,11 +1,10 @@
-"""The recipe of the index, and re-indexing under another one."""
+"""How chunks are made, and the form that re-indexes them with other lengths or another embedding model."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import CragError
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_rebuilding_live
@@ -17,7 +16,7 @@ _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 
 
 def draw_recipe(store: DocumentStore) -> None:
-    """The present recipe, progress while another is under way, and the form that starts one."""
+    """The present recipe, the progress of re-indexing, and the form that starts it."""
     job = app_state.shared_rebuild().job
     busy = job is not None and job.is_running
     if busy:
@@ -35,9 +34,9 @@ def draw_recipe(store: DocumentStore) -> None:
         if not access.may(Right.INDEX):
             return
         st.markdown(
-            "Other lengths, or another embedding model, take all chunks made anew. Until the last one is there, the "
-            "present ones are searched; then the new ones take their place at once. It takes about as long as adding "
-            "all documents did. Thresholds that were tuned on the present chunks may not fit the new ones."
+            "Other lengths, or another embedding model, need all documents re-indexed. Until that is done the present "
+            "chunks are searched; then the new ones replace them at once. It takes about as long as adding all "
+            "documents did. Thresholds that were tuned on the present chunks may not fit the new ones."
         )
         _draw_form(now, busy)
 
@@ -58,22 +57,16 @@ def _draw_form(now: IndexVersion, busy: bool) -> None:
                 help="So many tokens at most of the end of one chunk open the next.",
             )  # fmt: skip
         st.form_submit_button(
-            "Make all chunks anew", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
+            "Re-index all documents", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
         )
 
 
+@app_state.reporting()
 def _start(now: IndexVersion) -> None:
-    kept = st.session_state
-    recipe = Recipe(
-        (kept[f"{_MODEL}_{now.id}"] or "").strip() or now.embedding,
-        int(kept[f"{_TOKENS}_{now.id}"]),
-        int(kept[f"{_OVERLAP}_{now.id}"]),
-    )
-    try:
-        check_lengths(recipe)
-        app_state.shared_rebuild().start(recipe)
-    except CragError as error:
-        app_state.report(str(error))
+    model, tokens, overlap = (st.session_state[f"{field}_{now.id}"] for field in (_MODEL, _TOKENS, _OVERLAP))
+    recipe = Recipe((model or "").strip() or now.embedding, int(tokens), int(overlap))
+    check_lengths(recipe)
+    app_state.shared_rebuild().start(recipe)
 
 
 def _line(recipe: Recipe) -> str:
@@ -87,14 +80,14 @@ def _searched(now: IndexVersion, passages: int, indexed: int) -> str:
         f"Searched **approximately**: {now.recall:.1%} of the nearest chunks are found, measured with 100 chunks "
         f"as questions when there were {now.measured:,}."
     )
-    newer = passages - indexed
-    return f"{message} {counted(newer, 'chunk')} newer than the index: compared one by one." if newer > 0 else message
+    if passages > indexed:
+        message += f" {counted(passages - indexed, 'chunk')} newer than the index: compared one by one."
+    return message
 
 
 def _describe(done: Rebuilt) -> str:
-    message = (
-        f"{counted(done.passages, 'chunk')} of {counted(done.documents, 'document')} made anew: {_line(done.recipe)}."
-    )
+    message = f"{counted(done.documents, 'document')} re-indexed as {counted(done.passages, 'chunk')}: "
+    message += f"{_line(done.recipe)}."
     if done.kept_text:
         message += f" Of {done.kept_text} the text was taken from the old chunks, since the file is not kept."
     return message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
@@ -11,6 +12,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.storage.history.run_filter import Selection
 from crag_core.storage.history.run_summary import KeptRun
+from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed
 from ui.history.import_export import LARGEST_IMPORT_MB, MOST_EXPORTED_MB, MOST_RECORDS, Imported
@@ -32,19 +34,17 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
     draw_import()
     st.button(
         label, icon=":material/delete:", type="tertiary", key="history_delete", disabled=not count,
-        on_click=history_state.ask_about, args=(chosen, count),
+        on_click=history_state.confirm, args=(chosen, count),
     )  # fmt: skip
-    if (asked := history_state.asked_about()) is not None:
-        _confirm(*asked)
+    if (asked := history_state.to_confirm()) is not None:
+        title = f"Delete {counted(asked[1], 'run')}?"
+        st.dialog(title, icon=":material/delete:", on_dismiss=history_state.leave)(_draw_question)(*asked)
 
 
 def _open(run: KeptRun) -> None:
-    try:
-        trace = history_state.load(run)
-    except CragError:  # told below the table
-        return
-    if trace is not None:
-        history_state.open_on_ask(trace)
+    with suppress(CragError):  # its message is shown below the table
+        if (trace := history_state.load(run)) is not None:
+            open_on_ask(trace)
 
 
 def draw_import() -> None:
@@ -75,9 +75,8 @@ def draw_imported(done: Imported | None) -> None:
         st.success(f"{counted(done.taken, 'record')} imported.", icon=":material/check_circle:")
     if done.refused_count:
         more = done.refused_count - len(done.refused)
-        rest = [f"and {counted(more, 'other line')}"] if more else []
-        message = [*map(plain, done.refused), *rest]
-        st.error("  \n".join(message), icon=":material/error:", title=f"{counted(done.refused_count, 'line')} refused")
+        lines = [*map(plain, done.refused), *([f"and {counted(more, 'other line')}"] if more else [])]
+        st.error("  \n".join(lines), icon=":material/error:", title=f"{counted(done.refused_count, 'line')} refused")
 
 
 def _draw_export(chosen: Selection, count: int) -> None:
@@ -92,11 +91,6 @@ def _draw_export(chosen: Selection, count: int) -> None:
     )  # fmt: skip
     limit = f"the newest {MOST_RECORDS:,} runs, and {MOST_EXPORTED_MB} MB"
     st.caption(f"A file of records holds {limit} at most. Each of its lines opens again here, with every number.")
-
-
-def _confirm(chosen: Selection, count: int) -> None:
-    drawn = st.dialog(f"Delete {counted(count, 'run')}?", icon=":material/delete:", on_dismiss=history_state.leave)
-    drawn(_draw_question)(chosen, count)
 
 
 def _draw_question(chosen: Selection, count: int) -> None:
@@ -115,9 +109,7 @@ def _draw_question(chosen: Selection, count: int) -> None:
 
 def _delete(chosen: Selection) -> None:
     history_state.leave()
-    try:
+    with app_state.reporting():
         deleted = history_state.delete(chosen)
         st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
-    except CragError as error:
-        app_state.report(str(error))
     st.rerun()

@@ -1,15 +1,14 @@
 """The filter of the History page, from its fields and its address. Pure.
 
-The fields write themselves into the address, so what comes back is anybody's text, and every part is checked here.
+The fields are part of the address, so their values may be anybody's text: `unusable` checks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import Action
 from crag_core.storage.history.run_filter import Feedback, Selection
 from crag_core.trace.run_stats import Ending
@@ -17,7 +16,6 @@ from crag_core.trace.run_stats import Ending
 ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
 FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"
 """Keys of the fields, and names in the address."""
-NAMES = (TEXT, ACTION, POLICY, WHEN, SINCE, UNTIL, FEEDBACK, ENDING)
 
 ACTIONS: dict[str, Action | None] = {
     "Correct": Action.CORRECT,
@@ -38,8 +36,8 @@ ENDINGS = {"Done": Ending.DONE, "Failed": Ending.FAILED, "Stopped": Ending.STOPP
 LONGEST_TEXT = 200
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2200, 1, 1)
 
-_DAYS = {WEEK: 7, MONTH: 30}
-_CALLED = {
+TITLES = {
+    TEXT: "text",
     ACTION: "action",
     POLICY: "policy",
     WHEN: "time",
@@ -47,13 +45,14 @@ _CALLED = {
     UNTIL: "last day",
     FEEDBACK: "feedback",
     ENDING: "ending",
-    TEXT: "text",
 }
+"""Of all fields."""
+_DAYS = {WEEK: 7, MONTH: 30}
 
 
 @dataclass(frozen=True)
 class Filter:
-    """What stands in the fields; empty: whatever a run has. `since` and `until` are whole days, both included."""
+    """The values of the fields; an empty one filters nothing. `since` and `until` are whole days, both included."""
 
     text: str = ""
     actions: tuple[str, ...] = ()
@@ -66,7 +65,7 @@ class Filter:
 
     @property
     def problem(self) -> str:
-        """Why nothing can fit it, "" where something can."""
+        """Why no run can match, "" where one can."""
         if self.when == BETWEEN and self.since and self.until and self.since > self.until:
             return f"The first day, {self.since}, is after the last one, {self.until}."
         return ""
@@ -96,30 +95,20 @@ class Filter:
         return _midnight(self.since, now), _midnight(after, now)
 
 
-def refused(parameters: Mapping[str, Sequence[str]], policies: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """(names in an address that cannot be used, a sentence on them), () and "" where all can be."""
-    message = {}
-    for name in NAMES:
-        wrong = _wrong(name, parameters.get(name, ()), policies)
-        if wrong:
-            message[name] = f"its {_CALLED[name]} ({wrong})"
-    return tuple(message), f"This link was opened without {', '.join(message.values())}." if message else ""
+def unusable(parameters: Mapping[str, Sequence[str]], policies: Collection[str]) -> tuple[str, ...]:
+    """Names of fields in an address whose values they cannot have."""
+    options = {ACTION: ACTIONS, POLICY: policies, WHEN: TIMES, FEEDBACK: FEEDBACKS, ENDING: ENDINGS}
 
+    def can_have(name: str, value: str) -> bool:
+        if name in options:
+            return value in options[name]
+        return len(value) <= LONGEST_TEXT if name == TEXT else not value or _is_day(value)
 
-def _wrong(name: str, values: Sequence[str], policies: Sequence[str]) -> str:
-    if name not in (ACTION, POLICY, FEEDBACK, ENDING) and len(values) > 1:
-        return f"expected it once, found it {len(values)} times"
-    known = {ACTION: ACTIONS, POLICY: policies, WHEN: TIMES, FEEDBACK: FEEDBACKS, ENDING: ENDINGS}.get(name)
-    for value in values:
-        if known is not None and value not in known:
-            return (
-                f"{_show(value)} is none of {', '.join(map(clean, known))}" if known else f"{_show(value)} is unknown"
-            )
-        if name in (SINCE, UNTIL) and value and not _is_day(value):
-            return f"expected a day as 2026-01-31, from {FIRST_DAY} to {LAST_DAY}, found {_show(value)}"
-        if name == TEXT and len(value) > LONGEST_TEXT:
-            return f"expected at most {LONGEST_TEXT} signs, found {len(value)}"
-    return ""
+    given = {name: parameters[name] for name in TITLES if name in parameters}
+    twice = {name for name in (TEXT, WHEN, SINCE, UNTIL) if len(given.get(name, ())) > 1}
+    return tuple(
+        name for name, values in given.items() if name in twice or not all(can_have(name, value) for value in values)
+    )
 
 
 def _is_day(text: str) -> bool:
@@ -131,7 +120,3 @@ def _is_day(text: str) -> bool:
 
 def _midnight(day: date | None, now: datetime) -> float | None:
     return None if day is None else datetime.combine(day, time(), now.tzinfo).timestamp()
-
-
-def _show(text: str) -> str:
-    return shortened(repr(clean(text)), 40)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
+from datetime import datetime
+from typing import Any
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from crag_core.trace.trace import Trace
 from ui.history import filter
 from ui.history.filter import Filter
 from ui.history.import_export import Imported, take_in, to_csv, to_lines
-from ui.session import access, app_state, current_run, run_job
+from ui.session import access, app_state, run_job
 
 A_PAGE = 25
 PAGE, REFRESH = "history_page", "history_refresh"
@@ -26,13 +26,12 @@ _ASKED = "history_asked"
 
 @dataclass(frozen=True)
 class Listed:
-    """A page of the list. `selection` is what it is a page of, `count` how many that are, `of` how many there are."""
+    """A page of the runs that match `selection`: `count` of all `of`."""
 
     selection: Selection
     runs: tuple[KeptRun, ...]
     count: int
     of: int
-    page: int
 
     @property
     def pages(self) -> int:
@@ -40,73 +39,52 @@ class Listed:
 
 
 def scope() -> str | None:
-    """Whose runs this visitor may see: None everybody's, else those of this address."""
+    """Whose runs this visitor may see: None everybody's, else those of this person."""
     return None if access.may(access.Right.SEE_HISTORY) else access.user()
 
 
 def policies() -> dict[str, str]:
-    """The policies that occur, by name, with their titles; those that are not here any more by their names."""
+    """Titles by name of the policies that occur; of one that is no longer here the name."""
     known = app_state.policies()
     found = app_state.workbench().history.policies(replace(EVERYTHING, asked_by=scope()))
     return {name: known[name].title if name in known else name for name in found}
 
 
-def check_address(titles: Sequence[str]) -> None:
-    """Before the fields are drawn, which would take it up: what this address asks for and cannot be is told, once."""
-    given = {name: st.query_params.get_all(name) for name in filter.NAMES if name in st.query_params}
-    names, problem = filter.refused(given, titles)
-    if names:
+def check_address(policy_titles: Collection[str]) -> None:
+    """Before the fields are drawn, which would take the values: remove and report those that cannot be used."""
+    given = {name: st.query_params.get_all(name) for name in filter.TITLES if name in st.query_params}
+    if names := filter.unusable(given, policy_titles):
         for name in names:
             del st.query_params[name]
             st.session_state.pop(name, None)
-        app_state.report(problem)
+        left_out = ", ".join(f"its {filter.TITLES[name]}" for name in names)
+        app_state.report(f"This link was opened without {left_out}: there is no such choice here.")
         st.rerun()
-
-
-def chosen() -> Filter:
-    """As the fields have it."""
-    kept = st.session_state
-    return Filter(
-        text=kept.get(filter.TEXT) or "",
-        actions=tuple(kept.get(filter.ACTION) or ()),
-        policies=tuple(kept.get(filter.POLICY) or ()),
-        when=kept.get(filter.WHEN) or filter.ANY_TIME,
-        since=kept.get(filter.SINCE),
-        until=kept.get(filter.UNTIL),
-        feedback=tuple(kept.get(filter.FEEDBACK) or ()),
-        endings=tuple(kept.get(filter.ENDING) or ()),
-    )
 
 
 def clear_filter() -> None:
     """For a callback."""
-    empty = {
-        filter.TEXT: "",
-        filter.WHEN: filter.ANY_TIME,
-        filter.SINCE: None,
-        filter.UNTIL: None,
-    }
-    for name in filter.NAMES:
-        st.session_state[name] = empty.get(name, [])
+    lists: dict[str, Any] = {name: [] for name in (filter.ACTION, filter.POLICY, filter.FEEDBACK, filter.ENDING)}
+    others = {filter.TEXT: "", filter.WHEN: filter.ANY_TIME, filter.SINCE: None, filter.UNTIL: None}
+    st.session_state.update(lists | others)
 
 
 def listed(wanted: Filter, titles: dict[str, str]) -> Listed:
-    """The page that is looked at; what comes in meanwhile is not in it, so that no row moves under a selection."""
+    """The current page. Runs that come in meanwhile are not in it, so that no row moves under a selection."""
     history, own = app_state.workbench().history, scope()
     everything = replace(EVERYTHING, asked_by=own)
     pinned = _pinned(wanted, everything)
-    selection = wanted.selection(datetime.now(zone()), titles, own)
+    selection = wanted.selection(datetime.now(app_state.time_zone()), titles, own)
     if pinned is not None:
         selection = replace(selection, until=pinned if selection.until is None else min(pinned, selection.until))
     count = history.count(selection)
-    pages = max(1, math.ceil(count / A_PAGE))
-    page = min(max(int(st.session_state.get(PAGE) or 1), 1), pages)
+    page = min(max(int(st.session_state.get(PAGE) or 1), 1), max(1, math.ceil(count / A_PAGE)))
     runs = history.search(selection, A_PAGE, (page - 1) * A_PAGE)
-    return Listed(selection, runs, count, history.count(replace(everything, until=pinned)), page)
+    return Listed(selection, runs, count, history.count(replace(everything, until=pinned)))
 
 
 def look_again() -> None:
-    """For a callback: with what has come in since."""
+    """For a callback: list the runs that have come in since, too."""
     st.session_state.pop(_PINNED, None)
 
 
@@ -140,48 +118,38 @@ def load(run: KeptRun) -> Trace | None:
     return app_state.workbench().history.load(run.id) if own in (None, run.asked_by) else None
 
 
-def open_on_ask(trace: Trace) -> None:
-    """Show it on the Ask page as it was taken, the sidebar too where it knows the policy."""
-    if trace.settings.policy.name in app_state.policies():
-        current_run.open_later(trace)
-    else:
-        current_run.open_run(trace, own_settings=False)
-    st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
-
-
-def ask_about(selection: Selection, count: int) -> None:
-    """For a callback: deleting these is asked about, until `leave`."""
+def confirm(selection: Selection, count: int) -> None:
+    """For a callback: the page asks whether to delete these, until `leave`."""
     st.session_state[_ASKED] = selection, count
 
 
-def asked_about() -> tuple[Selection, int] | None:
+def to_confirm() -> tuple[Selection, int] | None:
     asked: tuple[Selection, int] | None = st.session_state.get(_ASKED)
     return asked
 
 
 def leave() -> None:
-    """For a callback too: nothing is asked about any more."""
+    """For a callback too: nothing is to be confirmed any more."""
     st.session_state.pop(_ASKED, None)
 
 
 def delete(selection: Selection) -> int:
-    """With what was said of them; nobody deletes what he may not see. How many runs there were."""
-    deleted = app_state.workbench().history.delete_all(replace(selection, asked_by=_narrowed(selection)))
+    """With their labels; returns how many runs there were."""
+    deleted = app_state.workbench().history.delete_all(_own(selection))
     look_again()
     return deleted
 
 
 def lines(selection: Selection) -> bytes:
-    return to_lines(app_state.workbench().history.export(replace(selection, asked_by=_narrowed(selection))))
+    return to_lines(app_state.workbench().history.export(_own(selection)))
 
 
 def table(selection: Selection) -> bytes:
-    found = app_state.workbench().history.search(replace(selection, asked_by=_narrowed(selection)), limit=10**6)
-    return to_csv(found, zone())
+    return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
 
 
 def import_file(content: bytes, on_progress: Callable[[float], object]) -> None:
-    """Into the history, as this visitor's; what became of it is told at the next redraw. Raises `CragError`."""
+    """Into the history, as this visitor's; the page shows the result at the next redraw. Raises `CragError`."""
     st.session_state[_IMPORTED] = take_in(content, run_job.keep_import, on_progress)
     st.session_state[_ROUND] = import_round() + 1
     look_again()
@@ -197,18 +165,11 @@ def take_imported() -> Imported | None:
     return done
 
 
-def zone() -> tzinfo:
-    """The visitor's; UTC where the browser does not tell."""
-    try:
-        return ZoneInfo(st.context.timezone or "UTC")
-    except (KeyError, ValueError, OSError):
-        return UTC
-
-
 def format_time(run: KeptRun) -> str:
-    return datetime.fromtimestamp(run.kept_at, zone()).strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(run.kept_at, app_state.time_zone()).strftime("%Y-%m-%d %H:%M")
 
 
-def _narrowed(selection: Selection) -> str | None:
+def _own(selection: Selection) -> Selection:
+    """Nobody deletes or exports what they may not see."""
     own = scope()
-    return selection.asked_by if own is None else own
+    return selection if own is None else replace(selection, asked_by=own)

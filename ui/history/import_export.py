@@ -16,7 +16,7 @@ from ui.session.trace_upload import LARGEST_MB, read_record
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
 LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 _COLUMNS = (
     "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
     "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
@@ -26,7 +26,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file of records. `refused` has a sentence for each of the first lines that were."""
+    """The result of importing a file of records. `refused` has a sentence for each of the first refused lines."""
 
     taken: int = 0
     refused_count: int = 0
@@ -53,19 +53,17 @@ def to_csv(runs: Iterable[KeptRun], zone: tzinfo) -> bytes:
 
 
 def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callable[[float], object]) -> Imported:
-    """Give every record of the file to `keep`; a line that is none is told, and the others go in.
+    """Give every record of the file to `keep`; a line that is no record is refused, and the others go in.
 
-    Raises `BadRecord` for a file that is too large, and whatever `keep` raises.
+    Raises `BadRecord` for a file that is too large or empty, and whatever `keep` raises.
     """
-    if len(content) > LARGEST_IMPORT_MB * 2**20:
-        size = len(content) / 2**20
-        raise BadRecord(
-            f"This file has {size:.0f} MB, expected at most {LARGEST_IMPORT_MB}.", hint="Import it in parts."
-        )
+    size = len(content) / 2**20
     lines = [(number, line) for number, line in enumerate(_lines(content), start=1) if line.strip()]
-    if len(lines) > MOST_LINES:
+    if size > LARGEST_IMPORT_MB or len(lines) > MOST_LINES:
         raise BadRecord(
-            f"This file has {len(lines):,} lines, expected at most {MOST_LINES:,}.", hint="Import it in parts."
+            f"This file has {size:.0f} MB and {len(lines):,} lines, expected at most {LARGEST_IMPORT_MB} MB and "
+            f"{MOST_LINES:,} lines.",
+            hint="Import it in parts.",
         )
     if not lines:
         raise BadRecord("This file is empty, expected one record a line.", hint="Choose a file that Export has saved.")
@@ -78,11 +76,11 @@ def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callab
         else:
             keep(found)
         on_progress(place / len(lines))
-    return Imported(len(lines) - len(refused), len(refused), tuple(refused[:_MOST_TOLD]))
+    return Imported(len(lines) - len(refused), len(refused), tuple(refused[:_MOST_SHOWN]))
 
 
 def _lines(content: bytes) -> Sequence[bytes]:
-    """A record that Share has saved stands on many lines: it is one all the same."""
+    """A record that Share has saved has many lines, and is one record."""
     try:
         if isinstance(json.loads(content[: LARGEST_MB * 2**20]), dict):
             return [content]

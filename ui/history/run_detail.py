@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import counted, shortened
-from crag_core.base.types import AnswerState, Knowledge
+from crag_core.base.text.display import counted, sentence, shortened
 from crag_core.storage.history.run_summary import KeptRun
-from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.evidence_table import side_by_side
-from ui import PARTS
-from ui.compare.compare_page import cost, lines_html
+from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state
 from ui.history.run_diff import differing
 from ui.run.share import open_link
 from ui.run.verdict import headline
-from ui.text import paragraphs, plain, versioned
+from ui.text import plain, versioned
 
-_CSS = (PARTS / "versus.css").read_text("utf-8")
-_LETTERS = "AB"
 _LONGEST_QUESTION = 200
 
 
 def draw_selected(selected: Sequence[KeptRun]) -> None:
-    """What there is to see of one or two; of more, what can be done."""
+    """One run, or two side by side; of more, what can be done."""
     if not selected:
         st.caption("Select a row to open its run, two to compare them.")
         return
@@ -42,7 +37,7 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
             _draw_unreadable(run, error)
             return
         if trace is None:
-            st.info("This run was deleted meanwhile. Press Look again.", icon=":material/info:")
+            st.info("This run was deleted meanwhile. Press Refresh.", icon=":material/info:")
             return
         found.append(trace)
     if len(found) == 1:
@@ -51,7 +46,7 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
         _draw_pair(selected, found)
 
 
-def settings_line(trace: Trace) -> str:
+def _describe_settings(trace: Trace) -> str:
     """Settings and versions of a run in one line, with their fingerprint."""
     made = trace.settings
     lower, upper, cutoff = made.policy.thresholds
@@ -78,7 +73,7 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
     with st.container(border=True, gap="small"):
         st.subheader(plain(shortened(trace.question, _LONGEST_QUESTION)), anchor=False)
         _draw_verdict(trace)
-        st.caption(plain(settings_line(trace)))
+        st.caption(plain(_describe_settings(trace)))
         whose = f" · asked by {run.asked_by}" if run.asked_by else ""
         edits = len(trace.edits.dropped) + len(trace.edits.pinned)
         changed = f" · {counted(edits, 'chunk')} dropped or pinned" if edits else ""
@@ -93,46 +88,42 @@ def _draw_verdict(trace: Trace) -> None:
     if trace.decision is None:
         st.markdown(":gray[:material/pending: Nothing was decided.]")
         return
-    reason = trace.decision.reason
-    st.markdown(f"**{headline(trace.decision)}**  \n{plain(f'{reason[:1].upper()}{reason[1:]}.')}")
+    st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
 
 
 # Two of them
 
 
 def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
-    routes = [reroute(trace, trace.settings.policy) for trace in found]
-    same = len({trace.question for trace in found}) == 1
+    same = found[0].question == found[1].question
     st.subheader("Side by side", anchor=False)
     if same:
-        st.markdown(f"**{plain(shortened(found[0].question, _LONGEST_QUESTION))}**")
+        _draw_question(found[0])
     with st.grid(2, min_column_width=330, gap="small") as grid:
-        for letter, run, trace in zip(_LETTERS, runs, found, strict=True):
+        for letter, run, trace in zip("AB", runs, found, strict=True):
             with grid.cell().container(border=True, height="stretch", gap="small"):
                 _draw_side(letter, run, trace, not same)
     _draw_settings(found)
-    _draw_evidence(found, routes)
+    _draw_sentences(found)
 
 
-def _draw_side(letter: str, run: KeptRun, trace: Trace, tells_question: bool) -> None:
-    made = trace.settings
-    st.markdown(f"**{letter} · {plain(made.policy.title)}** :gray[:small[{plain(history_state.format_time(run))}]]")
-    if tells_question:
-        st.markdown(f"**{plain(shortened(trace.question, _LONGEST_QUESTION))}**")
+def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> None:
+    title = plain(trace.settings.policy.title)
+    st.markdown(f"**{letter} · {title}** :gray[:small[{plain(history_state.format_time(run))}]]")
+    if has_question:
+        _draw_question(trace)
     _draw_verdict(trace)
     decision = trace.decision
     if decision is not None:
         score = "none" if decision.score is None else f"{decision.score:.3f}"
         graded = sum(grade.score is not None for grade in trace.grades or ())
-        st.caption(f"Overall score {score}, from {counted(graded, 'graded passage')}.")
-    answer = trace.answer
-    if answer is None or answer.state is not AnswerState.COMPLETE:
-        st.markdown(f":material/block: {plain(answer.message if answer else 'No answer.')}")
-    else:
-        st.markdown(paragraphs(answer.text))
-    st.caption(f":material/receipt: {cost(trace)}")
-    if st.button("Open in Ask", key=f"history_open_{letter}", type="tertiary", icon=":material/open_in_new:"):
-        history_state.open_on_ask(trace)
+        st.caption(f"Overall score {score}, from {counted(graded, 'graded chunk')}.")
+    draw_answer(trace)
+    draw_cost(trace, f"history_open_{letter}")
+
+
+def _draw_question(trace: Trace) -> None:
+    st.markdown(f"**{plain(shortened(trace.question, _LONGEST_QUESTION))}**")
 
 
 def _draw_settings(found: Sequence[Trace]) -> None:
@@ -147,20 +138,15 @@ def _draw_settings(found: Sequence[Trace]) -> None:
     )  # fmt: skip
 
 
-def _draw_evidence(found: Sequence[Trace], routes: Sequence[Reroute]) -> None:
-    # A run that broke off before its evidence was put together has given nothing to read.
-    given = [
-        Knowledge((), (), ()) if trace.context is None else routed.knowledge
-        for trace, routed in zip(found, routes, strict=True)
-    ]
-    lines = side_by_side(given)
+def _draw_sentences(found: Sequence[Trace]) -> None:
     st.markdown("**What each answer was given to read**")
+    lines = given_sentences(found)
     if not lines:
         st.markdown("Neither was given any sentence.")
         return
-    both = sum(all(line.held) for line in lines)
-    only = [sum(line.held == sides for line in lines) for sides in ((True, False), (False, True))]
-    st.markdown(f"{counted(both, 'sentence')} in both, {only[0]} in A alone, {only[1]} in B alone.")
-    differs = st.toggle("Only what differs", key="history_only", disabled=not any(only))
-    names = [trace.settings.policy.title for trace in found]
-    st.html(f"<style>{_CSS}</style>{lines_html(names, lines, differs and any(only))}")
+    counts = Counter(line.held for line in lines)
+    st.markdown(
+        f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} in A alone, "
+        f"{counts[False, True]} in B alone."
+    )
+    draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")

@@ -16,14 +16,14 @@ from ui.text import versioned
 
 @dataclass(frozen=True)
 class Differing:
-    """A setting with what it was in each of the two runs."""
+    """A setting, and its value in each of the two runs."""
 
     setting: str
     first: str
     second: str
 
 
-TOLD: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
+SETTINGS: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
     "evaluator": ("Evaluator", lambda made: _card(made.evaluator)),
     "strip_evaluator": ("Sentences scored by", lambda made: _card(made.strip_evaluator)),
     "embedding": ("Embedding model", lambda made: made.embedding),
@@ -38,14 +38,14 @@ TOLD: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
     "support": ("Answer checked by", lambda made: "its words" if made.support == WORDS else made.support),
     "collection": ("Collection", lambda made: made.collection or "all"),
 }
-"""Words for every setting but the policy, which has several."""
+"""(title, value in words) of every setting but the policy, which has several."""
 
 
 def differing(first: RunSettings, second: RunSettings) -> tuple[Differing, ...]:
     found = [*_policies(first.policy, second.policy)]
-    for field, (setting, tell) in TOLD.items():
+    for field, (setting, describe) in SETTINGS.items():
         if getattr(first, field) != getattr(second, field):
-            one, other = tell(first), tell(second)
+            one, other = describe(first), describe(second)
             found.append(Differing(setting, one, other if one != other else f"{other}, another one"))
     return tuple(found)
 
@@ -57,13 +57,10 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     ):
         if one != other:
             found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
-    if first.name == second.name and not _have_same_rules(first, second):
+    has_same_rules = replace(first.with_thresholds(*second.thresholds), presets=second.presets) == second
+    if first.name == second.name and not has_same_rules:
         found.append(Differing("Rules of the policy", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
     return found
-
-
-def _have_same_rules(first: Policy, second: Policy) -> bool:
-    return replace(first.with_thresholds(*second.thresholds), presets=second.presets) == second
 
 
 def _card(card: EvaluatorCard) -> str:

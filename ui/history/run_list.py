@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
 
 import streamlit as st
 
@@ -11,7 +11,6 @@ from crag_core.app.workbench import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
-from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import Mark
@@ -31,44 +30,48 @@ _ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✗ failed", Ending.STOPPED: "�
 
 
 def draw_filter(titles: Mapping[str, str]) -> Filter:
-    """The fields, which stand in the address too, so that it can be sent and survives a reload."""
-    history_state.check_address(sorted(set(titles.values())))
+    """The fields, which are part of the address, so that it can be sent and survives a reload."""
+    history_state.check_address(titles.values())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.text_input(
+        text = st.text_input(
             "Question or answer", key=filter.TEXT, type="search", icon=":material/search:", width=190,
             placeholder="part of its text", max_chars=filter.LONGEST_TEXT, bind="query-params",
             persist_state="session",
         )  # fmt: skip
-        for label, key, options, width in (
-            ("Action", filter.ACTION, list(filter.ACTIONS), 145),
-            ("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), 160),
-            ("Feedback", filter.FEEDBACK, list(filter.FEEDBACKS), 145),
-            ("How it ended", filter.ENDING, list(filter.ENDINGS), 145),
-        ):
-            st.multiselect(
-                label, options, key=key, width=width, placeholder="any", format_func=clean, select_all=False,
-                bind="query-params", persist_state="session",
-            )  # fmt: skip
+        actions = _draw_choice("Action", filter.ACTION, filter.ACTIONS)
+        policies = _draw_choice("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), width=160)
+        feedback = _draw_choice("Feedback", filter.FEEDBACK, filter.FEEDBACKS)
+        endings = _draw_choice("How it ended", filter.ENDING, filter.ENDINGS)
         when = st.selectbox(
-            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params",
-            persist_state="session",
-        )  # fmt: skip
-        if when == BETWEEN:
-            for label, key in (("From", filter.SINCE), ("To", filter.UNTIL)):
-                st.date_input(
-                    label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD",
-                    width=150, bind="query-params", persist_state="session",
-                )  # fmt: skip
-    return history_state.chosen()
+            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params", persist_state="session"
+        )
+        since = _draw_day("From", filter.SINCE) if when == BETWEEN else None
+        until = _draw_day("To", filter.UNTIL) if when == BETWEEN else None
+    return Filter(text or "", actions, policies, when, since, until, feedback, endings)
+
+
+def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145) -> tuple[str, ...]:
+    chosen = st.multiselect(
+        label, list(options), key=key, width=width, placeholder="any", format_func=clean, select_all=False,
+        bind="query-params", persist_state="session",
+    )  # fmt: skip
+    return tuple(chosen)
+
+
+def _draw_day(label: str, key: str) -> date | None:
+    return st.date_input(
+        label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD", width=150, bind="query-params",
+        persist_state="session",
+    )  # fmt: skip
 
 
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
-    """How many, and how long they are kept."""
+    """How many runs match, and how long runs are kept."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(_counts(found), anchor=False, width="content")
         newer = history_state.newer(found)
         st.button(
-            f"Show {counted(newer, 'new run')}" if newer else "Look again", icon=":material/refresh:", type="tertiary",
+            f"Show {counted(newer, 'new run')}" if newer else "Refresh", icon=":material/refresh:", type="tertiary",
             key=history_state.REFRESH, on_click=history_state.look_again,
         )  # fmt: skip
         if is_filtered:
@@ -77,10 +80,9 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
                 type="tertiary", key="history_clear",
             )  # fmt: skip
     own = (
-        ""
-        if history_state.scope() is None
+        "" if history_state.scope() is None
         else f" You see your own runs here. {access.refusal(access.Right.SEE_HISTORY)}"
-    )
+    )  # fmt: skip
     st.caption(plain(f"{retention(days)}{own}"))
 
 
@@ -93,7 +95,7 @@ def _counts(found: Listed) -> str:
 def retention(days: float) -> str:
     """How long runs are kept, and how to change it."""
     if not days:
-        return "Runs are kept for ever. Set CRAG_HISTORY_DAYS to have old ones deleted."
+        return "Runs are kept forever. Set CRAG_HISTORY_DAYS to have old ones deleted."
     kept = counted(int(days), "day") if days == int(days) else f"{days:g} days"
     return f"Runs are kept for {kept}, their labels with them. CRAG_HISTORY_DAYS sets how long."
 
@@ -114,13 +116,11 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
             "question": st.column_config.TextColumn(width=240),
             "kept": st.column_config.DatetimeColumn("when", format="YYYY-MM-DD HH:mm", help="In your time zone"),
             "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "calls": st.column_config.NumberColumn(
-                help="Of language models; what was taken over from another run counts there"
-            ),
+            "calls": st.column_config.NumberColumn(help="Of language models, without those reused from another run"),
             "policy": st.column_config.TextColumn(width=100),
             "evaluator": st.column_config.TextColumn(width=120),
             "model": st.column_config.TextColumn(width=100),
-            "feedback": st.column_config.TextColumn(help="What was said of route, answer and chunks"),
+            "feedback": st.column_config.TextColumn(help="On route, answer and chunks"),
         },
     )
     if found.pages > 1:
@@ -129,31 +129,28 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
 
 
 def _cells(run: KeptRun) -> dict[str, object]:
+    known = app_state.policies()
+    ending = _ENDINGS[run.ending] if run.is_readable else "not readable"
     cells: dict[str, object] = {
         "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
         "question": clean(run.question),
-        "kept": datetime.fromtimestamp(run.kept_at, history_state.zone()),
-        "ended": _ENDINGS[run.ending] if run.is_readable else "not readable",
-        "feedback": said_of(run) or None,
-        "policy": clean(_title(run.policy, app_state.policies())),
+        "kept": datetime.fromtimestamp(run.kept_at, app_state.time_zone()),
+        "ended": f"{ending}, imported" if run.is_imported else ending,
+        "feedback": _describe_feedback(run) or None,
+        "policy": clean(known[run.policy].title if run.policy in known else run.policy),
         "evaluator": clean(known_card(run.evaluator).title if run.evaluator in EVALUATORS else run.evaluator),
         "model": "quotations" if run.writer == EXTRACTIVE else clean(model_name(run.writer)) or None,
         "seconds": run.seconds,
         "calls": run.calls,
     }
-    if run.is_imported:
-        cells["ended"] = f"{cells['ended']}, imported"
     if access.is_on() and history_state.scope() is None:
         cells["asked by"] = clean(run.asked_by) or None
     return cells
 
 
-def _title(name: str, known: Mapping[str, Policy]) -> str:
-    return known[name].title if name in known else name
-
-
-def said_of(run: KeptRun) -> str:
-    """ "✓ route, ✗ answer, 3 passages"."""
-    judged = (("route", run.route), ("answer", run.answer))
-    message = [f"{_MARKS[mark]} {what}" for what, mark in judged if mark in _MARKS]
-    return ", ".join([*message, *([counted(run.labelled, "chunk")] if run.labelled else [])])
+def _describe_feedback(run: KeptRun) -> str:
+    """ "✓ route, ✗ answer, 3 chunks"."""
+    marks = [
+        f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS
+    ]
+    return ", ".join([*marks, *([counted(run.labelled, "chunk")] if run.labelled else [])])

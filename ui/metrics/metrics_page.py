@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import counted
@@ -30,14 +29,14 @@ _MEANINGS = """
   without what the web provider took. A language model that grades, extracts or rewrites counts in full.
 - **Not graded**: grades that could not be made, or whose reply could not be read. **From the cache**: an earlier run
   paid for the grade.
-- **Model calls and tokens**: as the servers report them; a server that tells no tokens adds none.
+- **Model calls and tokens**: as the servers report them; a server that reports no tokens adds none.
 
 Targets are those of the description that the policy *Heuristic* comes from, for documents that suit their questions
 and no language model in the way. Imported runs, graded sets and comparisons are left out: nobody asked their
 questions here.
 """
 
-_CARD, _PICTURE = 232, 484  # pixels: four cards or two pictures on a wide page, two or one on a narrow one
+_CARD, _CHART = 232, 484  # pixels: four cards or two charts on a wide page, two or one on a narrow one
 
 
 @dataclass(frozen=True)
@@ -52,58 +51,57 @@ class Card:
 
 
 def cards(found: Figures) -> tuple[Card, ...]:
-    correct = found.of(Action.CORRECT)
+    def of_grades(share: Share) -> str:
+        return f"{share.hits:,} of {counted(share.of, 'grade')}"
+
     return (
-        _share_card("Correct", correct, "at least", trends.CORRECT_TARGET, lambda value, goal: value >= goal),
+        _share_card("Correct", found.of(Action.CORRECT), "at least", trends.CORRECT_TARGET, float.__ge__),
         _share_card("Needed correction", found.corrected, "below", trends.CORRECTED_TARGET, float.__lt__),
         _share_card("Asked the web", found.searched, "below", trends.SEARCHED_TARGET, float.__lt__),
         _share_card("Correction helped", found.improved, "above", trends.IMPROVED_TARGET, float.__gt__),
         _times_card("Time to decide, correct", found.fast, trends.FAST_TARGET),
         _times_card("Time to evidence, corrected", found.slow, trends.SLOW_TARGET),
-        Card(
-            "Not graded", _percent(found.ungraded), f"{found.ungraded.hits:,} of {counted(found.ungraded.of, 'grade')}"
-        ),
-        Card("From the cache", _percent(found.cached), f"{found.cached.hits:,} of {counted(found.cached.of, 'grade')}"),
+        Card("Not graded", _percent(found.ungraded), of_grades(found.ungraded)),
+        Card("From the cache", _percent(found.cached), of_grades(found.cached)),
     )
 
 
 def draw_cards(found: Figures) -> None:
-    """In rows that wrap; a sign tells whether a target is met, not the colour alone."""
+    """In rows that wrap; an icon says whether a target is met, not the colour alone."""
     with st.container(horizontal=True, gap="small"):
         for card in cards(found):
             with st.container(border=True, width=_CARD, gap="xsmall"):
                 st.metric(card.name, card.value)
+                target = f"{_sign(card.is_met)} {card.target}" if card.target else ":gray[no target]"
                 st.markdown(f":small[:gray[{card.of}]]")
-                st.markdown(
-                    f":small[{_sign(card.is_met)} {card.target}]" if card.target else ":small[:gray[no target]]"
-                )
+                st.markdown(f":small[{target}]")
 
 
 def draw_rest(found: Figures) -> None:
     """What has no target, in one line."""
-    message = (
-        f"{_percent(found.failed)} broke off, {_percent(found.stopped)} were stopped",
-        f"{counted(found.calls, 'model call')}",
-        f"{found.prompt_tokens:,} tokens read and {found.completion_tokens:,} written by models",
+    st.markdown(
+        f"{counted(found.runs, 'run')}: {_percent(found.failed)} broke off, {_percent(found.stopped)} were stopped, "
+        f"{counted(found.calls, 'model call')}, {found.prompt_tokens:,} tokens read and "
+        f"{found.completion_tokens:,} written by models."
     )
-    st.markdown(f"{counted(found.runs, 'run')}: {', '.join(message)}.")
 
 
 def draw_over_time(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
     st.caption(f"Each point and bar is one {width_of(steps)} of your clock; dashed lines are targets.")
-    pictures: tuple[tuple[str, Callable[[Sequence[Figures], tuple[datetime, ...]], go.Figure]], ...] = (
-        ("Decisions", charts.decisions),
-        ("Rates", charts.rates),
-        ("Time until the evidence stands", charts.latencies),
-        ("Model calls and tokens", charts.costs),
-        ("Grades", charts.grades),
-    )
     with st.container(horizontal=True, gap="medium"):  # which wraps where columns would only grow narrow
-        for place, (title, picture) in enumerate(pictures):
-            with st.container(width=_PICTURE):
+        for place, (title, chart) in enumerate(
+            (
+                ("Decisions", charts.decisions),
+                ("Rates", charts.rates),
+                ("Time until the evidence is ready", charts.latencies),
+                ("Model calls and tokens", charts.costs),
+                ("Grades", charts.grades),
+            )
+        ):
+            with st.container(width=_CHART):
                 st.subheader(title, anchor=False)
-                st.plotly_chart(picture(found, steps), key=f"metrics_{place}", config={"displayModeBar": False})
-        with st.container(width=_PICTURE):
+                st.plotly_chart(chart(found, steps), key=f"metrics_{place}", config={"displayModeBar": False})
+        with st.container(width=_CHART):
             st.subheader("What the words mean", anchor=False)
             st.markdown(_MEANINGS)
 
@@ -117,7 +115,7 @@ def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
             "Runs": one.runs,
             **{action.value: one.of(action).hits for action in Action},
             "Web": one.searched.hits,
-            "Helped": _hits(one.improved),
+            "Helped": f"{one.improved.hits} of {one.improved.of}" if one.improved.of else "–",
             "Correct, p50 ms": _ms(one.fast.p50),
             "Correct, p95 ms": _ms(one.fast.p95),
             "Corrected, p50 ms": _ms(one.slow.p50),
@@ -135,17 +133,16 @@ def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
         st.dataframe(rows[::-1], hide_index=True, key="metrics_table")
 
 
-def _share_card(name: str, share: Share, word: str, target: float, is_met: Callable[[float, float], bool]) -> Card:
-    value = share.value
-    met = None if value is None else is_met(value, target)
-    return Card(name, _percent(share), f"{share.hits:,} of {share.of:,}", f"target {word} {target:.0%}", met)
+def _share_card(name: str, share: Share, word: str, target: float, compare: Callable[[float, float], bool]) -> Card:
+    is_met = None if share.value is None else compare(share.value, target)
+    return Card(name, _percent(share), f"{share.hits:,} of {share.of:,}", f"target {word} {target:.0%}", is_met)
 
 
 def _times_card(name: str, times: Times, target: float) -> Card:
     message = f"p95 {_ms(times.p95)} ms of {times.count:,}" if times.count >= MANY else counted(times.count, "run")
-    met = None if times.p50 is None else times.p50 < target
+    is_met = None if times.p50 is None else times.p50 < target
     value = "–" if times.p50 is None else f"{_ms(times.p50)} ms"
-    return Card(name, value, message, f"target p50 below {target:.0f} ms", met)
+    return Card(name, value, message, f"target p50 below {target:.0f} ms", is_met)
 
 
 def _sign(is_met: bool | None) -> str:
@@ -158,10 +155,6 @@ def _percent(share: Share) -> str:
     if share.value is None:
         return "–"
     return f"{share.value:.1%}" if 0 < share.value < 0.0995 or 0.9905 < share.value < 1 else f"{share.value:.0%}"
-
-
-def _hits(share: Share) -> str:
-    return f"{share.hits} of {share.of}" if share.of else "–"
 
 
 def _ms(value: float | None) -> str:

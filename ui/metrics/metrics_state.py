@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta
 
 import streamlit as st
 
@@ -33,7 +32,7 @@ def seen(period: str, policy: str) -> Seen:
     length, now = PERIODS[period], time.time() // _FRESH_S * _FRESH_S + _FRESH_S
     since = None if length is None else now - length.total_seconds()
     rows = _measured(_history_id(), _selection(since, policy))
-    zone = time_zone()
+    zone = app_state.time_zone()
     first = datetime.fromtimestamp(since if since is not None else rows[0].at if rows else now, zone)
     steps = edges(first, datetime.fromtimestamp(now, zone))
     return Seen(figures(rows), over_time(rows, [step.timestamp() for step in steps]), steps)
@@ -42,14 +41,6 @@ def seen(period: str, policy: str) -> Seen:
 def policies() -> tuple[str, ...]:
     """Those that kept runs were made under."""
     return app_state.workbench().history.policies(_selection(None, ""))
-
-
-def time_zone() -> tzinfo:
-    """The visitor's; UTC where the browser does not tell."""
-    try:
-        return ZoneInfo(st.context.timezone or "UTC")
-    except (KeyError, ValueError, OSError):
-        return UTC
 
 
 def is_of_all() -> bool:

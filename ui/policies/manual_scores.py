@@ -25,30 +25,24 @@ _MOST = 20  # passages
 
 
 def draw_made_up() -> tuple[tuple[Passage, ...], tuple[Grade, ...], Scores]:
-    """The table and the sliders of the whole set; the passages, grades and signals that they say."""
+    """The table and the sliders of the whole set; returns their chunks, grades and signals."""
+    share: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "step": 0.01}
+    number = st.column_config.NumberColumn
     whole = st.container(horizontal=True)
     with whole.container(width=640):
         rows: list[dict[str, Any]] = st.data_editor(
-            _START,
-            num_rows="dynamic",
-            key="policies_rows",
+            _START, num_rows="dynamic", key="policies_rows",
             column_config={
-                "score": st.column_config.NumberColumn(
-                    "Score", min_value=0.0, max_value=1.0, step=0.01, help="Empty: the judge's reply was unreadable."
-                ),
-                "answering": st.column_config.NumberColumn(
-                    "Answering", min_value=0.0, max_value=1.0, step=0.01, help="Does the chunk hold the answer?"
-                ),
-                "topical": st.column_config.NumberColumn(
-                    "Topical", min_value=0.0, max_value=1.0, step=0.01, help="Is the chunk on the subject?"
-                ),
-                "cosine": st.column_config.NumberColumn("Cosine", min_value=-1.0, max_value=1.0, step=0.01),
+                "score": number("Score", help="Empty: the evaluator's reply was unreadable.", **share),
+                "answering": number("Answering", help="Does the chunk hold the answer?", **share),
+                "topical": number("Topical", help="Is the chunk on the subject?", **share),
+                "cosine": number("Cosine", min_value=-1.0, max_value=1.0, step=0.01),
                 "found by": st.column_config.SelectboxColumn("Found by", options=["dense", "keyword", "read_file"]),
             },
-        )
+        )  # fmt: skip
         st.caption(
             "Chunks in rank order; add and remove rows as you like, up to twenty. Only Two signals reads answering "
-            "and topical, in place of the score; of one left empty, the score takes the place."
+            "and topical, in place of the score; where one is empty, the score replaces it."
         )
     with whole, st.expander("Measures of the whole set", icon=":material/tune:"):
         signals = tuple(

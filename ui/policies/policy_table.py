@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag_core.app.workbench import known_card
+from crag_core.base.text.display import sentence
 from crag_core.base.types import Correction, CorrectionKind, Decision, EvaluatorCard, Grade, Passage, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
@@ -29,12 +30,11 @@ _ICONS = {
     CorrectionKind.GENERATE: "chat",
 }
 _NAMES = {CorrectionKind.WEB_SEARCH: "web search", CorrectionKind.RE_RETRIEVE: "retrieve again"}
-_A_ROW = 3
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one policy makes of the scores that `judge` gave; `needs`: what a recorded run lacks to carry it out."""
+    """What one policy decides on the scores of `judge`; `needs`: what a recorded run lacks to carry it out."""
 
     policy: Policy
     decision: Decision
@@ -62,7 +62,7 @@ def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
 def judge_scores(
     passages: tuple[Passage, ...], grades: tuple[Grade, ...], signals: Scores, policies: Iterable[Policy]
 ) -> list[Verdict]:
-    """Every policy as its description has it, evaluator and thresholds, on scores that somebody has made up."""
+    """Every policy with the evaluator and thresholds of its description, on scores entered by hand."""
     return [
         Verdict(policy, decide(policy, passages, grades, signals), known_card(policy.evaluator), len(passages))
         for policy in policies
@@ -70,10 +70,9 @@ def judge_scores(
 
 
 def draw_verdicts(verdicts: list[Verdict]) -> None:
-    """Cards, three in a row; of equal height within a row."""
-    for start in range(0, len(verdicts), _A_ROW):
-        columns = st.columns(_A_ROW)
-        for column, verdict in zip(columns, verdicts[start : start + _A_ROW], strict=False):
+    """Cards, three in a row, of equal height within a row."""
+    for start in range(0, len(verdicts), 3):
+        for column, verdict in zip(st.columns(3), verdicts[start : start + 3], strict=False):
             with column.container(border=True, height="stretch"):
                 _draw(verdict)
 
@@ -84,7 +83,7 @@ def _draw(verdict: Verdict) -> None:
     st.subheader(headline(decision), anchor=False)
     st.markdown(_numbers(policy, decision))
     one = f"  \n:small[:gray[{ONE_FOR_BOTH}]]" if is_one_for_both(policy, decision) else ""
-    st.markdown(plain(f"{decision.reason[:1].upper()}{decision.reason[1:]}.") + one)
+    st.markdown(plain(sentence(decision.reason)) + one)
     st.markdown("  \n".join(f":small[{line}]" for line in _describe(decision.plan)))
     st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
 

@@ -79,7 +79,7 @@ def draw_indexing_live() -> None:
 
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_rebuilding_live() -> None:
-    """Re-indexing of all chunks, which every session sees."""
+    """Re-indexing, which every session sees."""
     job = app_state.shared_rebuild().job
     if job is None or not job.is_running:
         st.rerun()

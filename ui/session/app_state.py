@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 
@@ -343,6 +346,23 @@ def report(problem: str) -> None:
 def take_report() -> str | None:
     problem: str | None = st.session_state.pop("problem", None)
     return problem
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Around an action, or on a callback: the message of a `CragError` is shown at the next redraw."""
+    try:
+        yield
+    except CragError as error:
+        report(str(error))
+
+
+def time_zone() -> tzinfo:
+    """That of the browser; UTC where it is not known."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC")
+    except (KeyError, ValueError, OSError):
+        return UTC
 
 
 def indexing() -> IndexJob | None:

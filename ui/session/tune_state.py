@@ -151,11 +151,9 @@ def grading() -> SetJob | None:
     return own or (live_gradings().get(_key(found)) if found else None)
 
 
+@app_state.reporting()
 def start_grading() -> None:
-    """For a callback: grade what is missing, in the background; raises `CragError` where the choice cannot work.
-
-    So it does to whoever may not tune.
-    """
+    """For a callback: grade what is missing, in the background."""
     access.require(Right.TUNE)
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):

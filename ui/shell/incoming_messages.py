@@ -57,7 +57,8 @@ def fits(sent: WidgetState, widget: WidgetMetadata[Any]) -> bool:
     kind = sent.WhichOneof("value")
     if kind is None:
         return True  # the default is meant
-    if kind != widget.value_type:
+    # The browser sends the value of a whole-number input as an integer.
+    if kind != widget.value_type and (kind, widget.value_type) != ("int_value", "double_value"):
         return False
     if kind == _FILES:
         return True  # reading it takes the files, which can be done once

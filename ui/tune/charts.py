@@ -15,13 +15,13 @@ from crag_core.experiments.statistics.reliability import Bin
 from crag_core.experiments.thresholds.threshold_board import Array
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"
-_SCALE = [[0.0, "#2e9b63"], [0.35, "#e2c25b"], [1.0, "#c8463d"]]
-_MARGIN = {"l": 8, "r": 8, "t": 28, "b": 8}
+_COST_SCALE = [[0.0, "#2e9b63"], [0.35, "#e2c25b"], [1.0, "#c8463d"]]
+_DOTTED = {"color": GRAY, "dash": "dot"}
 
 
 @dataclass(frozen=True)
 class Point:
-    """Thresholds to be shown in a picture under a name."""
+    """A named pair of thresholds on the heat map."""
 
     name: str
     lower: float
@@ -31,95 +31,90 @@ class Point:
 
 
 def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) -> go.Figure:
-    """Both kinds mirrored at the axis, with the thresholds as lines."""
-    middles = (found.edges[:-1] + found.edges[1:]) / 2
-    width = float(found.edges[1] - found.edges[0]) * 0.94
+    """Answerable questions above the axis, the others below, with the thresholds as lines."""
     figure = _figure(260)
     for name, counts, colour, sign in (
         ("answerable", found.positive, GREEN, 1),
         ("not answerable", found.negative, RED, -1),
     ):
         figure.add_bar(
-            x=middles, y=sign * counts, width=width, name=name, marker_color=colour, customdata=counts,
+            x=(found.edges[:-1] + found.edges[1:]) / 2, y=sign * counts, width=float(np.diff(found.edges)[0]) * 0.94,
+            name=name, marker_color=colour, customdata=counts,
             hovertemplate=f"%{{customdata}} {name}<br>score about %{{x:.3f}}<extra></extra>",
         )  # fmt: skip
     top = float(max(found.positive.max(initial=1), found.negative.max(initial=1)))
     for name, at in lines:
+        side, shift = ("right", -5) if name == "lower" else ("left", 5)
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            x=at,
-            y=top,
-            text=f"{name} {at:.3f}",
-            showarrow=False,
-            yshift=12,
+            x=at, y=top, text=f"{name} {at:.3f}", showarrow=False, yshift=12, xanchor=side, xshift=shift,
             font={"color": BLUE, "size": 13},
-            xanchor="right" if name == "lower" else "left",
-            xshift=-5 if name == "lower" else 5,
-        )
+        )  # fmt: skip
     figure.update_layout(barmode="relative", bargap=0)
     figure.update_xaxes(title=title, range=[0, 1])
     figure.update_yaxes(title="questions", range=[-top * 1.1, top * 1.2], tickformat=",d", showticklabels=False)
     return figure
 
 
-def roc(found: Roc, at: tuple[float, float] | None) -> go.Figure:
-    figure = _figure(300)
-    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": GRAY, "dash": "dot"}, showlegend=False)
-    figure.add_scatter(
-        x=found.false_positive_rate, y=found.true_positive_rate, mode="lines", line={"color": BLUE, "width": 3},
-        name="ROC", customdata=found.thresholds, fill="tozeroy", fillcolor="rgba(63,136,197,0.12)",
-        hovertemplate="upper %{customdata:.3f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others<extra></extra>",
+def roc(found: Roc, at: tuple[float, float]) -> go.Figure:
+    figure = _curve(
+        found.false_positive_rate, found.true_positive_rate, ("unanswerable taken", "answerable taken"), "ROC",
+        "upper %{customdata:.3f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", found.thresholds,
     )  # fmt: skip
-    if at is not None:
-        figure.add_scatter(x=[at[0]], y=[at[1]], **_spot("your upper"))
-    figure.update_xaxes(title="unanswerable taken", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="answerable taken", tickformat=".0%", range=[0, 1.01])
+    figure.update_traces(fill="tozeroy", fillcolor="rgba(63,136,197,0.12)")
+    _add_diagonal(figure)
+    _add_spot(figure, at, "your upper")
     return figure
 
 
 def precision_recall(found: PrecisionRecall, share: float) -> go.Figure:
     """`share` of all questions is answerable: the precision of a score that knows nothing."""
-    figure = _figure(300)
-    figure.add_hline(y=share, line={"color": GRAY, "dash": "dot"})
-    figure.add_scatter(
-        x=found.recall, y=found.precision, mode="lines", line={"color": BLUE, "width": 3}, name="precision",
-        hovertemplate="%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken<extra></extra>",
+    figure = _curve(
+        found.recall, found.precision, ("recall", "precision"), "precision",
+        "%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken",
     )  # fmt: skip
-    figure.update_xaxes(title="recall", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="precision", tickformat=".0%", range=[0, 1.01])
+    figure.add_hline(y=share, line=_DOTTED, layer="below")
     return figure
 
 
-def risk_coverage(found: RiskCoverage, at: tuple[float, float] | None) -> go.Figure:
-    figure = _figure(300)
-    figure.add_scatter(
-        x=found.coverage, y=found.risk, mode="lines", line={"color": BLUE, "width": 3}, name="risk",
-        customdata=found.thresholds,
-        hovertemplate="answered from %{customdata:.3f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong<extra></extra>",
+def risk_coverage(found: RiskCoverage, at: tuple[float, float]) -> go.Figure:
+    figure = _curve(
+        found.coverage, found.risk, ("coverage: answered from the documents", "risk: not answerable"), "risk",
+        "answered from %{customdata:.3f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", found.thresholds,
     )  # fmt: skip
-    if at is not None:
-        figure.add_scatter(x=[at[0]], y=[at[1]], **_spot("your upper"))
-    figure.update_xaxes(title="coverage: answered from the documents", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="risk: not answerable", tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(range=None, rangemode="tozero")
+    _add_spot(figure, at, "your upper")
+    return figure
+
+
+def sentences(kept: Array, answers: Array, cutoffs: Array, now: float) -> go.Figure:
+    """Share of the text that every cut-off keeps, against the share of the sentences that answer."""
+    figure = _curve(
+        kept, answers, ("share of the text that is kept", "answers kept"), "cut-offs",
+        "cut-off %{customdata:.2f}: %{x:.1%} of the text,<br>%{y:.1%} of the answers", cutoffs,
+    )  # fmt: skip
+    at = int(np.abs(cutoffs - now).argmin())
+    _add_spot(figure, (kept[at], answers[at]), f"your cut-off {now:.2f}")
     return figure
 
 
 def reliability(rows: Sequence[Bin], title: str) -> go.Figure:
-    figure = _figure(300)
-    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": GRAY, "dash": "dot"}, showlegend=False)
+    """Larger points stand for bins with more questions."""
     seen = [(row.mean, row.share, row.count) for row in rows if row.mean is not None and row.share is not None]
-    values = [share.value for _, share, _ in seen]
+    most = max(row.count for row in rows)
+    figure = _figure(300)
     figure.add_scatter(
-        x=[mean for mean, _, _ in seen], y=values, mode="markers+lines", line={"color": BLUE},
-        marker={"size": [7 + 15 * (count / max(row.count for row in rows)) ** 0.5 for _, _, count in seen]},
+        x=[mean for mean, _, _ in seen], y=[share.value for _, share, _ in seen], mode="markers+lines", name="bins",
+        line={"color": BLUE}, marker={"size": [7 + 15 * (count / most) ** 0.5 for _, _, count in seen]},
         error_y={
             "type": "data", "symmetric": False, "color": GRAY,
             "array": [share.high - share.value for _, share, _ in seen],
             "arrayminus": [share.value - share.low for _, share, _ in seen],
         },
-        customdata=[count for _, _, count in seen], name="bins",
+        customdata=[count for _, _, count in seen],
         hovertemplate="%{customdata} questions scored about %{x:.2f}:<br>%{y:.1%} answerable<extra></extra>",
     )  # fmt: skip
+    _add_diagonal(figure)
     figure.update_xaxes(title=title, range=[0, 1])
     figure.update_yaxes(title="share that is answerable", tickformat=".0%", range=[0, 1.02])
     return figure
@@ -129,20 +124,21 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
     """Lower against upper; each cell can be clicked: its `customdata` is (lower, upper)."""
     figure = _figure(470)
     figure.add_heatmap(
-        x=axis, y=axis, z=costs.T, colorscale=_SCALE, hoverinfo="skip", colorbar={"title": what, "thickness": 12}
+        x=axis, y=axis, z=costs.T, colorscale=_COST_SCALE, hoverinfo="skip", colorbar={"title": what, "thickness": 12}
     )
     if plateau is not None:
-        for line in outline(plateau, axis):
-            figure.add_scatter(
-                x=[x for x, _ in line], y=[y for _, y in line], mode="lines", hoverinfo="skip",
-                line={"color": "#ffffff", "width": 2.5}, showlegend=False,
-            )  # fmt: skip
-    cells = [(float(lower), float(upper)) for lower in axis for upper in axis if lower <= upper]
-    places = {float(value): place for place, value in enumerate(axis)}
+        step = axis[1] - axis[0]
+        wider = np.concatenate(([axis[0] - step], axis, [axis[-1] + step]))  # so that the line closes at an edge
+        figure.add_contour(
+            x=wider, y=wider, z=np.pad(plateau.T.astype(float), 1), name="plateau", hoverinfo="skip", showscale=False,
+            showlegend=False, contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
+            line={"color": "#ffffff", "width": 2.5, "smoothing": 0},
+        )  # fmt: skip
+    places = [(i, j) for i in range(len(axis)) for j in range(len(axis)) if axis[i] <= axis[j]]
     figure.add_scatter(
-        x=[lower for lower, _ in cells], y=[upper for _, upper in cells], mode="markers", showlegend=False,
-        marker={"symbol": "square", "size": 9, "opacity": 0.0}, customdata=cells, name="cells",
-        text=[_describe(float(costs[places[lower], places[upper]])) for lower, upper in cells],
+        x=[axis[i] for i, _ in places], y=[axis[j] for _, j in places], mode="markers", showlegend=False, name="cells",
+        marker={"symbol": "square", "size": 9, "opacity": 0.0}, customdata=[(axis[i], axis[j]) for i, j in places],
+        text=["–, the limit is not kept" if np.isnan(costs[place]) else f"{costs[place]:.3f}" for place in places],
         hovertemplate=f"lower %{{x:.3f}}, upper %{{y:.3f}}<br>{what} %{{text}}<extra></extra>",
         selected={"marker": {"opacity": 0.0}}, unselected={"marker": {"opacity": 0.0}},
     )  # fmt: skip
@@ -159,29 +155,8 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
     return figure
 
 
-def _describe(value: float) -> str:
-    return "–, the limit is not kept" if np.isnan(value) else f"{value:.3f}"
-
-
-def outline(cells: Array, axis: Array) -> list[list[tuple[float, float]]]:
-    """The border of `cells` (lowers, uppers) as pieces of lines, half a step around them."""
-    half = float(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5
-    padded, found = np.pad(cells, 1), []
-    for i, j in np.argwhere(cells):
-        x, y = float(axis[i]), float(axis[j])
-        for di, dj, line in (
-            (-1, 0, ((-half, -half), (-half, half))),
-            (1, 0, ((half, -half), (half, half))),
-            (0, -1, ((-half, -half), (half, -half))),
-            (0, 1, ((-half, half), (half, half))),
-        ):
-            if not padded[i + 1 + di, j + 1 + dj]:
-                found.append([(x + dx, y + dy) for dx, dy in line])
-    return found
-
-
 def trade_off(rows: Sequence[tuple[str, float, float]]) -> go.Figure:
-    """(name, web rate, confidently wrong) of everything that could be chosen, a line each, the first on top."""
+    """`rows` are (name, web rate, confidently wrong), the first on top."""
     figure = _figure(60 + 34 * len(rows))
     names = [name for name, _, _ in rows]
     for name, web, wrong in rows:
@@ -200,33 +175,35 @@ def trade_off(rows: Sequence[tuple[str, float, float]]) -> go.Figure:
     return figure
 
 
-def sentences(kept: Array, answers: Array, cutoffs: Array, now: float) -> go.Figure:
-    """Share of the text that every cut-off keeps, against the share of the sentences that answer."""
+def _curve(
+    x: Array, y: Array, titles: tuple[str, str], name: str, hover: str, customdata: Array | None = None
+) -> go.Figure:
+    """A line between two shares, in percent."""
     figure = _figure(300)
     figure.add_scatter(
-        x=kept, y=answers, mode="lines", line={"color": BLUE, "width": 3}, customdata=cutoffs, name="cut-offs",
-        hovertemplate="cut-off %{customdata:.2f}: %{x:.1%} of the text,<br>%{y:.1%} of the answers<extra></extra>",
+        x=x, y=y, mode="lines", line={"color": BLUE, "width": 3}, name=name, customdata=customdata,
+        hovertemplate=f"{hover}<extra></extra>",
     )  # fmt: skip
-    at = int(np.abs(cutoffs - now).argmin())
-    figure.add_scatter(x=[kept[at]], y=[answers[at]], **_spot(f"your cut-off {now:.2f}"))
-    figure.update_xaxes(title="share of the text that is kept", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title="answers kept", tickformat=".0%", range=[0, 1.02])
+    figure.update_xaxes(title=titles[0], tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(title=titles[1], tickformat=".0%", range=[0, 1.01])
     return figure
 
 
-def _spot(name: str) -> dict[str, object]:
-    return {
-        "mode": "markers",
-        "name": name,
-        "marker": {"size": 13, "color": ORANGE, "line": {"color": "white", "width": 2}},
-        "hovertemplate": f"{name}<extra></extra>",
-    }
+def _add_diagonal(figure: go.Figure) -> None:
+    figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=_DOTTED, layer="below")
+
+
+def _add_spot(figure: go.Figure, at: tuple[float, float], name: str) -> None:
+    figure.add_scatter(
+        x=[at[0]], y=[at[1]], mode="markers", name=name, hovertemplate=f"{name}<extra></extra>",
+        marker={"size": 13, "color": ORANGE, "line": {"color": "white", "width": 2}},
+    )  # fmt: skip
 
 
 def _figure(height: int) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
-        height=height, margin=_MARGIN, hovermode="closest",
+        height=height, margin={"l": 8, "r": 8, "t": 28, "b": 8}, hovermode="closest",
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
     )  # fmt: skip
     return figure

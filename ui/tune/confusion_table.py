@@ -17,10 +17,13 @@ from ui.text import plain
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
-    message = macro_f1(table)
-    f1 = "" if message is None else f" Macro-F1 over the three routes: **{message:.3f}**."
+    score = macro_f1(table)
+    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.3f}**."
     st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
-    _draw_head()
+    head = st.columns(4)
+    head[0].caption("expected ↓  taken →")
+    for column, name in zip(head[1:], ACTIONS, strict=True):
+        column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")
     for place, expected in enumerate(Expected):
         if table[place].any():
             _draw_row(place, expected, table[place])
@@ -29,36 +32,22 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
         _draw_questions(seen, board, actions, *cell)
 
 
-def _draw_head() -> None:
-    for column, name in zip(st.columns([2, 2, 2, 2]), ("expected", *ACTIONS), strict=True):
-        if name == "expected":
-            column.caption("expected ↓  taken →")
-        else:
-            column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")  # type: ignore[index]
-
-
 def _draw_row(place: int, expected: Expected, counts: Array) -> None:
-    columns = st.columns([2, 2, 2, 2], vertical_alignment="center")
+    columns = st.columns(4, vertical_alignment="center")
     columns[0].markdown(f"**{expected}**")
     for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
         is_right = ACTIONS[taken] in expected.actions
-        share = f"{count / max(counts.sum(), 1):.0%}"
+        questions = f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
         column.button(
-            f"{count} · {share}",
-            key=f"tune_cell_{place}_{taken}",
-            on_click=_choose,
-            args=(place, taken),
-            icon=":material/check:" if is_right else None,
-            disabled=not count,
+            f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}", on_click=_choose,
+            args=(place, taken), icon=":material/check:" if is_right else None, disabled=not count,
             type="primary" if st.session_state.get("tune_cell") == (place, taken) else "secondary",
-            help=f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
-            f"{': right' if is_right else ''}",
-            width="stretch",
-        )
+            help=f"{questions}{': right' if is_right else ''}", width="stretch",
+        )  # fmt: skip
 
 
 def _choose(place: int, taken: int) -> None:
-    """Chosen again, it closes."""
+    """A cell that is chosen again closes."""
     st.session_state["tune_cell"] = None if st.session_state.get("tune_cell") == (place, taken) else (place, taken)
     current_run.redraw()
 
@@ -69,18 +58,15 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
         st.caption("No question is there any more.")
         return
     known = board.deciding(app_state.policy().lower)
-    rows = [
-        {
-            "question": board.cases[at].asked.question,
-            "score for upper": float(known.upper[at]),
-            "score for lower": float(known.lower[at]),
-            "note": board.cases[at].asked.note,
-        }
-        for at in chosen
-    ]
     picked = st.dataframe(
-        rows, hide_index=True, on_select="rerun", selection_mode="single-row", key=f"tune_rows_{place}_{taken}",
-        height=min(38 * len(rows) + 40, 320),
+        {
+            "question": [board.cases[at].asked.question for at in chosen],
+            "score for upper": known.upper[chosen],
+            "score for lower": known.lower[chosen],
+            "note": [board.cases[at].asked.note for at in chosen],
+        },
+        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"tune_rows_{place}_{taken}",
+        height=min(38 * len(chosen) + 40, 320),
         column_config={
             "question": st.column_config.TextColumn(width="large"),
             "score for upper": st.column_config.NumberColumn(format="%.3f"),

@@ -8,7 +8,6 @@ from threading import Event
 import streamlit as st
 
 from crag_core.app.workbench import DATA
-from crag_core.base.types import Passage
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
@@ -18,13 +17,15 @@ from ui.session import access, app_state
 from ui.session.access import Right
 
 MOST_PASSAGES = 5000
-_SEED = 0
 
 
 def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
-    """From the indexed documents, at most `MOST_PASSAGES` of their passages, each document's first ones."""
-    passages = _passages()
-    found = draft_questions(passages, _everyday(), count, _SEED)
+    """From the first chunks of each indexed document, at most `MOST_PASSAGES` in all. Raises `CragError`."""
+    store = app_state.workbench().store
+    documents = store.documents()
+    each = max(MOST_PASSAGES // max(len(documents), 1), 3)
+    passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
+    found = draft_questions(passages, _everyday(), count, seed=0)
     model = app_state.workbench().language_model(st.session_state["model"]) if ask_model else None
     return reword(found, passages, model, Event()) if model else found
 
@@ -39,14 +40,6 @@ def from_feedback() -> FromFeedback:
     """Raises `CragError`, also to whoever may not see what others asked."""
     access.require(Right.SEE_HISTORY)
     return questions_from(app_state.workbench().history.all_labels())
-
-
-def _passages() -> tuple[Passage, ...]:
-    store = app_state.workbench().store
-    documents = store.documents()
-    each = max(MOST_PASSAGES // max(len(documents), 1), 3)
-    found = [passage for document in documents for passage in store.passages_of(document.id)[:each]]
-    return tuple(found[:MOST_PASSAGES])
 
 
 @st.cache_data(show_spinner=False)

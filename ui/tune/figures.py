@@ -13,41 +13,39 @@ from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.statistics.reliability import brier, ece, reliability
 from crag_core.experiments.thresholds.cutoff import KEPT, sentence_curve
 from crag_core.experiments.thresholds.rates import Rates, always, rate
-from crag_core.experiments.thresholds.threshold_board import AMBIGUOUS, CORRECT, INCORRECT, Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, Board
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
 from ui.text import plain
 from ui.tune import charts
 from ui.tune.confusion_table import draw_routes
 
-SCORES, ROUTES, CURVES, TRUST, SENTENCES, POLICIES = (
-    "Scores", "Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies",
-)  # fmt: skip
-_SHOWN = {
-    "confidently_wrong": (
+SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
+SENTENCES, POLICIES = "Sentences", "All policies"
+_RATES = (
+    (
+        "confidently_wrong",
         "Confidently wrong",
-        "Of the questions that the documents do not answer: CORRECT all the same.",
+        "Of the questions that the documents do not answer: decided as CORRECT.",
     ),
-    "needless_web": ("Needless web", "Of the questions that the documents answer: the web is searched all the same."),
-    "missed_web": ("Missed web", "Of the questions that the documents do not answer: the web is not searched."),
-    "discarded": (
-        "Answer discarded",
-        "Of the questions that the documents answer: INCORRECT, their evidence set aside.",
-    ),
-    "ungraded": ("Ungraded", "Of all questions: a chunk that counts could not be graded."),
-    "web": ("Web rate", "Of all questions: the web is searched."),
-}
+    ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same."),
+    ("missed_web", "Missed web", "Of the questions that the documents do not answer: the web is not searched."),
+    ("discarded", "Answer discarded", "Of the questions that the documents answer: INCORRECT, evidence set aside."),
+    ("ungraded", "Ungraded", "Of all questions: a chunk that counts could not be graded."),
+    ("web", "Web rate", "Of all questions: the web is searched."),
+)
+"""(field of `Rates`, title, meaning)"""
 
 
 @st.fragment(key=current_run.FIGURES)
 def draw_figures(seen: Seen) -> None:
-    """Everything here is worked out from what was graded; no model is called."""
+    """Everything here is computed from the recorded grades; no model is called."""
     board, policy = tune_state.board(seen), app_state.policy()
     actions = board.actions(policy.lower, policy.upper)
     rates = rate(board, actions, tune_state.prices())
     _draw_separation(board)
     _draw_rates(rates)
-    pictures = {
+    views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
         CURVES: lambda: _draw_curves(board),
@@ -55,12 +53,12 @@ def draw_figures(seen: Seen) -> None:
         SENTENCES: lambda: _draw_sentences(seen),
         POLICIES: lambda: _draw_policies(seen, rates),
     }
-    chosen = st.segmented_control("What to look at", list(pictures), default=SCORES, required=True, key="tune_look")
-    pictures[chosen]()
+    chosen = st.segmented_control("What to look at", list(views), default=SCORES, required=True, key="tune_look")
+    views[chosen]()
 
 
 def _draw_separation(board: Board) -> None:
-    """One plain sentence: can any threshold on this score tell the two kinds apart?"""
+    """In one sentence: can any threshold on this score separate the two kinds?"""
     found = auroc(board.deciding().upper, board.answerable)
     if found is None:
         st.warning(
@@ -84,47 +82,44 @@ def _draw_separation(board: Board) -> None:
 
 def _verdict(found: Estimate) -> str:
     if found.low >= 0.9:
-        return "They are told apart well."
+        return "They are separated well."
     if found.low >= 0.75:
-        return "They are told apart, with mistakes that any threshold only shifts from one side to the other."
-    return "That is weak: whatever the thresholds, many questions will go the wrong way."
+        return "They are separated, with mistakes that any threshold only shifts from one side to the other."
+    return "That is weak: whatever the thresholds, many questions will take the wrong route."
 
 
 def _draw_rates(rates: Rates) -> None:
     with st.container(horizontal=True, key="tune_rates"):
-        for name, (title, meaning) in _SHOWN.items():
+        for name, title, meaning in _RATES:
             found: Estimate | None = getattr(rates, name)
-            st.metric(
-                title,
-                "–" if found is None else f"{found.value:.1%}",
-                "" if found is None else f"{found.low:.1%} to {found.high:.1%}",
-                delta_color="off", delta_arrow="off", width="content",
-                help=f"{meaning} Below it the 95 % interval (Wilson).",
-            )  # fmt: skip
-        st.metric(
-            "Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls", delta_color="off",
-            delta_arrow="off", width="content",
-            help="Expected for a question: retrieval and grading as measured, model calls and web searches as assumed "
+            value, interval = (f"{found.value:.1%}", f"{found.low:.1%} to {found.high:.1%}") if found else ("–", "")
+            _draw_metric(title, value, interval, f"{meaning} Below it the 95 % interval (Wilson).")
+        _draw_metric(
+            "Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls",
+            "Expected for a question: retrieval and grading as measured, model calls and web searches as assumed "
             "under What a mistake costs.",
         )  # fmt: skip
 
 
+def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
+    st.metric(title, value, below, delta_color="off", delta_arrow="off", width="content", help=meaning)
+
+
 def _draw_scores(board: Board) -> None:
-    deciding, policy = board.deciding(app_state.policy().lower), app_state.policy()
-    two = policy.aggregation is Aggregation.TWO_SIGNAL and not np.array_equal(
+    policy = app_state.policy()
+    deciding, yes = board.deciding(policy.lower), board.answerable
+    lower, upper = ("lower", policy.lower), ("upper", policy.upper)
+    of_upper, of_lower = curves.histogram(deciding.upper, yes), curves.histogram(deciding.lower, yes)
+    if policy.aggregation is Aggregation.TWO_SIGNAL and not np.array_equal(
         deciding.upper, deciding.lower, equal_nan=True
-    )
-    lines = [("lower", policy.lower), ("upper", policy.upper)]
-    first = curves.histogram(deciding.upper, board.answerable)
-    if two:
+    ):
         left, right = st.columns(2)
         with left:
-            _chart(charts.histogram(first, lines[1:], "best answering score, against upper"), "tune_hist_upper")
+            _chart(charts.histogram(of_upper, [upper], "best answering score, against upper"), "tune_hist_upper")
         with right:
-            second = curves.histogram(deciding.lower, board.answerable)
-            _chart(charts.histogram(second, lines[:1], "best topical score, against lower"), "tune_hist_lower")
+            _chart(charts.histogram(of_lower, [lower], "best topical score, against lower"), "tune_hist_lower")
     else:
-        _chart(charts.histogram(first, lines, "overall score"), "tune_hist")
+        _chart(charts.histogram(of_upper, [lower, upper], "overall score"), "tune_hist")
     settled = int((deciding.settled >= 0).sum())
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
@@ -140,7 +135,8 @@ def _draw_curves(board: Board) -> None:
     if roc is None or both is None or risk is None:
         st.info("Curves need both kinds of questions.", icon=":material/info:")
         return
-    good = board.actions(app_state.policy().lower, app_state.policy().upper) == CORRECT
+    policy = app_state.policy()
+    good = board.actions(policy.lower, policy.upper) == CORRECT
     left, right = st.columns(2)
     with left:
         at = (float(good[~yes].mean()), float(good[yes].mean()))
@@ -196,30 +192,23 @@ def _draw_sentences(seen: Seen) -> None:
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:
-    """Every policy at the thresholds to start from, this one at the sidebar's, and always doing the same."""
-    rows = []
-    own = app_state.policy()
+    """Every policy at its starting thresholds, this one at the sidebar's, and each action taken always."""
+    own, prices, board = app_state.policy(), tune_state.prices(), tune_state.board(seen)
+    found: list[tuple[str, Rates]] = []
     for name, policy in app_state.policies().items():
-        board = tune_state.board(seen, name)
-        found = now if name == own.name else rate(board, board.actions(), tune_state.prices())
-        if found.web and found.confidently_wrong:
-            rows.append((policy.title, found.web.value, found.confidently_wrong.value))
-    board = tune_state.board(seen)
-    for title, action in (
-        ("always CORRECT", CORRECT),
-        ("always AMBIGUOUS", AMBIGUOUS),
-        ("always INCORRECT", INCORRECT),
-    ):
-        found = rate(board, always(board, action), tune_state.prices())
-        if found.web and found.confidently_wrong:
-            rows.append((title, found.web.value, found.confidently_wrong.value))
+        start = tune_state.board(seen, name)
+        found.append((policy.title, now if name == own.name else rate(start, start.actions(), prices)))
+    found += [(f"always {name}", rate(board, always(board, action), prices)) for action, name in enumerate(ACTIONS)]
+    rows = [
+        (title, one.web.value, one.confidently_wrong.value) for title, one in found if one.web and one.confidently_wrong
+    ]
     if not rows:
-        st.info("This picture needs questions that the documents do not answer.", icon=":material/info:")
+        st.info("This chart needs questions that the documents do not answer.", icon=":material/info:")
         return
     _chart(charts.trade_off(rows), "tune_policies")
     st.caption(
-        f"Graded by {plain(seen.conditions.evaluator)}. {plain(own.title)} stands at the thresholds of the sidebar, "
-        "the others at those that they start from; further left is better, for both. A policy that retrieves again is "
+        f"Graded by {plain(seen.conditions.evaluator)}. {plain(own.title)} has the thresholds of the sidebar, the "
+        "others have those that they start from; further left is better, for both. A policy that retrieves again is "
         "judged by its first decision."
     )
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.app.workbench import known_card
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
-from ui.session import access, app_state, tune_state
+from ui.session import access, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import Seen, SetJob
 from ui.text import plain
-
-_LOOK_EVERY = 0.4  # seconds
-_SMALL = 300  # questions, up to which a model that grades them is no matter of hours
 
 
 def draw_grading(seen: Seen) -> None:
@@ -25,26 +21,20 @@ def draw_grading(seen: Seen) -> None:
         return
     card = known_card(seen.conditions.evaluator)
     rest = f", {counted(len(seen.graded), 'question')} are graded already" if seen.graded else ""
-    message = f"Each question is searched for once, and its chunks are graded by {plain(card.title.lower())}{rest}. "
-    message += "After that every threshold and policy below is worked out at once, from what was recorded."
+    message = (
+        f"Each question is searched for once, and its chunks are graded by {plain(card.title.lower())}{rest}. After "
+        "that every threshold and policy below is computed at once, from what was recorded."
+    )
     if card.calls_model:
         calls = seen.missing * -(-seen.conditions.top_k // card.batch)
         message += f" That takes about {counted(calls, 'model call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(message, width="stretch")
-        if not access.may(Right.TUNE):  # said at the top of the page
-            return
-        st.button(
-            f"Grade {counted(seen.missing, 'question')}", on_click=_start, type="primary", icon=":material/grading:",
-            key="tune_grade",
-        )  # fmt: skip
-
-
-def _start() -> None:
-    try:
-        tune_state.start_grading()
-    except CragError as error:
-        app_state.report(str(error))
+        if access.may(Right.TUNE):  # the top of the page says why not
+            st.button(
+                f"Grade {counted(seen.missing, 'question')}", on_click=tune_state.start_grading, type="primary",
+                icon=":material/grading:", key="tune_grade",
+            )  # fmt: skip
 
 
 def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
@@ -52,7 +42,7 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
     if job.bug:
         raise job.bug
     if job.error:
-        message = f"{plain(str(job.error))} What was {done} is kept; {again} again to go on."
+        message = f"{plain(str(job.error))} What was {done} is kept; {again} again to continue."
         st.error(message, icon=":material/error:", title=title)
     elif job.progress and job.progress.failed:
         failed = counted(job.progress.failed, "question")
@@ -60,7 +50,7 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
         st.warning(message, icon=":material/warning:")
 
 
-@st.fragment(run_every=_LOOK_EVERY)
+@st.fragment(run_every=0.4)
 def _draw_running() -> None:
     draw_job(tune_state.grading(), "Grading", "graded", "tune")
 
@@ -83,7 +73,7 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             if job.is_paused:
-                st.button("Go on", on_click=job.go_on, icon=":material/play_arrow:", key=f"{key}_go_on")
+                st.button("Continue", on_click=job.go_on, icon=":material/play_arrow:", key=f"{key}_go_on")
             else:
                 st.button("Pause", on_click=job.pause, icon=":material/pause:", key=f"{key}_pause")
             st.button(

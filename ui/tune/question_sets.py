@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
@@ -18,8 +18,6 @@ from ui.session.access import Right
 from ui.shell.not_allowed import is_allowed
 from ui.text import plain
 from ui.tune import draft_questions
-
-Found = TypeVar("Found")
 
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
 _MEANING = {
@@ -44,14 +42,17 @@ def draw_sources(has_set: bool, busy: bool) -> None:
     }
     if not has_set:
         st.markdown(
-            "Bring questions together with what should become of them: **answered** by your documents, only **on the "
+            "Provide questions with what should become of them: **answered** by your documents, only **on the "
             "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
             "the narrower are all intervals."
         )
     chosen = st.segmented_control(
         "Where the questions come from", list(choices), default=SAMPLE, required=True, key="tune_source", disabled=busy
     )
-    choices[chosen](busy)
+    try:
+        choices[chosen](busy)
+    except CragError as error:
+        st.error(plain(str(error)), icon=":material/error:")
 
 
 def _draw_sample(busy: bool) -> None:
@@ -71,22 +72,21 @@ def _draw_draft(busy: bool) -> None:
     )
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
-        uses_model = draft_questions.model_name()
+        model = draft_questions.model_name()
         ask_model = st.checkbox(
-            f"Let {plain(uses_model)} word them" if uses_model else "Let a language model word them (none is chosen)",
-            key="tune_draft_model", disabled=not uses_model,
+            f"Let {plain(model)} word them" if model else "Let a language model word them (none is chosen)",
+            key="tune_draft_model", disabled=not model,
         )  # fmt: skip
         if st.form_submit_button("Draft", icon=":material/edit_note:", disabled=busy):
             with st.spinner("Drafting questions"):
-                st.session_state["tune_drafted"] = _attempt(lambda: draft_questions.draft(int(count), bool(ask_model)))
+                st.session_state["tune_drafted"] = draft_questions.draft(int(count), bool(ask_model))
     drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
-    if drafted is not None:
-        if not drafted:
-            st.info("No sentence of these documents could be made into a question.", icon=":material/info:")
-            return
+    if drafted:
         for one in drafted[:3]:
             st.caption(f"{_badge(one.expected)} {plain(one.question)}")
         _draw_take("Drafted questions", drafted, busy)
+    elif drafted is not None:
+        st.info("No sentence of these documents could be made into a question.", icon=":material/info:")
 
 
 def _draw_upload(busy: bool) -> None:
@@ -102,26 +102,18 @@ def _draw_upload(busy: bool) -> None:
     if file.size > LARGEST_MB * 2**20:
         st.error(f"This file has {file.size / 2**20:.0f} MB, expected at most {LARGEST_MB}.", icon=":material/error:")
         return
-    read = _read_once(file.file_id, file.name, file.getvalue)
-    draw_read(read)
-    if read.questions:
-        _draw_take(file.name.rsplit(".", 1)[0][:60], read.questions, busy)
-
-
-def _read_once(file_id: str, name: str, content: Callable[[], bytes]) -> Read:
     kept: tuple[str, Read] | None = st.session_state.get("tune_read")
-    if kept is None or kept[0] != file_id:
-        kept = (file_id, read_questions(name, content()))
-        st.session_state["tune_read"] = kept
-    return kept[1]
+    if kept is None or kept[0] != file.file_id:
+        kept = st.session_state["tune_read"] = (file.file_id, read_questions(file.name, file.getvalue()))
+    _draw_read(kept[1])
+    if kept[1].questions:
+        _draw_take(file.name.rsplit(".", 1)[0][:60], kept[1].questions, busy)
 
 
 def _draw_feedback(busy: bool) -> None:
     if not is_allowed(Right.SEE_HISTORY):
         return
-    found = _attempt(draft_questions.from_feedback)
-    if found is None:
-        return
+    found = draft_questions.from_feedback()
     st.markdown("Every question on the Ask page whose route you called right, or for which you named the right one.")
     if found.unspecific:
         st.caption(f"{counted(found.unspecific, 'label')} say wrong without naming the right route: not used.")
@@ -134,27 +126,23 @@ def _draw_feedback(busy: bool) -> None:
 
 
 def _draw_kept(busy: bool) -> None:
-    names = _attempt(app_state.workbench().experiments.set_names) or ()
+    names = app_state.workbench().experiments.set_names()
     if not names:
         st.info("No set is kept yet. Keep one with the table of its questions.", icon=":material/info:")
         return
     name = st.selectbox("Kept set", names, key="tune_kept_name", width=400)
-    read = _attempt(lambda: app_state.workbench().experiments.load_set(name))
-    if read is None:
-        return
-    draw_read(read)
+    read = app_state.workbench().experiments.load_set(name)
+    _draw_read(read)
     with st.container(horizontal=True):
         _draw_take(name, read.questions, busy)
         if access.may(Right.TUNE):
             st.button("Delete this set", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary")
 
 
+@app_state.reporting()
 def _delete(name: str) -> None:
-    def delete() -> None:
-        access.require(Right.TUNE)
-        app_state.workbench().experiments.delete_set(name)
-
-    _attempt(delete)
+    access.require(Right.TUNE)
+    app_state.workbench().experiments.delete_set(name)
 
 
 def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -> None:
@@ -170,7 +158,7 @@ def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -
             )  # fmt: skip
 
 
-def draw_read(read: Read) -> None:
+def _draw_read(read: Read) -> None:
     """What was wrong with a file, row by row, and what was guessed."""
     if read.problems:
         title = f"{counted(len(read.problems), 'row')} cannot be used" if read.questions else "Nothing here can be used"
@@ -186,8 +174,7 @@ def draw_read(read: Read) -> None:
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
     """What is in the set, and behind a fold the table to edit it in."""
     counts = labelled.counts
-    message = " ".join(f"{_badge(expected)} **{count}** {_MEANING[expected]}  " for expected, count in counts.items())
-    st.markdown(message)
+    st.markdown(" ".join(f"{_badge(one)} **{count}** {_MEANING[one]}  " for one, count in counts.items()))
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
         st.caption(
@@ -200,23 +187,10 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
 
 def _draw_table(labelled: LabelledSet, busy: bool) -> None:
     if len(labelled.questions) > MOST_EDITED:
-        st.caption(
-            f"A table of more than {MOST_EDITED:,} questions is edited better elsewhere: take it along as a file."
-        )
+        st.caption(f"A set of more than {MOST_EDITED:,} questions is not edited here: download and upload it.")
         _draw_files(labelled)
         return
-    rows = [
-        {
-            "question": one.question,
-            "expected": one.expected.value,
-            "answers": list(one.answers),
-            "document": one.document,
-            "without": one.without,
-            "origin": one.origin.value,
-            "note": one.note,
-        }
-        for one in labelled.questions
-    ]
+    rows = [to_plain(question) for question in labelled.questions]
     edited = st.data_editor(
         rows,
         key=f"tune_table_{labelled.fingerprint}",
@@ -224,44 +198,38 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         disabled=busy,
         height=380,
         column_config={
-            "question": st.column_config.TextColumn("question", required=True, width="large"),
-            "expected": st.column_config.SelectboxColumn(
-                "expected", options=[one.value for one in Expected], required=True
-            ),
-            "answers": st.column_config.ListColumn("answers", help="Any of these texts answers the question."),
-            "document": st.column_config.TextColumn("document"),
-            "without": st.column_config.TextColumn("without", help="Chunks that hold this text count as not indexed."),
-            "origin": st.column_config.TextColumn("origin", disabled=True),
-            "note": st.column_config.TextColumn("note"),
+            "question": st.column_config.TextColumn(required=True, width="large"),
+            "expected": st.column_config.SelectboxColumn(options=[one.value for one in Expected], required=True),
+            "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
+            "without": st.column_config.TextColumn(help="Chunks that hold this text count as not indexed."),
+            "origin": st.column_config.TextColumn(disabled=True),
         },
     )
     changed = [row for row in edited if row.get("question") or row.get("expected")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
-            "Take over the changes", on_click=_take_over, args=(labelled.name, changed), icon=":material/done:",
-            disabled=busy or changed == rows, key="tune_take_over",
+            "Use the changes", on_click=_use_changes, args=(labelled.name, changed), icon=":material/done:",
+            disabled=busy or changed == rows, key="tune_use_changes",
         )  # fmt: skip
         _draw_files(labelled)
         if access.may(Right.TUNE):
             name = st.text_input("Keep it as", labelled.name, max_chars=60, key="tune_keep_name", width=260)
             st.button("Keep", on_click=_keep, args=(labelled, name), icon=":material/save:", key="tune_keep")
     if problem := st.session_state.pop("tune_table_problem", None):
-        draw_read(problem)
+        _draw_read(problem)
 
 
 def _draw_files(labelled: LabelledSet) -> None:
     with st.container(horizontal=True, width="content"):
-        st.download_button(
-            "JSONL", lambda: write_questions(labelled.questions), f"{labelled.name}.jsonl",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
-        st.download_button(
-            "CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig"), f"{labelled.name}.csv",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        for kind, content in (
+            ("JSONL", lambda: write_questions(labelled.questions)),
+            ("CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig")),
+        ):
+            name = f"{labelled.name}.{kind.lower()}"
+            st.download_button(kind, content, name, icon=":material/download:", on_click="ignore")
 
 
-def _take_over(name: str, rows: Sequence[dict[str, object]]) -> None:
+def _use_changes(name: str, rows: Sequence[dict[str, object]]) -> None:
     """Through the same checks as a file."""
     filled = ({key: value for key, value in row.items() if value not in (None, "", [])} for row in rows)
     read = read_questions(name, "\n".join(json.dumps(row) for row in filled).encode())
@@ -271,26 +239,12 @@ def _take_over(name: str, rows: Sequence[dict[str, object]]) -> None:
         tune_state.use_questions(name, read.questions)
 
 
+@app_state.reporting()
 def _keep(labelled: LabelledSet, name: str) -> None:
+    access.require(Right.TUNE)
     kept = LabelledSet(name.strip(), labelled.questions)
-
-    def save() -> bool:
-        access.require(Right.TUNE)
-        app_state.workbench().experiments.save_set(kept)
-        return True
-
-    if _attempt(save):
-        tune_state.use(kept)
-
-
-def _attempt(do: Callable[[], Found]) -> Found | None:
-    """None, and the reason on the page, where it fails."""
-    try:
-        return do()
-    except CragError as error:
-        app_state.report(str(error))
-        st.error(plain(str(error)), icon=":material/error:")
-        return None
+    app_state.workbench().experiments.save_set(kept)
+    tune_state.use(kept)
 
 
 def _badge(expected: Expected) -> str:

@@ -16,68 +16,57 @@ from ui.text import plain
 from ui.tune import charts
 
 ALL = 0.99
-"""A web rate from which on the thresholds have no say any more."""
+"""A web rate from which on the thresholds hardly decide anything."""
 COSTS, LIMIT = "By what mistakes cost", "By a limit on wrong answers"
-_COSTS = {
-    "wrong": ("Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
-    "missed": ("Answer discarded", "A question that they do answer is INCORRECT: its evidence is set aside."),
-    "mixed_up": ("Mixed up", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer."),
-    "web": ("Web search", "The unit of all costs, unless you change it."),
-    "call": ("Model call", "Grading, queries and the answer."),
-    "second": ("Second", "Of waiting."),
-}
+_COSTS = (
+    ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
+    ("missed", "Answer discarded", "A question that they do answer is INCORRECT: its evidence is set aside."),
+    ("mixed_up", "Mixed up", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer."),
+    ("web", "Web search", "The unit of all costs, unless you change it."),
+    ("call", "Model call", "Grading, queries and the answer."),
+    ("second", "Second", "Of waiting."),
+)
+"""(field of `Costs`, title, meaning)"""
 
 
 def draw_objective() -> tuple[Objective, float | None]:
-    """What makes thresholds good here, and the confidence that a limit is to be kept with (None: as seen)."""
+    """What makes thresholds good here, and the confidence of the limit (None: for the questions of this set)."""
     way = st.segmented_control("How to choose", [COSTS, LIMIT], default=COSTS, required=True, key="tune_way")
-    confidence = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        most = None
-        if way == LIMIT:
-            share = st.number_input(
-                "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
-                help="Of the questions that the documents do not answer. Among the thresholds that keep it, those with "
-                "the fewest web searches.",
+        objective, confidence = _draw_limit() if way == LIMIT else (Objective(_draw_costs()), None)
+        for what, value in (("call", 5.0), ("web", 1.5)):
+            st.number_input(
+                "Seconds a model call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
+                key=f"tune_{what}_seconds", width=165, on_change=current_run.redraw,
             )  # fmt: skip
-            most = float(share) / 100
-            sure = st.selectbox(
-                "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
-                format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
-                help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
-                "chosen by looking (fixed-sequence testing with exact binomial bounds).",
-            )  # fmt: skip
-            confidence = sure
-        defaults = Costs()
-        values = {
-            name: st.number_input(
-                title, 0.0, 1000.0, getattr(defaults, name), 0.5 if name != "call" else 0.1, key=f"tune_cost_{name}",
-                help=meaning, width=130,
-            )
-            for name, (title, meaning) in _COSTS.items()
-            if way == COSTS
-        }  # fmt: skip
-        st.number_input(
-            "Seconds a model call",
-            0.0,
-            600.0,
-            5.0,
-            0.5,
-            key="tune_call_seconds",
-            width=165,
-            on_change=current_run.redraw,
+    return objective, confidence
+
+
+def _draw_limit() -> tuple[Objective, float | None]:
+    share = st.number_input(
+        "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
+        help="Of the questions that the documents do not answer. Among the thresholds that keep it, those with "
+        "the fewest web searches.",
+    )  # fmt: skip
+    confidence = st.selectbox(
+        "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
+        format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
+        help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
+        "chosen by looking (fixed-sequence testing with exact binomial bounds).",
+    )  # fmt: skip
+    return Objective(most_wrong=float(share) / 100), confidence
+
+
+def _draw_costs() -> Costs:
+    start = Costs()
+    values = {
+        name: st.number_input(
+            title, 0.0, 1000.0, getattr(start, name), 0.1 if name == "call" else 0.5, key=f"tune_cost_{name}",
+            help=meaning, width=130,
         )
-        st.number_input(
-            "Seconds a web search",
-            0.0,
-            600.0,
-            1.5,
-            0.5,
-            key="tune_web_seconds",
-            width=165,
-            on_change=current_run.redraw,
-        )
-    return Objective(Costs(**values), most) if values else Objective(most_wrong=most), confidence
+        for name, title, meaning in _COSTS
+    }  # fmt: skip
+    return Costs(**values)
 
 
 def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> Recommendation:
@@ -106,18 +95,16 @@ def _draw_recommended(found: Recommendation) -> None:
         if found.guaranteed:
             st.markdown(f":material/verified: {plain(found.guaranteed.reason)} Lower is the middle of what is as good.")
         else:
-            st.markdown(f"{_chosen(found)} {_how_stable(found)}")
+            st.markdown(
+                f"Chosen on {counted(found.chosen_on, 'question')}, judged below on the other {found.judged_on}, which "
+                f"had no part in choosing. {_how_stable(found)}"
+            )
         web = found.compared[0].rates.web if found.compared else None
         if web is not None and web.value >= ALL:
             st.markdown(
                 ":material/travel_explore: They search the web for nearly every question: by these questions and "
                 "costs, no score of this evaluator is worth trusting alone."
             )
-
-
-def _chosen(found: Recommendation) -> str:
-    judged = f"judged below on the other {found.judged_on}"
-    return f"Chosen on {counted(found.chosen_on, 'question')}, {judged}, which had no part in choosing."
 
 
 def _how_stable(found: Recommendation) -> str:
@@ -133,7 +120,7 @@ def _how_stable(found: Recommendation) -> str:
 
 
 def _use(lower: float, upper: float) -> None:
-    """For a callback: put the sidebar's thresholds there, which takes the whole page."""
+    """For a callback: move the sidebar's thresholds there, and redraw the whole page."""
     st.session_state["moving"] = None
     st.session_state["thresholds"] = (lower, upper)
     st.rerun()
@@ -149,18 +136,18 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
         points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
     points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
-    figure = charts.heat_map(axis, values, plateau, points, what)
     st.plotly_chart(
-        figure, key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False}
-    )
+        charts.heat_map(axis, values, plateau, points, what), key="tune_heat_map", on_select=_clicked,
+        selection_mode="points", config={"displayModeBar": False},
+    )  # fmt: skip
     st.caption(
-        f"{message} for every pair of thresholds, over the questions chosen on; the white line holds the plateau. "
-        "Click a place to put the thresholds there."
+        f"{message} for every pair of thresholds, over the questions chosen on; the white line encloses the plateau. "
+        "Click a place to move the thresholds there."
     )
 
 
 def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
-    """What the map shows of the objective, its name, and what a place of it stands for."""
+    """(values of the heat map, their name, what they are in a sentence)"""
     axis = grid(STEPS)
     if objective.most_wrong is None:
         costs = surface(board, losses(board, objective, tune_state.prices()), axis, axis)
@@ -171,7 +158,7 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
 
 
 def _clicked() -> None:
-    """For the picture's callback: the thresholds of the place that was chosen."""
+    """For the heat map's callback."""
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
     if isinstance(cell, list | tuple) and len(cell) == 2 and 0.0 <= cell[0] <= cell[1] <= 1.0:

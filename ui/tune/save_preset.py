@@ -65,31 +65,27 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
 
 
 def _keep(preset: TunedPreset) -> None:
-    try:
+    with app_state.reporting():
         access.require(Right.TUNE)
         app_state.workbench().experiments.save_preset(preset)
         presets.forget()
-    except CragError as error:
-        app_state.report(str(error))
     st.rerun()  # the sidebar, which offers it, and the list of those that are kept
 
 
 def draw_kept() -> None:
-    """The presets that are kept, with what has changed since, and a way to be rid of them."""
-    kept = app_state.workbench().experiments
-    names = kept.preset_names()
+    """The kept presets, with a warning where something has changed since, and a button that deletes."""
+    names = app_state.workbench().experiments.preset_names()
     if not names:
         return
     with st.expander("Kept presets", icon=":material/bookmarks:"):
         for name in names:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(_describe(name), width="stretch")
-                if not access.may(Right.TUNE):
-                    continue
-                st.button(
-                    "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
-                    key=f"tune_delete_{name}",
-                )  # fmt: skip
+                if access.may(Right.TUNE):
+                    st.button(
+                        "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
+                        key=f"tune_delete_{name}",
+                    )  # fmt: skip
 
 
 def _describe(name: str) -> str:
@@ -99,20 +95,15 @@ def _describe(name: str) -> str:
         return f":orange[:material/warning: {plain(str(error))}]"
     if fault := presets.fault(preset):
         return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
-    warning = (
-        preset.warning(tune_state.conditions())
-        if preset.conditions.evaluator == tune_state.conditions().evaluator
-        else ""
-    )
     message = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
     message += f": {plain(preset.reason)}"
+    now = tune_state.conditions()
+    warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
     return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 
 
+@app_state.reporting()
 def _delete(name: str) -> None:
-    try:
-        access.require(Right.TUNE)
-        app_state.workbench().experiments.delete_preset(name)
-        presets.forget()
-    except CragError as error:
-        app_state.report(str(error))
+    access.require(Right.TUNE)
+    app_state.workbench().experiments.delete_preset(name)
+    presets.forget()
