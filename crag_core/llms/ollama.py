@@ -19,7 +19,7 @@ from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacit
 from crag_core.llms.model import ServerModel
 from crag_core.llms.reply_shape import note_reply
 from crag_core.llms.server_errors import explain_call
-from crag_core.llms.servers import ServerState, ollama_url, shown
+from crag_core.llms.servers import ServerState, ollama_url, shown, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -28,7 +28,7 @@ SHOWING = 1.0
 """Seconds in which it is asked what each of them can do; who has not said so by then is asked at the next look."""
 _SHOWN_AT_ONCE = 8
 _GLANCE = 0.5  # seconds for what is loaded
-_CHECK = "Check OLLAMA_HOST: scheme, host and port, such as http://localhost:11434."
+_CHECK = "Check OLLAMA_HOST."
 _START = "Start it with: ollama serve"
 _LONGEST = 300  # characters of what the server says of a failure
 LOADING = 5
@@ -67,15 +67,15 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
 
     from crag_core.base.network import http_guard
 
-    called = shown(host)
+    called, check = shown(host), wrong_path("OLLAMA_HOST", host) or _CHECK
     try:
         listed, chat_models = run(_look(host, timeout))
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
+        return ServerState(False, (), f"What answers at {called} {error}.", check)
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return silent(host)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        return ServerState(False, (), f"What answers at {called} is not Ollama.", _CHECK)
+        return ServerState(False, (), f"What answers at {called} is not Ollama.", check)
     if not listed:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
     versions = tuple((item.model, item.digest[:VERSION_SIGNS]) for item in listed if item.model and item.digest)
@@ -181,6 +181,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
 def explain(error: Exception, host: str, name: str) -> CragError | None:
     from ollama import ResponseError
 
+    check = wrong_path("OLLAMA_HOST", host) or _CHECK
     called = f"Ollama at {shown(host)}"
     if isinstance(error, ResponseError):
         said = words_of(error.error)[:_LONGEST]
@@ -188,6 +189,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
             return too_long
         if error.status_code == 404 and "model" in said:
             return ModelMissing(f"{called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}")
-        return ModelUnavailable(f"{called} failed: {said}.", hint=f"See the log of ollama serve. {_CHECK}")
+        hint = check if error.status_code in (404, 405) else "See the log of ollama serve."
+        return ModelUnavailable(f"{called} failed: {said}.", hint=hint)
     expected = "Ollama's protocol: expected an object with a message"
-    return explain_call(error, called, host, name, expected=expected, check=_CHECK, start=_START)
+    return explain_call(error, called, host, name, expected=expected, check=check, start=_START)

@@ -15,7 +15,7 @@ from crag_core.llms.model import ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_shape import note_reply
 from crag_core.llms.server_errors import explain_call
-from crag_core.llms.servers import ServerState, shown
+from crag_core.llms.servers import ServerState, shown, wrong_path
 
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
 _START = "Start it, or check the URL."
@@ -28,7 +28,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
 
     from crag_core.base.network import http_guard
 
-    called = shown(url)
+    called, check = shown(url), wrong_path("OPENAI_BASE_URL", url) or _CHECK
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     bare, login = without_login(url)
 
@@ -45,15 +45,15 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         reply.raise_for_status()
         names = _names(reply.json())
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
+        return ServerState(False, (), f"What answers at {called} {error}.", check)
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
-        hint = _KEY if status in (401, 403) else _CHECK
+        hint = _KEY if status in (401, 403) else check
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return silent(url)
     except (ValueError, RecursionError):
-        return ServerState(False, (), f"What answers at {called} does not list models.", _CHECK)
+        return ServerState(False, (), f"What answers at {called} does not list models.", check)
     return ServerState(True, names)
 
 
@@ -129,16 +129,18 @@ def reads_at_once(listed: object, name: str) -> int | None:
 def explain(error: Exception, url: str, name: str) -> CragError | None:
     import openai
 
+    misplaced = wrong_path("OPENAI_BASE_URL", url)
     called = f"The server at {shown(url)}"
     if isinstance(error, openai.APIStatusError) and (too_long := describe_length(error, shown(url), name)):
         return too_long
     if isinstance(error, openai.NotFoundError):
-        hint = f"Choose one that it lists. {_CHECK}"
-        return ModelMissing(f"{called} does not have the model {name!r}.", hint=hint)
+        return ModelMissing(
+            f"{called} does not have the model {name!r}.", hint=misplaced or "Choose one that it lists."
+        )
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return ModelUnavailable(f"{called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APIStatusError):
-        return ModelUnavailable(f"{called} failed with status {error.status_code}.", hint=f"See its log. {_CHECK}")
+        return ModelUnavailable(f"{called} failed with status {error.status_code}.", hint=misplaced or "See its log.")
     expected = "OpenAI's protocol: expected choices with a message"
     away = (openai.APIError,)
-    return explain_call(error, called, url, name, expected=expected, check=_CHECK, start=_START, away=away)
+    return explain_call(error, called, url, name, expected=expected, check=misplaced or _CHECK, start=_START, away=away)

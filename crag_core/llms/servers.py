@@ -15,6 +15,12 @@ _HIDDEN = "•••"
 _SECRETS = re.compile(r"(^|//)[^/?#\s]*@|(?<=[?#])\S+")
 _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 
+_ADDED = {
+    "OLLAMA_HOST": re.compile(r"/(?:api|v1)(?:/(?:chat|generate|tags|show|ps|version|models|(?:chat/)?completions))?$"),
+    "OPENAI_BASE_URL": re.compile(r"/(?:(?:chat/)?completions|chat|models|responses|embeddings)$"),
+}
+"""Ends of addresses that people copy from examples, where only what stands before them is asked for."""
+
 
 @dataclass(frozen=True)
 class ServerState:
@@ -111,3 +117,24 @@ def _is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # its words may hold a part of the password
         return False
+
+
+def wrong_path(variable: str, url: str) -> str:
+    """Names the path of an address where it is wrong, with the right address; "" where it may be right.
+
+    The rest of a path, and what stands before the host, may be a secret: then only what is to go is named.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    path = parts.path.rstrip("/")
+    found = _ADDED[variable].search(path)
+    right = path[: found.start()] if found else path
+    right = "/v1" if variable == "OPENAI_BASE_URL" and right in ("", "/api") else right
+    if right == path:
+        return ""
+    tail = found[0] if found else path
+    is_public = "@" not in parts.netloc and not parts.query and right in ("", "/v1")
+    write = f"Write {shown(url)}{right}" if is_public else f"Write the same address without {tail}"
+    return f"{variable} {f'ends in {tail}, where nothing answers' if tail else 'has no path'}. {write}"

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.servers import ServerState, host_url
+from crag_core.llms.servers import ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
@@ -126,7 +126,7 @@ STRANGE = [
 def test_what_is_not_ollama_is_told_so(response: Response) -> None:
     with Something(response) as server:
         state = ollama.look(server.url)
-    assert (state.reachable, state.models) == (False, ()) and state.hint.startswith("Check OLLAMA_HOST: ")
+    assert (state.reachable, state.models) == (False, ()) and state.hint == "Check OLLAMA_HOST."
     assert "is not Ollama" in state.message
 
 
@@ -156,8 +156,7 @@ def test_openai_with_models(openai_server: OpenAIServer) -> None:
 
 def test_openai_at_an_address_without_v1_says_that_it_usually_ends_so(openai_server: OpenAIServer) -> None:
     state = openai_compatible.look(openai_server.url)
-    assert not state.reachable
-    assert "usually ends in /v1" in state.hint
+    assert not state.reachable and state.hint == f"OPENAI_BASE_URL has no path. Write {openai_server.url}/v1"
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -281,20 +280,33 @@ def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time()
 @pytest.mark.parametrize("path", ["/api", "/v1", "/api/", "/api/chat", "/v1/chat/completions", "/api/tags"])
 def test_an_ollama_address_with_a_path_too_many_is_told(ollama_server: OllamaServer, path: str) -> None:
     state = ollama.look(f"{ollama_server.url}{path}")
-    assert not state.reachable and state.hint.startswith("Check OLLAMA_HOST: scheme, host and port")
+    assert not state.reachable
+    assert state.hint == f"OLLAMA_HOST ends in {path.rstrip('/')}, where nothing answers. Write {ollama_server.url}"
     with pytest.raises(ModelUnavailable) as failed:
         ollama.model(f"{ollama_server.url}{path}", "qwen:7b", 5.0, CallLimit(1)).complete(
             (("user", "?"),), threading.Event()
         )
-    assert "Check OLLAMA_HOST" in failed.value.hint
+    assert failed.value.hint == state.hint
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/chat/completions", "", "/api"])
 def test_an_openai_address_with_a_wrong_path_is_told(openai_server: OpenAIServer, path: str) -> None:
     state = openai_compatible.look(f"{openai_server.url}{path}")
-    assert not state.reachable and "usually ends in /v1" in state.hint
+    assert not state.reachable and "OPENAI_BASE_URL" in state.hint
+    assert state.hint.endswith(f". Write {openai_server.api_base}")
     with pytest.raises((ModelUnavailable, ModelMissing)) as failed:
         openai_compatible.model(f"{openai_server.url}{path}", "one", "", 5.0, CallLimit(1)).complete(
             (("user", "?"),), threading.Event()
         )
-    assert "usually ends in /v1" in failed.value.hint
+    assert failed.value.hint.endswith(state.hint)
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret@box:1/v1", "http://box/hidden-s3cret/api"])
+def test_the_right_address_is_not_written_out_where_it_may_hold_a_secret(url: str) -> None:
+    hint = wrong_path("OLLAMA_HOST", url)
+    assert "s3cret" not in hint and "Write the same address without /" in hint
+
+
+@pytest.mark.parametrize("url", ["http://box:11434", "http://box/ollama", "http://box/apis", "http://[::1"])
+def test_any_other_path_may_be_right(url: str) -> None:
+    assert wrong_path("OLLAMA_HOST", url) == ""
