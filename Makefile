@@ -1,6 +1,6 @@
 # make run         sets up everything and starts the application
 # make test        sets up everything and runs the tests, with a browser, servers and models
-# make test-fast   runs those of decisions and measures: no browser, server, model or process; seconds
+# make test-fast   runs those of the pure core: no browser, server, model or process; seconds
 # make test-all    runs every test, with the slow variants and whole matrices that `make test` leaves out
 # make audit       asks a service of known vulnerabilities about every installed package
 # make evaluator   trains the retrieval evaluator anew, from the shared evaluation data; hours
