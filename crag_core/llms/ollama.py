@@ -28,7 +28,7 @@ SHOWING = 1.0
 """Seconds in which it is asked what each of them can do; who has not said so by then is asked at the next look."""
 _SHOWN_AT_ONCE = 8
 _GLANCE = 0.5  # seconds for what is loaded
-_CHECK = "Check OLLAMA_HOST."
+_CHECK = "Check OLLAMA_HOST: scheme, host and port, such as http://localhost:11434."
 _START = "Start it with: ollama serve"
 _LONGEST = 300  # characters of what the server says of a failure
 LOADING = 5

@@ -126,7 +126,7 @@ STRANGE = [
 def test_what_is_not_ollama_is_told_so(response: Response) -> None:
     with Something(response) as server:
         state = ollama.look(server.url)
-    assert (state.reachable, state.models) == (False, ()) and state.hint == "Check OLLAMA_HOST."
+    assert (state.reachable, state.models) == (False, ()) and state.hint.startswith("Check OLLAMA_HOST: ")
     assert "is not Ollama" in state.message
 
 
