@@ -63,7 +63,7 @@ def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.get_by_role("button", name=re.compile("paid leave")).click()
     expect(page.get_by_text("How this run went")).to_be_visible()
     page.get_by_text("How this run went").click()
-    run = page.get_by_text(re.compile("^[0-9a-f]{12}, "))
+    run = page.get_by_text(re.compile("Run [0-9a-f]{12}, "))
     told = run.inner_text()
     page.get_by_role("slider").nth(1).focus()
     page.keyboard.press("End")

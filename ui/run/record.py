@@ -47,10 +47,7 @@ def draw_record(trace: Trace) -> None:
         with st.popover("Summary of this run", icon=":material/summarize:"):
             rows = [{"field": name, "value": _shown(value)} for name, value in to_plain(summarize(trace)).items()]
             st.dataframe(rows, hide_index=True, alt="Summary of the run")
-    st.table(
-        [{"Setting": f":gray[{name}]", "Value": plain(value)} for name, value in settings_of(trace)],
-        hide_index=True, hide_header=True, border="horizontal", alt="Settings of the run",
-    )  # fmt: skip
+    st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
 
 
 def _draw_corrections(trace: Trace) -> None:
