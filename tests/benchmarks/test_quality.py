@@ -217,6 +217,7 @@ def test_without_shared_data_it_says_so(
     assert capsys.readouterr().out == "skipped: shared data not found\n"
 
 
+@pytest.mark.exhaustive
 def test_quality_runs_every_policy_with_the_web_and_without(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

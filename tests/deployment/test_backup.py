@@ -19,6 +19,7 @@ from crag_core.__main__ import main
 from crag_core.storage.history import HistoryStore
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import ask, fill, held_in, open_home
+from tests.matrix import mostly
 from tests.stand_ins.local_server import wait_until
 from tests.storage.history_parts import large_run, whole_run
 
@@ -105,6 +106,7 @@ def test_without_a_home_there_is_nothing_to_back_up(home: Path, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 def test_while_another_process_indexes_and_asks_every_backup_is_whole(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +163,7 @@ def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: 
     assert all(history.load(run) == whole_run(run) for run in kept[:20])
 
 
-@pytest.mark.parametrize("after", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("after", mostly(0.3, 0.0, 0.6))
 def test_a_killed_backup_leaves_nothing_that_looks_whole(
     after: float, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +190,7 @@ def test_a_killed_backup_leaves_nothing_that_looks_whole(
     assert held_in(open_home(tmp_path / "again")) == before
 
 
-@pytest.mark.parametrize("limit", [1_000, 20_000, 60_000])
+@pytest.mark.parametrize("limit", mostly(20_000, 1_000, 60_000))
 def test_a_disk_that_is_full_leaves_nothing(limit: int, home: Path, tmp_path: Path) -> None:
     """The system refuses to let any file grow beyond `limit` bytes, as it does on a full disk."""
     before = held_in(fill(home))

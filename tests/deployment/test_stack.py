@@ -200,6 +200,7 @@ def test_the_figures_of_all_processes_are_served_beside_them(stack: Stack) -> No
             process.kill()
 
 
+@pytest.mark.exhaustive
 def test_the_databases_own_backup_brings_everything_back(stack: Stack, start: Callable[[], AppTest]) -> None:
     """The steps of docs/operations.md, with the programs that the image has too."""
     tables = [name for (name,) in stack.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]

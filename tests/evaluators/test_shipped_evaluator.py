@@ -113,7 +113,10 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("text", READ.values(), ids=READ)
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, id=name, marks=[pytest.mark.exhaustive] * (name == "100 kB")) for name, text in READ.items()],
+)
 def test_ugly_passage_gets_a_sane_score(evaluator: CrossEncoderEvaluator, text: str) -> None:
     (grade,) = ask(evaluator, text)
     parts = dict(grade.parts)

@@ -526,6 +526,7 @@ def start(folder: Path, count: int, graded: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.exhaustive
 def test_killed_again_and_again_nothing_is_lost_and_nothing_is_run_twice(tmp_path: Path) -> None:
     field, count, before, missing = Field(), 200, 0, 0
     for _ in range(3):

@@ -72,6 +72,7 @@ def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
         assert silent.accepted <= 2 * CONNECTS_A_SAVE
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply_may_take(
     open_bench: Open, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -442,7 +442,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.mark.model
 @pytest.mark.embedding
-@pytest.mark.parametrize("policy", [*KINDS, *mostly("paper", "heuristic", "signals", "two-signal")])
+@pytest.mark.parametrize("policy", mostly("agentic", *(name for name in POLICIES if name != "agentic")))
 def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: Place, policy: str) -> None:
     chosen = find_policy(policy).with_thresholds(*ON_THE_LONGEST_WAY.get(policy, (None, None)))
     choice = Choice(chosen, chosen.evaluator, f"ollama/{MODEL}", WebMode.AUTO, top_k=3)

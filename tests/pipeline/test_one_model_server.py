@@ -21,6 +21,7 @@ from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.base.errors import Stopped
 from crag_core.base.types import AnswerState
 from tests.judge import judging
+from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -130,7 +131,7 @@ def python(code: str, home: Path, host: str) -> subprocess.CompletedProcess[str]
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:9", "http://me:s3cret@127.0.0.1:9", "http://[::1]:9"])
+@pytest.mark.parametrize("host", mostly("http://me:s3cret@127.0.0.1:9", "127.0.0.1:9", "http://[::1]:9"))
 def test_an_address_that_is_taken_does_not_disturb_the_client_that_reads_it_too(tmp_path: Path, host: str) -> None:
     """The package of Ollama makes a client of that variable when it is imported."""
     done = python(LOOKING, tmp_path, host)

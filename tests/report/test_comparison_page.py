@@ -37,6 +37,7 @@ from crag_core.report.comparison.results import (
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from tests.browser.conftest import open_browser
 from tests.builders import policy, trace
+from tests.matrix import mostly
 from tests.report.pages import Page, said
 from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN
 from tests.report.test_thresholds_report import assert_sound
@@ -592,7 +593,7 @@ def test_it_opens_offline_with_nothing_cut_off_and_prints_on_white(tmp_path: Pat
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", mostly("dark", "light"))
 def test_nothing_grave_is_found_by_axe(tmp_path: Path, scheme: Any) -> None:
     path = tmp_path / "page.html"
     path.write_text(page_of().html, "utf-8")

@@ -18,6 +18,7 @@ from crag_core.report import render
 from crag_core.trace.trace import Trace
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.made_up_runs import JUDGE
+from tests.matrix import mostly
 from tests.report.pages import answered, found_online, recorded, two_pages
 from tests.report.test_report_hostile import evil_run
 
@@ -75,7 +76,7 @@ def style(page: Page, css: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("made", [rich_run, evil_run], ids=["rich", "evil"])
-@pytest.mark.parametrize("width", [400, 800, 1440])
+@pytest.mark.parametrize("width", mostly(800, 400, 1440))
 def test_it_opens_offline_in_every_width_with_nothing_cut_off(
     opened: Opened, width: int, made: Callable[[], Trace]
 ) -> None:

@@ -487,6 +487,7 @@ def test_the_same_arguments_give_the_same_bytes() -> None:
 # --- in a browser ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.browser
 def test_it_opens_offline_with_nothing_cut_off_and_prints_on_white(tmp_path: Path) -> None:
     asked: list[str] = []

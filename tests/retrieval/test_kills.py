@@ -134,6 +134,7 @@ def run_and_die(folder: Path, step: int) -> int:
     return done.returncode
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("every", mostly(12, 4))
 def test_real_processes_killed_at_many_steps(tmp_path: Path, every: int) -> None:
     steps = range(0, 40, every)

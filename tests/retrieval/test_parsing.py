@@ -26,6 +26,7 @@ from crag_core.retrieval.sandbox.documents import DocumentProcesses
 from crag_core.retrieval.sandbox.pool import KEPT_VARIABLES
 from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, check_reply
 from crag_core.retrieval.sandbox.results import pack_pages, unpack_pages
+from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
 
@@ -112,6 +113,7 @@ def test_names_and_contents_of_all_kinds_give_the_same(plain: DocumentProcesses,
     assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, name)
 
 
+@pytest.mark.exhaustive
 def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: DocumentProcesses) -> None:
     line = b"As large as a file may be.\n"
     largest = (line * (MAX_BYTES // len(line) + 1))[:MAX_BYTES]
@@ -365,6 +367,7 @@ def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
     assert number not in children()
 
 
+@pytest.mark.exhaustive
 @linux
 def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: DocumentProcesses) -> None:
     def count() -> tuple[int, int]:
@@ -420,7 +423,7 @@ def start_parent(task: str) -> tuple[subprocess.Popen[str], int]:
     return parent, json.loads(line)["pid"]
 
 
-@pytest.mark.parametrize("task", ["idle", "a.sleep", "a.hold"])
+@pytest.mark.parametrize("task", ["idle", *mostly("a.sleep", "a.hold")])
 def test_it_ends_when_its_application_is_killed(task: str) -> None:
     parent, number = start_parent(task)
     time.sleep(0.3)  # for the file to be on its way; if it is not, this asks for less, and is still so

@@ -94,7 +94,13 @@ STRESS = {
 }
 
 
-@pytest.mark.parametrize("name", STRESS)
+ALIKE = ("items of a list", "nested items", "nested and closed", "nested pictures", "nested by style", "line breaks")
+"""What a parser of HTML takes the same way as another of these."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * name.startswith(ALIKE)) for name in STRESS]
+)
 def test_no_input_holds_a_reader(name: str) -> None:
     started = time.process_time()
     try:

@@ -14,6 +14,7 @@ from crag_core.base.documents import IngestOutcome
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.backends.lance.passages import LancePassages
 from crag_core.retrieval.index.store import PassageStore
+from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
@@ -200,7 +201,7 @@ def damaged(path: Path, how: str) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("how", ["cut", "overwritten", "overwritten at the end"])
+@pytest.mark.parametrize("how", mostly("overwritten", "cut", "overwritten at the end"))
 @pytest.mark.parametrize("part", ["data", "_versions", "_indices"])
 def test_files_of_the_index_cut_short_or_overwritten_are_an_error_and_no_more(
     tmp_path: Path, part: str, how: str

@@ -23,6 +23,7 @@ from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.store import PassageStore
+from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.dying import BEFORE, FILES
 from tests.retrieval.failing_writes import DyingAt, Poisoned, Writing
@@ -72,6 +73,7 @@ def add_and_tidy(folder: Path) -> None:
     assert passages.search_keyword("漢" * 220, 3)
 
 
+@pytest.mark.exhaustive
 def test_a_long_text_among_equal_ones_takes_no_memory_that_is_not_there(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.retrieval.test_writing_apart", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
@@ -97,7 +99,7 @@ def test_dying_once_at_any_write_costs_nothing(tmp_path: Path, is_late: bool) ->
     raise AssertionError("more than 100 writes")
 
 
-@pytest.mark.parametrize("times", [2, 3, 5])
+@pytest.mark.parametrize("times", mostly(3, 2, 5))
 def test_dying_again_and_again_leaves_every_document_whole_or_absent(
     tmp_path: Path, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

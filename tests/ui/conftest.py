@@ -26,7 +26,8 @@ DOCUMENTS = {
     "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
 }
 
-_scan_packages = cache(manifest_scanner.scan_component_manifests)
+# Which installed packages hold components; AppTest looks anew in every run, which would take most of a test.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(scope="session")
@@ -86,10 +87,7 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
 
 
 def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a server learns once and AppTest forgets.
-
-    That st.navigation rules, not the folder pages/; and which packages hold components, which takes most of a test.
-    """
+    """What a server learns once and AppTest forgets: that st.navigation rules, not the folder pages/."""
     original = PagesManager.__init__
 
     def remember(self: PagesManager, *args: Any, **kwargs: Any) -> None:
@@ -97,7 +95,6 @@ def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", remember)
-    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", _scan_packages)
 
 
 def ask(app: AppTest, question: str) -> AppTest:

@@ -10,15 +10,17 @@ from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.backends.lance.write_process import Writer
 from crag_core.retrieval.backends.objects.backend import ObjectBackend
 from crag_core.retrieval.backends.postgres.backend import PostgresBackend
+from tests.matrix import mostly
 from tests.stand_ins.s3_server import S3Server
 
 Open = Callable[[], Backend]
 """Another view of the same place, as another process has it."""
 
-ENGINES = (
-    *("folder", "folder apart", "objects", "postgres"),
-    pytest.param("objects apart", marks=pytest.mark.exhaustive),  # objects is one, apart the other
+ENGINES = ("folder", "folder apart", "postgres", *mostly("objects", "objects apart"))  # objects is one, apart the other
+SLOW_ON_OBJECTS = pytest.mark.parametrize(
+    "open_backend", ["folder", *mostly("postgres", "folder apart", "objects", "objects apart")], indirect=True
 )
+"""For tests that write hundreds of small things, each of which is a request there."""
 
 
 @pytest.fixture(scope="session")

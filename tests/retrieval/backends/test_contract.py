@@ -19,7 +19,7 @@ from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
-from tests.retrieval.backends.conftest import Open
+from tests.retrieval.backends.conftest import SLOW_ON_OBJECTS, Open
 from tests.retrieval.fakes import DIMENSION, WordEmbedder, embed_words, write_prose
 
 WORDS = IndexVersion(embedding="words-64")
@@ -208,6 +208,7 @@ def test_generations_lie_beside_each_other(backend: Backend) -> None:
     assert backend.passages(other).search_keyword("ferry", 3)
 
 
+@SLOW_ON_OBJECTS
 def test_an_approximate_index_finds_nearly_all_and_what_came_after_it(backend: Backend) -> None:
     rng = np.random.default_rng(3)
     middles = rng.normal(size=(35, DIMENSION))
@@ -353,6 +354,7 @@ def test_documents_go_in_are_found_replaced_moved_rebuilt_and_deleted(open_backe
         store.read_original(again.document_id)
 
 
+@SLOW_ON_OBJECTS
 def test_two_add_at_once_and_nothing_is_lost(open_backend: Open) -> None:
     def fill(number: int) -> None:
         store = PassageStore(open_backend(), WordEmbedder())

@@ -154,6 +154,7 @@ def test_a_lock_that_holds_nonsense_is_taken(place: str) -> None:
 # --- kills and several processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("every", mostly(4, 1))
 def test_dying_at_any_step_leaves_documents_whole_or_absent(
     place: str, monkeypatch: pytest.MonkeyPatch, every: int
