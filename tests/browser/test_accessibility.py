@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DARK, LOOKS, PATIENCE, ask, one_look, upload
+from tests.browser.conftest import DARK, LIGHT, PATIENCE, ask, one_look, upload
 
 GRAVE = ("serious", "critical")
 SETTLED = """() => new Promise((done) => {
@@ -37,7 +37,7 @@ def check(page: Page, where: str) -> None:
     assert not told, "\n".join(told)
 
 
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
+@pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
 def test_nothing_grave_on_the_ask_page(
     browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
 ) -> None:
