@@ -23,9 +23,8 @@ import pytest
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
+from crag_core.retrieval.sandbox.messages import BadFrame, Limits, Reply, check_reply, pack_pages, unpack_pages
 from crag_core.retrieval.sandbox.pool import KEPT_VARIABLES
-from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, check_reply
-from crag_core.retrieval.sandbox.results import pack_pages, unpack_pages
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
 
@@ -393,7 +392,7 @@ def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 PARENT = f"""
 import signal, sys, time
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.protocol import Limits
+from crag_core.retrieval.sandbox.messages import Limits
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts the tests in the background has it ignored
 parser = DocumentProcesses(Limits(readers={BAD!r}, seconds=3))
 print(parser.read(b"/nowhere/file", "a.tell")[0].text, flush=True)

@@ -23,8 +23,16 @@ from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_pic
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import MAX_BYTES, read_document
 from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
-from crag_core.retrieval.sandbox.protocol import MOST_PNG, BadFrame, Drawing, Limits, Reply, check_reply
-from crag_core.retrieval.sandbox.results import pack_picture, unpack_picture
+from crag_core.retrieval.sandbox.messages import (
+    MOST_PNG,
+    BadFrame,
+    Drawing,
+    Limits,
+    Reply,
+    check_reply,
+    pack_picture,
+    unpack_picture,
+)
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
 from tests.retrieval.processes import children, frame, is_alive, wait_until

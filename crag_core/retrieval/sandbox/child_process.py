@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.retrieval.sandbox.protocol import BadFrame, WireEnded, read_frame, write_frame
+from crag_core.retrieval.sandbox.messages import BadFrame, WireEnded, read_frame, write_frame
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

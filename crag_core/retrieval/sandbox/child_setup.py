@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
 
-from crag_core.retrieval.sandbox.protocol import WireEnded, read_frame
+from crag_core.retrieval.sandbox.messages import WireEnded, read_frame
 
 Frame = tuple[Any, bytes]
 

@@ -11,9 +11,8 @@ from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.page_view.page_image import PagePicture, Span
 from crag_core.retrieval.readers import Page, check_size
 from crag_core.retrieval.sandbox.child_process import OutOfMemory, ProcessLost, StartFailed, TookTooLong
+from crag_core.retrieval.sandbox.messages import Drawing, Limits, Request, unpack_chunks, unpack_pages, unpack_picture
 from crag_core.retrieval.sandbox.pool import ProcessPool, Unpack, Value
-from crag_core.retrieval.sandbox.protocol import Drawing, Limits, Request
-from crag_core.retrieval.sandbox.results import unpack_chunks, unpack_pages, unpack_picture
 
 DRAWING = Limits(seconds=15.0)
 """Shorter, since somebody waits for the page."""

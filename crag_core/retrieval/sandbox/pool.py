@@ -24,7 +24,7 @@ from crag_core.retrieval.sandbox.child_process import (
     TookTooLong,
     start_isolated,
 )
-from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, Request, check_reply
+from crag_core.retrieval.sandbox.messages import BadFrame, Limits, Reply, Request, check_reply
 
 # No settings and no keys: a parser cannot reveal what it does not have.
 KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

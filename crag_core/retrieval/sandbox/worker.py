@@ -20,8 +20,15 @@ from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.page_view.page_image import page_picture
 from crag_core.retrieval.readers import MAX_BYTES, READERS, read_document
 from crag_core.retrieval.sandbox.child_setup import Frame, confine, forbid_processes, listen, take_pipes
-from crag_core.retrieval.sandbox.protocol import Limits, Reply, Request, write_frame
-from crag_core.retrieval.sandbox.results import pack_chunks, pack_pages, pack_picture
+from crag_core.retrieval.sandbox.messages import (
+    Limits,
+    Reply,
+    Request,
+    pack_chunks,
+    pack_pages,
+    pack_picture,
+    write_frame,
+)
 
 # The application stops what takes too long; this is for when it has ended and the parser blocks all threads.
 _GRACE = 2

@@ -6,20 +6,31 @@ import logging
 import math
 import os
 import subprocess
+import sys
+import traceback
 from collections.abc import Mapping
-from threading import Event, Lock
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from weakref import finalize
 
 from crag_core.base.concurrency.shutdown import at_end
-from crag_core.base.errors import BadRecord, Stopped, StoreUnavailable, WriteLost, kind_named
+from crag_core.base.errors import BadRecord, CragError, Stopped, StoreUnavailable, WriteLost, kind_named
 from crag_core.base.serialization import from_plain
-from crag_core.retrieval.backends.lance.write_protocol import Answer, Write
+from crag_core.retrieval.backends import open_backend
+from crag_core.retrieval.backends.backend import Backend
+from crag_core.retrieval.backends.lance.backend import Answer, Write, carry_out
 from crag_core.retrieval.sandbox.child_process import ChildProcess, ProcessLost, StartFailed, start_isolated
+from crag_core.retrieval.sandbox.child_setup import Frame, listen, set_first_to_kill, take_pipes
+from crag_core.retrieval.sandbox.messages import write_frame
 
 IDLE_SECONDS = 60.0
 # In an index of an early release a text of 10 MB may take the memory of so many, or of the 8192 of Lance's default.
 _BATCH, _ROWS_AT_ONCE = "LANCE_DEFAULT_BATCH_SIZE", "256"
 _log = logging.getLogger(__name__)
+# The application is trusted; more than this does not fit into a frame.
+_MOST_REQUEST = 2**32 - 1
+_MOST_TOLD = 10_000  # characters
 
 
 class Writer:
@@ -104,7 +115,7 @@ class _WriteProcess(ChildProcess):
 
 def _start() -> subprocess.Popen[bytes]:
     environment = {_BATCH: _ROWS_AT_ONCE, **os.environ}
-    return start_isolated("crag_core.retrieval.backends.lance.write_worker", "", environment)
+    return start_isolated("crag_core.retrieval.backends.lance.writer", "", environment)
 
 
 def _keys() -> dict[str, str]:
@@ -125,3 +136,41 @@ def _end_all(processes: list[_WriteProcess], lock: Lock, closed: Event) -> None:
         last = [*processes]
     for process in last:
         process.end()
+
+
+def main(arguments: list[str]) -> None:
+    try:
+        _run()
+    except BaseException:
+        traceback.print_exc()
+        # At once: clearing up closes the pipes first, and the application would not wait to see how we end.
+        os._exit(1)
+
+
+def _run() -> None:
+    requests_from, answers_to = take_pipes()
+    set_first_to_kill()
+    requests: SimpleQueue[Frame] = SimpleQueue()
+    Thread(target=listen, args=(requests_from, requests, _MOST_REQUEST, _MOST_REQUEST), daemon=True).start()
+    write_frame(answers_to, Answer())
+    opened: dict[tuple[str, str], Backend] = {}
+    while True:
+        header, body = requests.get()
+        write_frame(answers_to, _answer(from_plain(Write, header), body, opened))
+
+
+def _answer(write: Write, body: bytes, opened: dict[tuple[str, str], Backend]) -> Answer:
+    try:
+        place = write.setting, write.folder
+        if place not in opened:
+            opened[place] = open_backend(write.setting, Path(write.folder))
+        carry_out(write, body, opened[place])
+    except CragError as error:
+        return Answer(type(error).__name__, error.message, error.hint)
+    except Exception:
+        return Answer(bug=traceback.format_exc()[-_MOST_TOLD:])
+    return Answer()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
