@@ -22,9 +22,9 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
-from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.messages import BadFrame, Limits, Reply, check_reply, pack_pages, unpack_pages
-from crag_core.retrieval.sandbox.pool import KEPT_VARIABLES
+from crag_core.retrieval.sandbox.child import BadFrame
+from crag_core.retrieval.sandbox.documents import KEPT_VARIABLES, DocumentProcesses
+from crag_core.retrieval.sandbox.messages import Limits, Reply, check_reply, pack_pages, unpack_pages
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
 
@@ -295,7 +295,7 @@ def test_a_stop_reaches_who_waits_for_a_turn() -> None:
     parser, first, second = DocumentProcesses(Limits(readers=BAD), workers=1), threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.served for process in parser._processes))
         waiting = pool.submit(parser.read, GOOD, "good.txt", second)
         second.set()
         assert isinstance(waiting.exception(20), Stopped) and not running.done()
@@ -309,7 +309,7 @@ def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
     parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep")
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.served for process in parser._processes))
         parser.close()
         assert isinstance(running.exception(20), Stopped)
     with pytest.raises(Stopped):
