@@ -197,7 +197,7 @@ def at_work(
         ended = attempt(kind, how, app(program, port), home, settings, wait)
     if kind != "ask":
         return ended
-    kept = open_history("disk", home).recent()
+    kept = open_history("disk", home).search()
     is_kept = len(kept) == 1 and kept[0].question == QUESTION
     return ended if is_kept else replace(ended, wrong="the run under way is not kept")
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from crag_core.app.workbench import DATA
 from crag_core.base.types import Action
 from crag_core.storage.history import HistoryStore
-from crag_core.storage.history.run_filter import EVERYTHING, Feedback, Selection
+from crag_core.storage.history.runs import EVERYTHING, Feedback, Selection
 from crag_core.trace.feedback import Mark, of_route
 from crag_core.trace.trace import Trace
 

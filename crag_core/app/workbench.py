@@ -45,7 +45,7 @@ from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Listener, Parts, WebMode
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
-from crag_core.retrieval.backends.lance.write_process import Writer
+from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.corpus_map import Maps
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.documents import MapPoint, PassageMap
-from crag_core.retrieval.hits import Hit
+from crag_core.retrieval.backends.backend import Hit
 from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from crag_core.base.protocols import Found
 from crag_core.base.text.words import fold
 from crag_core.base.types import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
-from crag_core.retrieval.hits import Hit
+from crag_core.retrieval.backends.backend import Hit
 from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:

@@ -93,7 +93,7 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
     held = fill(home)
     folder = use_folder(tmp_path / "policies", monkeypatch)
     (folder / "mine.toml").write_bytes((policies.FOLDER / "paper.toml").read_bytes())
-    (record := tmp_path / "run.json").write_text(held.history.load(held.history.recent()[0].id).to_json(), "utf-8")  # type: ignore[union-attr]
+    (record := tmp_path / "run.json").write_text(held.history.load(held.history.search()[0].id).to_json(), "utf-8")  # type: ignore[union-attr]
     (known,), (preset,) = held.experiments.set_names(), held.experiments.preset_names()
     grading = ["evaluate", "--set", known, "--evaluator", "embedding", "--policy", "paper"]
     run(capsys, *grading)

@@ -52,7 +52,7 @@ def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
         assert history.count() == 0, "it is under way"
         began = time.monotonic()
     assert time.monotonic() - began < 10, "`docker stop` kills after ten seconds"
-    (kept,) = history.recent()
+    (kept,) = history.search()
     assert kept.ending is Ending.STOPPED and kept.question == QUESTION
     found = history.load(kept.id)
     assert found is not None and found.failure is not None and found.failure.summary == "The program was ended."
@@ -66,7 +66,7 @@ def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
         expect(page.get_by_text("The program was ended.")).to_have_count(0)
         expect(page.get_by_role("button", name="Ask", exact=True)).to_be_enabled()
         expect(page.get_by_text("Written by").first).to_be_visible()
-    (kept,) = history.recent()
+    (kept,) = history.search()
     assert kept.id == found.id and kept.ending is Ending.DONE, "one question, one run"
     done = history.load(kept.id)
     assert done is not None and done.grades == found.grades

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from crag_core.app.workbench import DATA
 from crag_core.base.documents import Document, Recipe
-from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.embedding import DEFAULT_MODEL
 from crag_core.retrieval.index.index_writer import IndexWriter
 from tests.browser.conftest import PATIENCE, ask, serve, upload

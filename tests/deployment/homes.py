@@ -76,7 +76,7 @@ def held_in(workbench: Workbench) -> Held:
         tuple(store.passages_of(one.id) for one in documents),
         tuple((hit.passage, hit.score) for hit in store.search_dense(store.embedder.embed_question(QUESTION), 5)),
         tuple((hit.passage, hit.score) for hit in store.search_keyword("ferry Vennick", 5)),
-        tuple(history.load(run.id) for run in history.recent()),
+        tuple(history.load(run.id) for run in history.search()),
         history.all_labels(),
         tuple(laboratory.load_set(name) for name in laboratory.set_names()),
         tuple(laboratory.load_preset(name) for name in laboratory.preset_names()),

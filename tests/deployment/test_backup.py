@@ -158,7 +158,7 @@ def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: 
     with tarfile.open(tmp_path / "2.tar") as archive:
         archive.extract("history.db", tmp_path / "out", filter="data")
     history = HistoryStore(tmp_path / "out" / "history.db")
-    kept = [run.id for run in history.recent(1000) if run.id.startswith("run-")]
+    kept = [run.id for run in history.search(limit=1000) if run.id.startswith("run-")]
     assert sorted(kept) == sorted(f"run-{number}" for number in range(len(kept))), "none is missing between others"
     assert all(history.load(run) == whole_run(run) for run in kept[:20])
 

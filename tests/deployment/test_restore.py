@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from crag_core.__main__ import main
-from crag_core.storage.backup.manifest import NAME
+from crag_core.storage.backup.archive import NAME
 from tests.deployment.homes import fill, open_home
 
 Output = pytest.CaptureFixture[str]

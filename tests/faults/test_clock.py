@@ -16,13 +16,13 @@ import pytest
 from crag_core.base.documents import Document, IngestOutcome, Recipe, State
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types import Grade, WebOutcome
+from crag_core.retrieval.backends import objects as object_lock
 from crag_core.retrieval.backends import worker_lease
-from crag_core.retrieval.backends.disk.backend import FolderBackend
-from crag_core.retrieval.backends.lance.remote_tables import RemoteRows
-from crag_core.retrieval.backends.objects import lock as object_lock
-from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends.backend import name_content
+from crag_core.retrieval.backends.disk import FolderBackend
+from crag_core.retrieval.backends.lance.backend import RemoteRows
+from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
-from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
@@ -55,7 +55,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
         for module in (
             "crag_core.app.workbench",
-            "crag_core.retrieval.hits",
+            "crag_core.retrieval.backends.backend",
             "crag_core.retrieval.backends.worker_lease",
         ):
             monkeypatch.setattr(f"{module}.datetime", Moved)
@@ -107,9 +107,9 @@ def test_runs_are_kept_and_found_by_when_the_clock_said_they_were(tmp_path: Path
     clock.now += jump
     store.save(run("after"))
     newest_first = ["after", "before"] if jump > 0 else ["before", "after"]
-    assert [kept.id for kept in store.recent()] == newest_first
+    assert [kept.id for kept in store.search()] == newest_first
     store.save(run("before"))
-    assert [kept.id for kept in store.recent()] == newest_first, "a record that grows keeps its place"
+    assert [kept.id for kept in store.search()] == newest_first, "a record that grows keeps its place"
 
 
 def test_a_clock_that_jumps_ahead_deletes_no_run_of_today(tmp_path: Path) -> None:

@@ -59,20 +59,20 @@ def ask(workbench: Workbench) -> Trace:
 
 
 def test_started_on_a_full_disk_it_answers_from_what_is_indexed(disk: Disk, workbench: Workbench) -> None:
-    kept = workbench.history.recent()
+    kept = workbench.history.search()
     disk.fill()
     again = start(disk)
     ask(again)
     assert [document.name for document in again.store.documents()] == sorted(DOCUMENTS)
-    assert again.history.recent() == kept, "SQLite shares memory between readers, which takes room"
+    assert again.history.search() == kept, "SQLite shares memory between readers, which takes room"
     assert again.experiments.set_names() == () and again.experiments.preset_names() == ()
     with pytest.raises(HistoryUnavailable, match="cannot be written") as fault:
         again.history.save(replace(ask(again), id="one-more"))
     assert "Free some disk space" in fault.value.hint
     disk.free()
-    assert again.history.recent() == kept
+    assert again.history.search() == kept
     again.history.save(replace(ask(again), id="one-more"))
-    assert len(again.history.recent()) == len(kept) + 1 and again.history.problem == ""
+    assert len(again.history.search()) == len(kept) + 1 and again.history.problem == ""
 
 
 def test_started_on_a_full_disk_with_nothing_on_it_says_so(disk: Disk) -> None:
@@ -132,12 +132,12 @@ def test_documents_can_be_deleted_to_make_room(disk: Disk, workbench: Workbench)
     victim = workbench.store.documents()[0]
     disk.fill()
     try:
-        workbench.store.delete(victim.id)
+        workbench.store.delete_all([victim.id])
     except StoreUnavailable as fault:
         assert fault.hint
     left = {document.id for document in start(disk).store.documents()}
     disk.free()
-    workbench.store.delete(victim.id)
+    workbench.store.delete_all([victim.id])
     assert victim.id not in {document.id for document in workbench.store.documents()} and len(left) >= 2
 
 
@@ -149,13 +149,13 @@ def test_a_run_is_there_though_it_cannot_be_kept(disk: Disk, workbench: Workbenc
         workbench.history.save(large)
     assert "cannot be written" in fault.value.message and workbench.history.problem == str(fault.value)
     disk.free()
-    assert len(workbench.history.recent()) == 1 and workbench.history.load("large") is None
+    assert len(workbench.history.search()) == 1 and workbench.history.load("large") is None
     workbench.history.save(large)
     assert workbench.history.load("large") == large and workbench.history.problem == ""
 
 
 def test_a_label_that_does_not_fit_is_told(disk: Disk, workbench: Workbench) -> None:
-    trace = workbench.history.load(workbench.history.recent()[0].id)
+    trace = workbench.history.load(workbench.history.search()[0].id)
     assert trace is not None
     label = route_label(trace, Mark.RIGHT)
     disk.fill()

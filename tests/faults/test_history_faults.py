@@ -56,7 +56,7 @@ def test_killed_in_mid_run_and_back_the_next_run_is_kept(open_bench: Open) -> No
             workbench.history.save(lost)
         postgres.start()
         workbench.history.save(lost)
-        assert {kept.id for kept in workbench.history.recent()} == {first.id, lost.id}
+        assert {kept.id for kept in workbench.history.search()} == {first.id, lost.id}
         assert workbench.history.problem == ""
 
 
@@ -89,7 +89,7 @@ def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply
                 work()
             assert time.monotonic() - begun < 30
     workbench.history.save(second)
-    assert {kept.id for kept in workbench.history.recent()} == {first.id, second.id}
+    assert {kept.id for kept in workbench.history.search()} == {first.id, second.id}
     assert workbench.history.problem == ""
 
 
@@ -123,7 +123,7 @@ def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
         with pytest.raises(HistoryUnavailable, match=r"no reply within 0\.5 s"):
             workbench.history.save(trace)
     workbench.history.save(trace)
-    assert {kept.id for kept in workbench.history.recent()} == {"before", trace.id}
+    assert {kept.id for kept in workbench.history.search()} == {"before", trace.id}
 
 
 def test_a_damaged_file_costs_no_answer(start: Start, home: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.backends.objects import backend
+from crag_core.retrieval.backends import objects
 from crag_core.retrieval.backends.postgres import server as postgres_server
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
@@ -175,7 +175,7 @@ def test_an_object_store_that_refuses_in_mid_run_and_is_back(
 
 def test_an_object_store_that_is_silent_is_given_up(open_bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first request, which asks whether anybody answers: here after a second instead of ten, and once more."""
-    monkeypatch.setattr(backend, "_LOOK_TIMEOUT", "1s")
+    monkeypatch.setattr(objects, "_LOOK_TIMEOUT", "1s")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     with Wire() as silent:

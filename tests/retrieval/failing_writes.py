@@ -8,7 +8,7 @@ from pathlib import Path
 from crag_core.base.errors import WriteLost
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Backend
-from crag_core.retrieval.backends.lance.write_protocol import Write, carry_out, unpack_rows
+from crag_core.retrieval.backends.lance.backend import Write, carry_out, unpack_rows
 
 LOST = WriteLost("The process that writes to the index ended (SIGABRT).", hint="Try again.")
 

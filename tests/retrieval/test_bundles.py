@@ -13,12 +13,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval import upload
 from crag_core.retrieval.readers.shared import zip_packages
-from crag_core.retrieval.upload import files as uploads
-from crag_core.retrieval.upload import zip_archives
-from crag_core.retrieval.upload.files import read_folder
-from crag_core.retrieval.upload.safe_names import tidy_name
-from crag_core.retrieval.upload.zip_archives import Given, unpack
+from crag_core.retrieval.upload import Given, read_folder, tidy_name, unpack
 from tests.retrieval.made_files import one_of_each, zip_files
 
 
@@ -140,18 +137,18 @@ def test_archives_in_archives_one_deep() -> None:
 def test_too_many_files_or_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     content = zip_files({f"{number}.txt": "x" * 10 for number in range(5)} | {"song.mp3": "x" * 1000})
     with monkeypatch.context() as patch:
-        patch.setattr(zip_archives.Allowance, "__init__", lambda self: _set(self, files=4))
+        patch.setattr(upload.Allowance, "__init__", lambda self: _set(self, files=4))
         with pytest.raises(DocumentRefused, match=r"a.zip: more than 4 files"):
             unpack("a.zip", content)
         inner = zip_files({"a.txt": "one", "in.zip": content, "b.txt": "two"})
         taken, refused = sort(unpack("a.zip", inner))
         assert list(taken) == ["a.txt", "b.txt"] and "more than 4 files" in refused["in.zip"]
     with monkeypatch.context() as patch:
-        patch.setattr(zip_archives.Allowance, "__init__", lambda self: _set(self, size=3 * 2**20))
+        patch.setattr(upload.Allowance, "__init__", lambda self: _set(self, size=3 * 2**20))
         with pytest.raises(DocumentRefused, match=r"more than the limit of 3.0 MB would be unpacked"):
             unpack("a.zip", zip_files({f"{number}.txt": "x" * 2**20 for number in range(4)}))
     with monkeypatch.context() as patch:
-        patch.setattr(zip_archives, "MAX_BYTES", 9)
+        patch.setattr(upload, "MAX_BYTES", 9)
         assert set(sort(unpack("a.zip", content))[1]) == {*(f"{number}.txt" for number in range(5)), "song.mp3"}
     with monkeypatch.context() as patch:
         patch.setattr(zip_packages, "MAX_MEMBERS", 5)
@@ -159,14 +156,14 @@ def test_too_many_files_or_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
             unpack("a.zip", content)
 
 
-def _set(allowance: zip_archives.Allowance, files: int = 2_000, size: int = 10**9) -> None:
+def _set(allowance: upload.Allowance, files: int = 2_000, size: int = 10**9) -> None:
     allowance.most_files, allowance.most_size, allowance.names = files, size, set()
     allowance.files = allowance.size = 0
 
 
 def test_one_member_is_unpacked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    monkeypatch.setattr(zip_archives, "read_bounded", lambda archive, entry, limit: read.append(entry.filename) or b"x")
+    monkeypatch.setattr(upload, "read_bounded", lambda archive, entry, limit: read.append(entry.filename) or b"x")
     members = unpack("a.zip", zip_files({"a.txt": "1", "b.txt": "2"}))
     assert read == []
     next(members)
@@ -243,11 +240,11 @@ def test_a_folder_with_too_much_in_it(tmp_path: Path, monkeypatch: pytest.Monkey
         (tmp_path / f"{number}.txt").write_text("x" * 10)
     for what, files, size in (("4 files", 4, 10**9), ("the limit of 0.0 MB", 2_000, 49)):
         with monkeypatch.context() as patch:
-            patch.setattr(zip_archives.Allowance, "__init__", lambda self, f=files, s=size, **_: _set(self, f, s))
+            patch.setattr(upload.Allowance, "__init__", lambda self, f=files, s=size, **_: _set(self, f, s))
             taken, refused = sort(read_folder(tmp_path))
         assert list(taken) == [f"{number}.txt" for number in range(4)]
         assert list(refused) == [tmp_path.name] and what in refused[tmp_path.name]
-    monkeypatch.setattr(uploads, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(upload, "MAX_MEMBERS", 3)
     assert len(list(read_folder(tmp_path))) == 4
 
 

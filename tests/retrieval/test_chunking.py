@@ -15,14 +15,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused, Stopped
-from crag_core.retrieval.chunking.sentence_boundaries import split_sentences
 from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, Cut, counter, cut_document, cut_pages
-from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_text
+from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_sentences, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
+from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, check_reply
-from crag_core.retrieval.sandbox.results import pack_chunks, unpack_chunks
+from crag_core.retrieval.sandbox.messages import Limits, check_reply, pack_chunks, unpack_chunks
 from tests.retrieval.conftest import REPOSITORY
 
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())

@@ -21,7 +21,7 @@ USES: dict[str, Callable[[PassageStore], Any]] = {
     "words": lambda store: store.search_keyword("ropes", 3),
     "index_version": lambda store: store.index_version,
     "ingest": lambda store: store.ingest([("more.txt", write_prose("gulls"))]),
-    "delete": lambda store: store.delete("0" * 32),
+    "delete": lambda store: store.delete_all(["0" * 32]),
     "rebuild": lambda store: store.rebuild(Recipe("words-64", 60, 0)),
     "finish": lambda store: store.finish_interrupted(),
 }

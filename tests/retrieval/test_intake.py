@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.upload.files import each_file
+from crag_core.retrieval.upload import each_file
 from tests.retrieval.fakes import WordEmbedder
 
 

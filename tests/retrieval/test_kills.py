@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.retrieval.hits import name_content
+from crag_core.retrieval.backends.backend import name_content
 from crag_core.retrieval.index.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY

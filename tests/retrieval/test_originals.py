@@ -13,8 +13,8 @@ import pytest
 
 from crag_core.base.documents import IngestOutcome
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
-from crag_core.retrieval.backends.disk.originals import FolderOriginals
-from crag_core.retrieval.hits import name_content
+from crag_core.retrieval.backends.backend import name_content
+from crag_core.retrieval.backends.disk import FolderOriginals
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -73,7 +73,7 @@ def test_a_new_version_takes_the_place_of_the_old_one_s_file(store: PassageStore
 
 def test_what_is_deleted_is_not_kept(store: PassageStore, folder: Path) -> None:
     one, other = store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
-    store.delete(one.document_id)
+    store.delete_all([one.document_id])
     assert kept(folder) == [other.document_id]
     with pytest.raises(DocumentMissing, match="not in the index"):
         store.read_original(one.document_id)
@@ -158,7 +158,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", [f"crag_core.retrieval.backends.disk.originals.FolderOriginals.{step}" for step in ("drop", "tidy")]
+    "moment", [f"crag_core.retrieval.backends.disk.FolderOriginals.{step}" for step in ("drop", "tidy")]
 )
 def test_dying_while_an_old_version_goes_never_takes_the_file_of_the_new(
     store: PassageStore, folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -186,9 +186,9 @@ def test_dying_while_deleting_leaves_at_most_a_file_too_many(
     with monkeypatch.context() as patched:
         patched.setattr(FolderOriginals, "tidy", die)
         with pytest.raises(Killed):
-            store.delete(one.document_id)
+            store.delete_all([one.document_id])
     every_document_has_its_file(folder)
-    store.delete(other.document_id)
+    store.delete_all([other.document_id])
     assert kept(folder) == []
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.documents import Document, Recipe, State
-from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.backend import name_content, now
+from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
-from crag_core.retrieval.hits import name_content, now
 from crag_core.retrieval.index.index_writer import IndexWriter
 from tests.retrieval.conftest import REPOSITORY
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crag_core.retrieval.readers.pdf import _mend
-from crag_core.retrieval.readers.shared.pdf_layout import Line, find_spacing, flow_lines
+from crag_core.retrieval.readers.pdf import Line, _mend, find_spacing, flow_lines
 
 FULL = "This line of prose is as wide as the column of the page and so it goes on"
 

@@ -22,10 +22,9 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
-from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.pool import KEPT_VARIABLES
-from crag_core.retrieval.sandbox.protocol import BadFrame, Limits, Reply, check_reply
-from crag_core.retrieval.sandbox.results import pack_pages, unpack_pages
+from crag_core.retrieval.sandbox.child import BadFrame
+from crag_core.retrieval.sandbox.documents import KEPT_VARIABLES, DocumentProcesses
+from crag_core.retrieval.sandbox.messages import Limits, Reply, check_reply, pack_pages, unpack_pages
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
@@ -298,7 +297,7 @@ def test_a_stop_reaches_who_waits_for_a_turn() -> None:
     parser, first, second = DocumentProcesses(Limits(readers=BAD), workers=1), threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.served for process in parser._processes))
         waiting = pool.submit(parser.read, GOOD, "good.txt", second)
         second.set()
         assert isinstance(waiting.exception(20), Stopped) and not running.done()
@@ -312,7 +311,7 @@ def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
     parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(parser.read, b"any", "a.sleep")
-        wait_until(lambda: any(process.files for process in parser._processes))
+        wait_until(lambda: any(process.served for process in parser._processes))
         parser.close()
         assert isinstance(running.exception(20), Stopped)
     with pytest.raises(Stopped):
@@ -396,7 +395,7 @@ def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 PARENT = f"""
 import signal, sys, time
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.protocol import Limits
+from crag_core.retrieval.sandbox.messages import Limits
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts the tests in the background has it ignored
 parser = DocumentProcesses(Limits(readers={BAD!r}, seconds=3))
 print(parser.read(b"/nowhere/file", "a.tell")[0].text, flush=True)

@@ -28,7 +28,7 @@ def test_a_store_that_was_never_used_is_empty_and_leaves_no_trace(tmp_path: Path
     store = PassageStore(tmp_path / "index", embedder)
     assert (store.count(), store.documents(), store.passages_of("0" * 32)) == (0, (), ())
     assert store.search_dense([0.0] * 64, 5) == store.search_keyword("words", 5) == []
-    assert not store.delete("0" * 32)
+    assert not store.delete_all(["0" * 32])
     assert not (tmp_path / "index" / "passages.lance").exists()
 
 
@@ -137,13 +137,13 @@ def test_any_name_is_only_a_name(store: PassageStore, name: str) -> None:
     (one,) = store.ingest([(name, TIDES)])
     assert one.outcome == REPLACED
     assert sorted(name_all(store)) == sorted([name, *(other for other, _ in near)])
-    assert store.delete(one.document_id)
+    assert store.delete_all([one.document_id])
     assert sorted(name_all(store)) == sorted(other for other, _ in near)
 
 
 def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> None:
     one, _ = store.ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
-    assert store.delete(one.document_id) and not store.delete(one.document_id)
+    assert store.delete_all([one.document_id]) and not store.delete_all([one.document_id])
     assert name_all(store) == ["tides.txt"] and not store.passages_of(one.document_id)
     assert not store.search_keyword("harbour", 5)
     assert {hit.passage.source for hit in store.search_dense([0.1] * 64, 500)} == {"tides.txt"}
@@ -155,7 +155,7 @@ def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> Non
 def test_ids_that_are_none_touch_nothing(store: PassageStore, bad: str) -> None:
     store.ingest([("harbour.txt", HARBOUR)])
     count = store.count()
-    assert not store.delete(bad) and store.passages_of(bad) == () and store.count() == count
+    assert not store.delete_all([bad]) and store.passages_of(bad) == () and store.count() == count
 
 
 def test_progress_tells_file_and_passages(store: PassageStore) -> None:
@@ -217,7 +217,7 @@ def test_another_store_on_the_same_folder_sees_every_change_at_once(tmp_path: Pa
     assert other.count() == 0
     (done,) = one.ingest([("harbour.txt", HARBOUR)])
     assert other.count() == one.count() > 0 and other.search_keyword("harbour", 1)
-    other.delete(done.document_id)
+    other.delete_all([done.document_id])
     assert one.count() == 0
 
 

@@ -22,9 +22,17 @@ from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import MAX_BYTES, read_document
+from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
-from crag_core.retrieval.sandbox.protocol import MOST_PNG, BadFrame, Drawing, Limits, Reply, check_reply
-from crag_core.retrieval.sandbox.results import pack_picture, unpack_picture
+from crag_core.retrieval.sandbox.messages import (
+    MOST_PNG,
+    Drawing,
+    Limits,
+    Reply,
+    check_reply,
+    pack_picture,
+    unpack_picture,
+)
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
@@ -192,7 +200,7 @@ def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> No
     drawer = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(refuse, drawer, b"sleep ")
-        wait_until(lambda: any(process.files for process in drawer._processes))
+        wait_until(lambda: any(process.served for process in drawer._processes))
         os.kill(drawer._processes[0]._process.pid, signal.SIGKILL)
         assert "killed, as happens" in running.result(20)
     assert draws_good(drawer)
@@ -307,7 +315,7 @@ def test_a_page_is_drawn_while_all_readers_are_busy(plain: DocumentProcesses) ->
     parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(3) as pool:
         reading = [pool.submit(parser.read, b"any", "a.sleep") for _ in range(3)]
-        wait_until(lambda: len([one for one in parser._processes if one.files]) == 2)
+        wait_until(lambda: len([one for one in parser._processes if one.served]) == 2)
         assert draws_good(plain)
         assert not any(one.done() for one in reading)
         parser.close()
@@ -318,7 +326,7 @@ def test_a_page_that_hangs_leaves_a_process_to_others() -> None:
     drawer, before = DocumentProcesses(Limits(readers=BAD)), set(children())
     with ThreadPoolExecutor(5) as pool:
         hanging = pool.submit(drawer.draw, b"sleep ", 1, "", [], WIDTH)
-        wait_until(lambda: any(process.files for process in drawer._processes))
+        wait_until(lambda: any(process.served for process in drawer._processes))
         assert all(pool.map(draws_good, [drawer] * 8))
         assert len(set(children()) - before) == 2 and not hanging.done()
         drawer.close()

@@ -19,9 +19,8 @@ from crag_core.base.text.sentences import split
 from crag_core.base.types import Passage
 from crag_core.retrieval.chunking.split import Cut, cut_pages, make_nodes
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.page_view.page_image import PagePicture, page_picture
-from crag_core.retrieval.page_view.text_alignment import align, letters_of
-from crag_core.retrieval.page_view.text_boxes import Box, join_letters
+from crag_core.retrieval.page_view.highlight import Box, join_letters
+from crag_core.retrieval.page_view.page_image import PagePicture, align, letters_of, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -457,7 +456,7 @@ def test_what_is_remembered_is_bounded(store: PassageStore, places: Places, monk
 def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places: Places) -> None:
     (passage,) = index(store, "one.pdf", print_pages(TEXT))
     places.picture(passage, ())
-    store.delete(passage.document_id)
+    store.delete_all([passage.document_id])
     with pytest.raises(DocumentMissing, match="not in the index"):
         places.picture(passage, ())
     assert places.surroundings(passage) is None
@@ -495,7 +494,7 @@ def test_surroundings_are_the_document_around_the_passage(store: PassageStore, p
 
 @pytest.mark.parametrize("size", [0, 1_499, 1_500, 1_501, 5_000])
 def test_a_text_without_gaps_is_cut_where_it_is(store: PassageStore, size: int) -> None:
-    from crag_core.retrieval.index.context_text import surround
+    from crag_core.retrieval.chunking.join import surround
 
     before, passage, after = (
         Passage(f"d-{at}", text, "a.txt", ordinal=at) for at, text in enumerate(("x" * size, "Here.", "y" * size))

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import limits, pdf, read_document
+from crag_core.retrieval.readers import page, pdf, read_document
 from crag_core.retrieval.readers.file_kind import detect_kind
 from crag_core.retrieval.readers.office import slides, workbook
 from crag_core.retrieval.readers.shared import zip_packages
@@ -181,7 +181,7 @@ def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         monkeypatch.setattr(module, "MAX_PAGES" if what == "pages" else "MAX_PARTS", 1)
         assert refuse(content, name).message == f"{name}: more than 1 {what}, which is the limit."
-    assert limits.MAX_PARTS == 2_000 and limits.MAX_PAGES == 5_000
+    assert page.MAX_PARTS == 2_000 and page.MAX_PAGES == 5_000
 
 
 @pytest.mark.parametrize("extension", SOUND)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import limits, read_document
-from crag_core.retrieval.readers.office.number_formats import format_value
+from crag_core.retrieval.readers import page, read_document
+from crag_core.retrieval.readers.office.workbook import format_value
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 
@@ -156,7 +156,7 @@ def test_more_rows_or_cells_than_any_sheet_has(monkeypatch: pytest.MonkeyPatch) 
     far = rezip(content, {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b'<row r="2"', b'<row r="99999999"')})
     with pytest.raises(DocumentRefused, match="more than 1,048,576 rows"):
         read(far)
-    monkeypatch.setattr(limits, "MAX_CELLS", 3)
+    monkeypatch.setattr(page, "MAX_CELLS", 3)
     with pytest.raises(DocumentRefused, match="more than 3 cells, which is the limit"):
         read(content)
 

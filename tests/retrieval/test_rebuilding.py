@@ -149,7 +149,7 @@ def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path
     def change(progress: Progress) -> None:
         if progress.name == "seals.txt" and progress.passages and "ropes.txt" not in names(other):
             other.ingest(more[:2])
-            other.delete(by_name["seals.txt"])
+            other.delete_all([by_name["seals.txt"]])
             other.move([by_name["buoys.txt"]], "floating")
 
     filled.rebuild(SHORT, change)
@@ -261,7 +261,7 @@ def test_dying_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert (done is None or done.recipe == SHORT) and store.finish_rebuild() is None
         assert store.index_version.recipe == (SHORT if done else before)
         check_whole(store)
-        store.delete(store.documents()[0].id)
+        store.delete_all([store.documents()[0].id])
         check_whole(store, sorted(FILES)[1:])
     assert finished > 5
 

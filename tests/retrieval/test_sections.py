@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.retrieval.chunking.headings import find_sections
-from crag_core.retrieval.chunking.split import Cut, cut_pages
+from crag_core.retrieval.chunking.split import Cut, cut_pages, find_sections
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
 from tests.retrieval.fakes import write_prose

@@ -287,6 +287,6 @@ def test_a_full_disk_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_writer_that_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr("crag_core.retrieval.backends.disk.backend._LOCK_SECONDS", 0)
+    monkeypatch.setattr("crag_core.retrieval.backends.disk._LOCK_SECONDS", 0)
     with FileLock(tmp_path / "write.lock"), pytest.raises(StoreUnavailable, match="Another process"):
         PassageStore(tmp_path, WordEmbedder()).ingest([prose_of("guide.txt", "tides")])

@@ -202,6 +202,6 @@ def test_a_document_that_is_not_there_is_named(store: PassageStore, unknown: str
 def test_a_deleted_document_and_an_index_that_was_never_used_hold_nothing(store: PassageStore) -> None:
     assert store.read_document("0" * 32) is None
     document_id = keep(store, "Tides turn.")
-    assert store.delete(document_id) and store.read_document(document_id) is None
+    assert store.delete_all([document_id]) and store.read_document(document_id) is None
     with pytest.raises(DocumentMissing):
         HybridRetriever(store, WordEmbedder()).read_files([document_id])

@@ -19,9 +19,9 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from crag_core.base.documents import IndexVersion, IngestOutcome, State
 from crag_core.base.errors import Stopped, StoreUnavailable, WriteLost
-from crag_core.retrieval.backends.disk.backend import FolderBackend
-from crag_core.retrieval.backends.lance.write_process import Writer
-from crag_core.retrieval.hits import name_content
+from crag_core.retrieval.backends.backend import name_content
+from crag_core.retrieval.backends.disk import FolderBackend
+from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.index.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY

@@ -24,7 +24,7 @@ def hammer(store: HistoryStore, mark: str) -> dict[str, Any]:
         store.save(mine)
         store.save(whole_run("shared"))
         store.add_label(passage_label(mine, "p1"))
-        lost += store.load(mine.id) != mine or store.load("shared") != whole_run("shared") or not store.recent(5)
+        lost += store.load(mine.id) != mine or store.load("shared") != whole_run("shared") or not store.search(limit=5)
     return {"lost": lost, "problem": store.problem}
 
 

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.storage.history import HistoryStore, database, schema
-from crag_core.storage.history.run_filter import EVERYTHING
+from crag_core.storage.history import HistoryStore, database, tables
+from crag_core.storage.history.runs import EVERYTHING
 from crag_core.trace.feedback import Mark
 from tests.storage.history_parts import route_label, run, whole_run
 
@@ -34,12 +34,10 @@ def store(file: Path, monkeypatch: pytest.MonkeyPatch) -> HistoryStore:
 USES: dict[str, Callable[[HistoryStore], object]] = {
     "save": lambda store: store.save(run("run-2")),
     "save_import": lambda store: store.save_import(run("run-2")),
-    "delete": lambda store: store.delete("run-1"),
     "add_label": lambda store: store.add_label(route_label(run(), Mark.RIGHT)),
     "remove_label": lambda store: store.remove_label(route_label(run(), Mark.RIGHT)),
     "load": lambda store: store.load("run-1"),
     "find": lambda store: store.find("run-1"),
-    "recent": lambda store: store.recent(),
     "labels": lambda store: store.labels("run-1"),
     "all_labels": lambda store: store.all_labels(),
     "search": lambda store: store.search(EVERYTHING),
@@ -50,7 +48,7 @@ USES: dict[str, Callable[[HistoryStore], object]] = {
     "delete_all": lambda store: store.delete_all(EVERYTHING),
     "prune": lambda store: store.prune(1.0),
 }
-WRITING = ("save", "save_import", "delete", "add_label", "remove_label", "delete_all", "prune")
+WRITING = ("save", "save_import", "add_label", "remove_label", "delete_all", "prune")
 
 
 def refused(store: HistoryStore, name: str) -> str:
@@ -95,10 +93,10 @@ def test_a_file_damaged_in_the_middle_is_told(store: HistoryStore, file: Path) -
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     whole = file.read_bytes()
     file.write_bytes(whole[:8192] + b"\x00\xff" * ((len(whole) - 8192) // 2))
-    told = refused(store, "recent")
+    told = refused(store, "search")
     assert "cannot be read" in told and "put a copy of it back" in told
     file.write_bytes(whole)
-    assert len(store.recent(100)) == 50 and store.problem == ""
+    assert len(store.search(limit=100)) == 50 and store.problem == ""
 
 
 def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: HistoryStore, file: Path) -> None:
@@ -106,14 +104,14 @@ def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: Histo
     refused(store, "save")
     file.rename(file.with_name("broken"))
     store.save(run("run-2"))
-    assert [kept.id for kept in store.recent()] == ["run-2"] and store.problem == ""
+    assert [kept.id for kept in store.search()] == ["run-2"] and store.problem == ""
 
 
 @pytest.mark.parametrize("name", WRITING)
 def test_a_read_only_file_is_read_and_not_written(store: HistoryStore, file: Path, name: str) -> None:
     only = HistoryStore(f"sqlite:///file:{file}?mode=ro&uri=true")
     assert "Make the file and its folder writable" in refused(only, name)
-    assert only.load("run-1") == whole_run() and len(only.recent()) == 1 and only.problem == ""
+    assert only.load("run-1") == whole_run() and len(only.search()) == 1 and only.problem == ""
 
 
 @pytest.mark.parametrize("name", USES)
@@ -153,7 +151,7 @@ def test_a_history_of_a_later_version_is_left_alone(store: HistoryStore, file: P
     with sqlite3.connect(file) as other:
         other.execute("UPDATE crag_history SET version = 99")
     told = refused(store, name)
-    assert "later version" in told and f"it has version 99, expected at most {len(schema.STEPS)}" in told
+    assert "later version" in told and f"it has version 99, expected at most {len(tables.STEPS)}" in told
     with sqlite3.connect(file) as other:
         assert other.execute("SELECT count(*) FROM crag_runs").fetchone() == (1,)
 
@@ -167,11 +165,11 @@ def add_stars(connection: Connection) -> None:
 def test_a_history_of_an_earlier_version_is_upgraded_by_whatever_comes_first(
     store: HistoryStore, file: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, add_stars))
+    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, add_stars))
     USES[name](store)
     with sqlite3.connect(file) as other:
-        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(schema.STEPS),)]
-    assert name in ("delete", "delete_all") or store.recent(1, skip=len(store.recent()) - 1)[0].created == "upgraded"
+        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(tables.STEPS),)]
+    assert name == "delete_all" or store.search()[-1].created == "upgraded"
     USES[name](store)
 
 
@@ -182,17 +180,17 @@ def test_an_upgrade_that_breaks_off_changes_nothing(
         add_stars(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, break_off))
+    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, break_off))
     with pytest.raises(KeyboardInterrupt):
         store.save(run("run-2"))
     monkeypatch.undo()
-    assert store.recent()[0].created == "2025-01-01T00:00:00Z" and store.load("run-1") == whole_run()
+    assert store.search()[0].created == "2025-01-01T00:00:00Z" and store.load("run-1") == whole_run()
     with sqlite3.connect(file) as other:
         assert "stars" not in [column[1] for column in other.execute("PRAGMA table_info(crag_labels)")]
 
 
 def test_a_save_that_breaks_off_changes_nothing(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core.storage.history.rows import Rows
+    from crag_core.storage.history.tables import Rows
 
     original = Rows.put_run
 
@@ -211,4 +209,4 @@ def test_a_copy_of_the_file_is_a_history_too(store: HistoryStore, file: Path, tm
         source.backup(target)
     copied = HistoryStore(tmp_path / "copy.db")
     copied.save(run("run-2"))
-    assert copied.load("run-1") == whole_run() and len(store.recent()) == 1
+    assert copied.load("run-1") == whole_run() and len(store.search()) == 1

@@ -108,14 +108,14 @@ def test_the_setting_is_the_url_as_people_write_it(postgres_url: str, tmp_path: 
 
 
 def test_looking_makes_no_tables(store: HistoryStore, postgres: PostgresServer, postgres_url: str) -> None:
-    assert (store.load("run-1"), store.recent(), store.all_labels()) == (None, (), ())
+    assert (store.load("run-1"), store.search(), store.all_labels()) == (None, (), ())
     assert postgres.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", url=postgres_url) == []
 
 
 def test_two_processes_lose_and_tear_nothing(store: HistoryStore, postgres_url: str) -> None:
     """They make the tables at the same time too."""
     assert run_together(postgres_url, "hammer") == [{"lost": 0, "problem": ""}] * 2
-    assert len(store.recent(1000)) == 2 * RUNS + 1 and len(store.all_labels()) == 2 * RUNS
+    assert len(store.search(limit=1000)) == 2 * RUNS + 1 and len(store.all_labels()) == 2 * RUNS
     assert store.load("shared") == whole_run("shared")
 
 
@@ -130,7 +130,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_save_leaves_the_history_who
     threading.Event().wait(0.05)  # somewhere into the next save, which takes longer than that
     worker.kill()
     assert store.load("a-0") == large_run("a-0"), "what was saved is there"
-    for kept in store.recent():
+    for kept in store.search():
         assert kept.id == "mine" or store.load(kept.id) == large_run(kept.id)
     store.save(whole_run("after"))
     assert store.load("after") == whole_run("after") and store.problem == ""
@@ -147,18 +147,18 @@ def test_a_server_that_is_killed_is_told_and_used_again_when_it_is_back(postgres
         server.start()
         assert store.load("run-1") == whole_run() and store.problem == ""
         store.save(run("run-2"))
-        assert len(store.recent()) == 2
+        assert len(store.search()) == 2
         server.stop()
         server.start()
         store.save(run("run-3"))
-        assert len(store.recent()) == 3 and store.problem == "", "nobody saw that it was away"
+        assert len(store.search()) == 3 and store.problem == "", "nobody saw that it was away"
         close(store)
 
 
 def test_a_wrong_password_is_told_and_not_shown(postgres: PostgresServer) -> None:
     store = HistoryStore(postgres.url_of("postgres", USER, "wrong-word"))
     with pytest.raises(HistoryUnavailable) as refusal:
-        store.recent()
+        store.search()
     assert "wrong-word" not in str(refusal.value) + store.problem and "lets you in" in str(refusal.value)
     close(store)
 

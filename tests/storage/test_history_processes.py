@@ -69,14 +69,14 @@ def test_two_processes_lose_and_tear_nothing(tmp_path: Path) -> None:
     file = tmp_path / "history.db"
     assert run_together(file, "hammer") == [{"lost": 0, "problem": ""}] * 2
     store = HistoryStore(file)
-    assert len(store.recent(1000)) == 2 * RUNS + 1 and len(store.all_labels()) == 2 * RUNS
+    assert len(store.search(limit=1000)) == 2 * RUNS + 1 and len(store.all_labels()) == 2 * RUNS
     assert store.load("shared") == whole_run("shared")
 
 
 def test_two_processes_that_import_the_same_run_get_the_same_one(tmp_path: Path) -> None:
     one, other = run_together(tmp_path / "history.db", "import")
     assert one == other and one["id"].startswith("imported-")
-    assert len(HistoryStore(tmp_path / "history.db").recent()) == 1
+    assert len(HistoryStore(tmp_path / "history.db").search()) == 1
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.05, 0.15])
@@ -95,7 +95,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_save_leaves_the_history_who
     with sqlite3.connect(file) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert store.load("mine") == run("mine")
-    for kept in store.recent():
+    for kept in store.search():
         assert kept.id == "mine" or store.load(kept.id) == large_run(kept.id)
     assert store.load("a-0") == large_run("a-0"), "what was saved is there"
     store.save(whole_run("after"))

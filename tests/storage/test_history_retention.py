@@ -41,7 +41,7 @@ def store(tmp_path: Path, times: Times) -> HistoryStore:
 
 
 def kept(store: HistoryStore) -> list[str]:
-    return [one.id for one in store.recent(1000)][::-1]
+    return [one.id for one in store.search(limit=1000)][::-1]
 
 
 def daily(store: HistoryStore, times: Times, days: int) -> None:

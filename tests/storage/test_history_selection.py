@@ -12,7 +12,7 @@ import pytest
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Action, Answer, AnswerState, Step, StepState, Usage
 from crag_core.storage.history import HistoryStore
-from crag_core.storage.history.run_filter import EVERYTHING, LONGEST_TEXT, Feedback, Selection
+from crag_core.storage.history.runs import EVERYTHING, LONGEST_TEXT, Feedback, Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.run_stats import Ending, measure
 from crag_core.trace.trace import Trace
@@ -206,7 +206,7 @@ def test_an_export_goes_on_where_runs_go_and_come(store: HistoryStore) -> None:
     save(store, run("one"), run("two"), run("three"))
     export = store.export()
     assert next(export).id == "three"
-    store.delete("two")
+    store.delete_all(Selection(ids=("two",)))
     store.save(run("four"))
     assert [trace.id for trace in export] == ["one"]
 

@@ -14,6 +14,7 @@ import pytest
 from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.types import Action
 from crag_core.storage.history import HistoryStore, open_history
+from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import (
@@ -56,7 +57,7 @@ def test_every_run_that_the_other_tests_make_comes_back(store: HistoryStore, mak
     for made in runs:
         store.save(made)
     assert all(store.load(made.id) == made for made in runs)
-    assert len(store.recent(1000)) == len(runs)
+    assert len(store.search(limit=1000)) == len(runs)
 
 
 def test_a_run_of_five_megabytes_comes_back(store: HistoryStore) -> None:
@@ -71,7 +72,7 @@ def test_a_run_that_has_grown_replaces_itself_and_keeps_its_place(store: History
     store.save(run("second"))
     store.save(replace(whole_run("first"), question="Why?"))
     assert store.load("first") == replace(whole_run("first"), question="Why?")
-    assert [(kept.id, kept.question) for kept in store.recent()] == [
+    assert [(kept.id, kept.question) for kept in store.search()] == [
         ("second", "What does the ferry cost?"),
         ("first", "Why?"),
     ]
@@ -79,7 +80,7 @@ def test_a_run_that_has_grown_replaces_itself_and_keeps_its_place(store: History
 
 def test_what_is_not_there_is_none_and_looking_makes_no_file(store: HistoryStore, tmp_path: Path) -> None:
     assert (store.load("run-1"), store.find("run-1")) == (None, None)
-    assert (store.recent(), store.labels("run-1"), store.all_labels()) == ((), (), ())
+    assert (store.search(), store.labels("run-1"), store.all_labels()) == ((), (), ())
     assert store.problem == "" and list(tmp_path.iterdir()) == []
     store.save(run("run-2"))
     assert (store.load("run-1"), store.find("run-1")) == (None, None)
@@ -90,9 +91,9 @@ def test_the_last_runs_are_told_newest_first_without_their_records(store: Histor
         store.save(run(f"run-{number}"))
     store.save(whole_run("run-5"))
     execute(tmp_path, "UPDATE crag_runs SET record = 'not read at all'")
-    assert [kept.id for kept in store.recent(3)] == ["run-5", "run-4", "run-3"]
-    assert [kept.id for kept in store.recent(3, skip=4)] == ["run-1", "run-0"]
-    newest = store.recent(1)[0]
+    assert [kept.id for kept in store.search(limit=3)] == ["run-5", "run-4", "run-3"]
+    assert [kept.id for kept in store.search(limit=3, skip=4)] == ["run-1", "run-0"]
+    newest = store.search(limit=1)[0]
     assert store.find("run-5") == newest
     assert (newest.created, newest.action, newest.policy, newest.evaluator, newest.is_imported) == (
         "2025-01-01T00:00:00Z",
@@ -101,12 +102,12 @@ def test_the_last_runs_are_told_newest_first_without_their_records(store: Histor
         "hand",
         False,
     )
-    assert store.recent(skip=5)[0].action is None, "a run that decided nothing"
+    assert store.search(skip=5)[0].action is None, "a run that decided nothing"
 
 
 def test_hostile_text_survives_in_the_record_and_does_no_harm_in_what_is_told(store: HistoryStore) -> None:
     store.save(whole_run())
-    told = store.recent()[0].question
+    told = store.search()[0].question
     assert "DROP TABLE" in told and "東京" in told
     assert "\x00" not in told and "\ud800" not in told and told.count("\ufffd") == 2
     assert store.load("run-1").question == HOSTILE  # type: ignore[union-attr]
@@ -114,7 +115,7 @@ def test_hostile_text_survives_in_the_record_and_does_no_harm_in_what_is_told(st
 
 def test_a_long_question_is_told_short_and_kept_whole(store: HistoryStore) -> None:
     store.save(run(question="why " * 1000))
-    assert len(store.recent()[0].question) == 300
+    assert len(store.search()[0].question) == 300
     assert store.load("run-1") == run(question="why " * 1000)
 
 
@@ -124,8 +125,7 @@ def test_any_id_finds_its_own_run_and_no_other(store: HistoryStore, id_: str) ->
     store.save(run(id_))
     assert store.load(id_) == run(id_)
     assert store.load("run-1") == run("run-1")
-    assert {store.load(kept.id) for kept in store.recent()} == {run(id_), run("run-1")}
-    assert store.delete(id_) and store.load(id_) is None and store.load("run-1") is not None
+    assert {store.load(kept.id) for kept in store.search()} == {run(id_), run("run-1")}
 
 
 def test_a_run_is_deleted_with_its_labels_and_once(store: HistoryStore) -> None:
@@ -133,9 +133,9 @@ def test_a_run_is_deleted_with_its_labels_and_once(store: HistoryStore) -> None:
     for made in (kept, gone):
         store.save(made)
         store.add_label(passage_label(made, "p1"))
-    assert (store.delete("gone"), store.delete("gone")) == (True, False)
+    assert [store.delete_all(Selection(ids=("gone",))) for _ in range(2)] == [1, 0]
     assert [one.run_id for one in store.all_labels()] == ["kept"]
-    assert [one.id for one in store.recent()] == ["kept"]
+    assert [one.id for one in store.search()] == ["kept"]
 
 
 def test_a_record_of_a_later_program_is_told_and_the_others_are_read(store: HistoryStore, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_record_of_a_later_program_is_told_and_the_others_are_read(store: Hist
     execute(tmp_path, "UPDATE crag_runs SET record = '{\"schema\": 99}' WHERE id = 'new'")
     with pytest.raises(BadRecord, match="schema 99, expected one of"):
         store.load("new")
-    assert store.load("old") == run("old") and len(store.recent()) == 2
+    assert store.load("old") == run("old") and len(store.search()) == 2
 
 
 # --- runs from elsewhere --------------------------------------------------------------------------------------------
@@ -153,16 +153,16 @@ def test_a_record_of_a_later_program_is_told_and_the_others_are_read(store: Hist
 def test_an_imported_run_keeps_its_id_and_says_that_it_is_one(store: HistoryStore) -> None:
     assert store.save_import(whole_run()) == whole_run()
     assert store.load("run-1") == whole_run()
-    assert store.recent()[0].is_imported
+    assert store.search()[0].is_imported
 
 
 def test_the_same_run_again_stays_the_one_that_is_there(store: HistoryStore) -> None:
     store.save(whole_run())
     assert store.save_import(whole_run()) == whole_run()
-    assert [kept.is_imported for kept in store.recent()] == [False], "it was made here"
+    assert [kept.is_imported for kept in store.search()] == [False], "it was made here"
     store.save_import(run("other"))
     store.save_import(run("other"))
-    assert len(store.recent()) == 2
+    assert len(store.search()) == 2
 
 
 def test_an_import_never_takes_the_place_of_another_run(store: HistoryStore) -> None:
@@ -171,7 +171,7 @@ def test_an_import_never_takes_the_place_of_another_run(store: HistoryStore) -> 
     first, second = store.save_import(forged), store.save_import(forged)
     assert first == second == replace(forged, id=first.id) and first.id.startswith("imported-")
     assert store.load("run-1") == whole_run() and store.load(first.id) == first
-    assert [kept.is_imported for kept in store.recent()] == [True, False]
+    assert [kept.is_imported for kept in store.search()] == [True, False]
 
 
 def test_an_import_whose_second_id_is_taken_too_gets_a_third(store: HistoryStore) -> None:
@@ -187,7 +187,7 @@ def test_an_import_whose_second_id_is_taken_too_gets_a_third(store: HistoryStore
 def test_an_imported_run_that_grows_stays_an_imported_one(store: HistoryStore) -> None:
     store.save_import(run())
     store.save(whole_run())
-    assert store.recent()[0].is_imported and store.load("run-1") == whole_run()
+    assert store.search()[0].is_imported and store.load("run-1") == whole_run()
 
 
 @pytest.mark.parametrize("id_", ["", "a" * 65, "../../etc", "\x00\ud800", "a b"])
@@ -258,7 +258,7 @@ def test_many_threads_of_one_store_lose_nothing(store: HistoryStore) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(store.recent(1000)) == 61 and len(store.all_labels()) == 60
+    assert len(store.search(limit=1000)) == 61 and len(store.all_labels()) == 60
     assert store.load("shared") == whole_run("shared") and store.problem == ""
 
 
@@ -268,7 +268,7 @@ def test_a_history_that_is_off_says_so_and_touches_nothing(tmp_path: Path) -> No
         lambda: store.save(run()),
         lambda: store.save_import(run()),
         lambda: store.load("run-1"),
-        lambda: store.recent(),
+        lambda: store.search(),
         lambda: store.add_label(route_label(run(), Mark.RIGHT)),
         lambda: store.all_labels(),
     ):

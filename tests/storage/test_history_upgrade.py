@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Action
-from crag_core.storage.history import HistoryStore, schema
-from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.storage.history import HistoryStore, tables
+from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.run_stats import Ending, measure
 from tests.storage.first_version import write
@@ -67,10 +67,10 @@ def store(place: tuple[Path | str, Callable[..., Any]]) -> Iterator[HistoryStore
 
 
 def test_every_run_and_label_is_there_as_it_was(store: HistoryStore) -> None:
-    assert [kept.id for kept in store.recent(100)] == ["broken", *(trace.id for trace in reversed(OLD))]
+    assert [kept.id for kept in store.search(limit=100)] == ["broken", *(trace.id for trace in reversed(OLD))]
     assert [store.load(trace.id) for trace in OLD] == OLD
     assert set(store.all_labels()) == set(LABELS)
-    assert [kept.is_imported for kept in reversed(store.recent(100))][:4] == [False, True, False, True]
+    assert [kept.is_imported for kept in reversed(store.search(limit=100))][:4] == [False, True, False, True]
 
 
 def test_the_new_columns_are_filled_from_the_records(store: HistoryStore) -> None:
@@ -100,12 +100,12 @@ def test_an_upgrade_that_is_killed_half_way_leaves_version_1(
     place: tuple[Path | str, Callable[..., Any]], store: HistoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_off(connection: Connection) -> None:
-        schema.select_and_count(connection)
+        tables.select_and_count(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(schema, "STEPS", (schema.create_first, break_off))
+    monkeypatch.setattr(tables, "STEPS", (tables.create_first, break_off))
     with pytest.raises(KeyboardInterrupt):
-        store.recent()
+        store.search()
     monkeypatch.undo()
     execute = place[1]
     assert execute("SELECT version FROM crag_history") == [(1,)]

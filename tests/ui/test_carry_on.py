@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.storage.history import HistoryStore
+from crag_core.storage.history.runs import Selection
 from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import Trace
 from tests.ui.conftest import ask, press, settle, shown
@@ -57,7 +58,7 @@ def test_a_run_that_is_not_this_visitors_stays_as_it_is(waiting: AppTest, histor
     done = refused(waiting.run())
     assert done.id != other.id and history.load(other.id) == other
     assert history.find(done.id).asked_by == "" and not history.find(done.id).is_imported
-    history.delete(other.id)
+    history.delete_all(Selection(ids=(other.id,)))
 
 
 def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> None:

@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.documents import Recipe
-from crag_core.retrieval.backends.lance.write_process import Writer
+from crag_core.retrieval.backends.backend import name_content
+from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose

@@ -13,7 +13,7 @@ import pytest
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.csv_cells import neutral
 from crag_core.base.types import Action
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import HOSTILE, fake_runs, run, whole_run

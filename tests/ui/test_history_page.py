@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types import Action, Edits, Step, StepState
 from crag_core.storage.history import HistoryStore
+from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
@@ -200,7 +201,7 @@ def test_without_the_right_only_the_own_runs_are_seen_and_deleted(
     assert questions(app) == ["Mine?"] and "1 run" in shown(app) and "Only bob may see" in shown(app)
     app.button(key="history_delete").click().run()
     app.button(key="history_delete_now").click().run()
-    assert [kept.id for kept in store.recent()] == ["theirs"]
+    assert [kept.id for kept in store.search()] == ["theirs"]
 
 
 # --- what is done with them -----------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def test_a_run_that_comes_in_meanwhile_is_not_deleted_with_those_that_were_count
     clock.now += 60
     store.save(run("late", question="Late?"))
     app.button(key="history_delete_now").click().run()
-    assert [kept.id for kept in store.recent()] == ["late"]
+    assert [kept.id for kept in store.search()] == ["late"]
 
 
 def test_runs_that_come_in_move_no_row_until_asked_for(
@@ -255,11 +256,11 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
     app.session_state["strips"] = 0.31
     app.run()
     ask(app, QUESTION)
-    taken = store.load(store.recent()[0].id)
+    taken = store.load(store.search()[0].id)
     assert taken is not None and taken.passages
     edited = replace(taken, id="edited", edits=Edits(dropped=(taken.passages[0].id,)))
     edited = replace(edited, decision=reroute(edited, edited.settings.policy).decision)
-    store.delete(taken.id)
+    store.delete_all(Selection(ids=(taken.id,)))
     store.save(edited)
     app.session_state["thresholds"] = (0.1, 0.2)
     app.session_state["policy"] = "signals"

@@ -65,10 +65,10 @@ def test_an_import_under_the_id_of_a_run_that_goes_on_gets_another(
             break
     assert not app.exception
     history = Workbench(Config(home=own)).history
-    (imported,) = [kept for kept in history.recent() if kept.question == FORGED.question]
+    (imported,) = [kept for kept in history.search() if kept.question == FORGED.question]
     assert imported.id.startswith("imported-") and imported.is_imported
     kept = end()
     assert kept == OWN
-    found = {one.id: one for one in history.recent()}
+    found = {one.id: one for one in history.search()}
     assert not found[OWN.id].is_imported and found[imported.id].question == FORGED.question
     assert json.loads(history.load(imported.id).to_json())["id"] == imported.id  # type: ignore[union-attr]

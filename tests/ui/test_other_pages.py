@@ -94,7 +94,7 @@ def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_document
         store = Workbench(Config(store=places["CRAG_STORE"])).store
         assert store.is_untouched()
         (only,) = store.ingest([("ferry.md", b"The ferry sails at nine.")])
-        store.delete(only.document_id)
+        store.delete_all([only.document_id])
         assert not store.is_untouched()
         app = start(**places)
         warming = app_state.warm_up()

@@ -123,7 +123,7 @@ def test_pinned_file_that_was_deleted_meanwhile_is_let_go(start: Start, tmp_path
     store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
     gone = next(document.id for document in store.documents() if document.name == "crane.txt")
     app = pin(start(CRAG_HOME=str(tmp_path)), gone)
-    store.delete(gone)
+    store.delete_all([gone])
     ask(app.run(), PRICE)
     assert not app.exception and not app.error
     assert sorted(sources(app)) == ["berths.csv", "harbour-dues.md"]
@@ -137,7 +137,7 @@ def test_file_deleted_at_the_last_moment_breaks_the_run_off_and_continuing_goes_
     store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
     gone = next(document.id for document in store.documents() if document.name == "crane.txt")
     app = pin(start(CRAG_HOME=str(tmp_path)), gone)
-    store.delete(gone)
+    store.delete_all([gone])
     ask(app, PRICE)
     assert not app.exception
     assert "broke off at “retrieve”" in "".join(str(error.title) for error in app.error)

@@ -10,8 +10,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
-from crag_core.storage.history.run_filter import Selection
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import KeptRun, Selection
 from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed

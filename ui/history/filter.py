@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from crag_core.base.types import Action
-from crag_core.storage.history.run_filter import Feedback, Selection
+from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.run_stats import Ending
 
 ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"

@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.storage.history.run_filter import EVERYTHING, Selection
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection
 from crag_core.trace.trace import Trace
 from ui.history import filter
 from ui.history.filter import Filter

@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.text.csv_cells import written
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.trace import Trace
 from ui.session.trace_upload import LARGEST_MB, read_record
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, sentence, shortened
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.trace import Trace
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state

@@ -12,7 +12,7 @@ from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
 from crag_core.evaluators import EVALUATORS
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.run_stats import Ending

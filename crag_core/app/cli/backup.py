@@ -16,11 +16,8 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.workbench import VERSION, Workbench, now
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
-from crag_core.storage.backup.archive import Sink, read_archive, write_archive
-from crag_core.storage.backup.collect import collected, left_out
-from crag_core.storage.backup.manifest import Counts, Manifest
-from crag_core.storage.backup.restore import put_in_place, unfinished
-from crag_core.storage.backup.target import new_file
+from crag_core.storage.backup.archive import Counts, Manifest, Sink, read_archive, write_archive
+from crag_core.storage.backup.home import collected, left_out, new_file, put_in_place, unfinished
 
 STREAM = "-"
 

@@ -7,6 +7,7 @@ import re
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # kana and Han: no spaces between words
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’\-.][^\W_{_UNSPACED}]+)*")
 _UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def words(text: str) -> list[str]:
@@ -29,3 +30,8 @@ def estimate_tokens(text: str) -> int:
 def fold(text: str) -> str:
     """One case and single spaces, to look for one text in another however its lines were broken."""
     return " ".join(text.casefold().split())
+
+
+def storable(text: str) -> str:
+    """Without the characters that no database keeps as text: zeros, and halves of surrogate pairs."""
+    return _UNSTORABLE.sub("\ufffd", text)

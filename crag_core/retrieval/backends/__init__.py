@@ -11,11 +11,11 @@ from crag_core.base.network.database_url import show_place
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend
-    from crag_core.retrieval.backends.lance.write_protocol import Send
+    from crag_core.retrieval.backends.lance.backend import Send
 
 
 def _disk(setting: str, folder: Path, send: Send | None) -> Backend:
-    from crag_core.retrieval.backends.disk.backend import FolderBackend
+    from crag_core.retrieval.backends.disk import FolderBackend
 
     return FolderBackend(folder, send)
 
@@ -27,7 +27,7 @@ def _postgres(setting: str, folder: Path, send: Send | None) -> Backend:
 
 
 def _objects(setting: str, folder: Path, send: Send | None) -> Backend:
-    from crag_core.retrieval.backends.objects.backend import ObjectBackend
+    from crag_core.retrieval.backends.objects import ObjectBackend
 
     return ObjectBackend(setting, send)
 

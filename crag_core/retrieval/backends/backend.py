@@ -6,20 +6,44 @@ them consistent by the order of its steps; no backend has to commit to two of th
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import DocumentMissing
 from crag_core.base.types import Passage
-from crag_core.retrieval.hits import Hit
 
 if TYPE_CHECKING:
+    import numpy as np
     from _typeshed import DataclassInstance
     from llama_index.core.schema import TextNode
 
+DOCUMENT_ID = re.compile(r"[0-9a-f]{32}")
+PASSAGE_ID = re.compile(r"[0-9a-f]{32}-\d{1,9}")
 R = TypeVar("R", bound="DataclassInstance")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A passage with its stored vector and the search engine's own score (cosine, or one for words)."""
+
+    passage: Passage
+    vector: np.ndarray
+    score: float
+
+
+def name_content(content: bytes) -> str:
+    """The id of a document: the beginning of the SHA-256 of its bytes."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
 
 
 class Passages(Protocol):

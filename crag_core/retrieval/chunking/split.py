@@ -1,9 +1,10 @@
-"""Splits pages into chunks, and makes LlamaIndex nodes of chunks."""
+"""Splits pages into chunks with the headings above them, and makes LlamaIndex nodes of chunks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
@@ -13,7 +14,7 @@ from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
-from crag_core.retrieval.chunking.headings import find_sections
+from crag_core.base.text.words import storable
 from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ MAX_CHUNKS = 20_000
 Tokenize = Callable[[str], Sequence[Any]]
 """The tokens of a text; only their number is used."""
 
-# No database keeps these as text.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SHORT = 32  # characters
 _REMEMBERED = 2**16  # texts
 # In these a line that starts with "#" is no heading.
 _UNHEADED = (".txt", ".csv", ".pdf")
+JOINED = " › "
+LONGEST_SECTION = 200
+_LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*)$")
+_HEADINGS = re.compile(r"(?:#{1,6} .*\s*)*")
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
     counted = counter(cut)
     is_headed = PurePath(name).suffix.lower() not in _UNHEADED
     for page in pages:
-        text = _UNSTORABLE.sub("�", page.text)
+        text = storable(page.text)
         pieces = split_text(text, cut.size, counted)
         if is_headed:
             for piece, section in find_sections(text, pieces):
@@ -176,3 +179,33 @@ def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | in
         "characters": document.characters,
         "indexed_at": document.changed_at,
     }
+
+
+def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str]]:
+    """Each piece with the headings above its start, outermost first; "" above the first heading.
+
+    `text` is Markdown; `pieces` are parts of it with their offsets.
+    """
+    places = list(_headings(text))
+    starts = [start for start, _ in places]
+    for at, piece in pieces:
+        # A chunk that begins with headings belongs to them.
+        opening = _HEADINGS.match(piece)
+        begun = at + (opening.end() if opening else 0)
+        index = bisect_right(starts, max(begun - 1, at))
+        yield piece, places[index - 1][1] if index else ""
+
+
+def _headings(text: str) -> Iterator[tuple[int, str]]:
+    """(offset, the path down to it) of every heading."""
+    path: list[tuple[int, str]] = []
+    in_code = False
+    for match in _LINE.finditer(text):
+        if match["fence"]:
+            in_code = not in_code
+        elif not in_code:
+            level = len(match["marks"])
+            # A line may also end with "#". Titles are cut, since whole ones in every path would take quadratic time.
+            title = (match["title"][0] + match["title"][1:].rstrip(" #"))[:LONGEST_SECTION]
+            path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
+            yield match.start(), JOINED.join(above for _, above in path)[:LONGEST_SECTION]

@@ -9,8 +9,7 @@ from statistics import fmean
 
 from crag_core.base.documents import IndexVersion
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.backends.backend import Passages
-from crag_core.retrieval.hits import Hit
+from crag_core.retrieval.backends.backend import Hit, Passages
 from crag_core.retrieval.index.index_writer import IndexWriter
 
 WARRANTED = 50_000

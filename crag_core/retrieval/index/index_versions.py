@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from crag_core.base.documents import INDEX_FORMAT, Document, IndexVersion, Recipe, Stage
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.backends.backend import Backend
+from crag_core.retrieval.backends.backend import Backend, now
 from crag_core.retrieval.backends.worker_lease import is_alive
-from crag_core.retrieval.hits import now
 
 # Whoever asked a question before the replacement may still be searching in the old version.
 LEFT_FOR = timedelta(minutes=10)

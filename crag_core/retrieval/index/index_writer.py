@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from crag_core.base.documents import Document, IndexVersion, Recipe, State
 from crag_core.base.errors import StoreUnavailable, WriteLost
-from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.backends.backend import Backend, Passages, now
 from crag_core.retrieval.backends.worker_lease import is_alive
-from crag_core.retrieval.hits import now
 from crag_core.retrieval.index.index_versions import IndexVersions
-from crag_core.retrieval.index.repair import find_culprits
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -28,6 +26,8 @@ _REBUILT = "The keyword index was damaged and has been rebuilt from the indexed 
 _NOT_REBUILT = "The keyword index is damaged and could not be rebuilt."
 _FATAL = "the process that writes to the index ended over it, more than once"
 _OTHER_FORM = "Save it in another format, or split it into smaller files, and add that."
+MOST = 3
+"""Where more documents than these are at fault, it is not the documents."""
 
 
 class IndexVersionChanged(Exception):
@@ -352,3 +352,35 @@ def _older_versions(rows: Iterable[Document]) -> list[Document]:
             older.append(replace(newest[place], state=State.LEAVING))
         newest[place] = row
     return older
+
+
+def find_culprits(rehearse: Callable[[Collection[str]], None], ids: Sequence[str], lost: WriteLost) -> list[str]:
+    """The ids for which `rehearse` raises `WriteLost` each time when given them alone, while it works for others.
+
+    Raises `StoreUnavailable` where there are none, or many. `lost` is what all of them together raised.
+    """
+    culprits: list[str] = []
+    has_worked = len(ids) == 1
+    waiting = [ids]
+    while waiting and len(culprits) <= MOST:
+        part = waiting.pop()
+        if not part or not _is_lost(rehearse, part):
+            has_worked = has_worked or bool(part)
+        elif len(part) > 1:
+            waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
+        elif _is_lost(rehearse, part):
+            culprits += part
+    if not has_worked or not 1 <= len(culprits) <= MOST:
+        raise StoreUnavailable(
+            f"{lost.message} No single document is at fault.",
+            hint="Re-index all documents on the Documents page, or with the command reindex.",
+        ) from lost
+    return culprits
+
+
+def _is_lost(rehearse: Callable[[Collection[str]], None], ids: Sequence[str]) -> bool:
+    try:
+        rehearse(ids)
+    except WriteLost:
+        return True
+    return False

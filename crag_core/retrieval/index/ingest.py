@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,17 +13,16 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from crag_core.base.concurrency.shutdown import is_ending
-from crag_core.base.documents import Document, Ingested, IngestOutcome, OnProgress, Progress, State
+from crag_core.base.documents import Document, IndexVersion, Ingested, IngestOutcome, OnProgress, Progress, State
 from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable, WriteLost
-from crag_core.base.protocols import Cancel
+from crag_core.base.protocols import Cancel, Embedder
+from crag_core.retrieval.backends.backend import name_content, now
 from crag_core.retrieval.backends.worker_lease import LEASE, name_self
-from crag_core.retrieval.hits import name_content, now
+from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document, make_nodes
 from crag_core.retrieval.index import ann_index
-from crag_core.retrieval.index.embed_documents import Preparer
 from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
-from crag_core.retrieval.readers import load_content
-from crag_core.retrieval.upload.files import each_file
-from crag_core.retrieval.upload.zip_archives import Given
+from crag_core.retrieval.readers import Page, load_content
+from crag_core.retrieval.upload import Given, each_file
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -33,6 +33,13 @@ _WRITTEN_AFTER = 2.0  # seconds
 _TIDIED_AFTER = 20  # writes, each of which adds small files
 ALIVE_EVERY = LEASE.total_seconds() / 30
 _log = logging.getLogger(__name__)
+Read = Callable[[bytes, str, Cut, Cancel], Chunks]
+"""(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
+OnEmbedded = Callable[[int, int], None]
+"""Called with the number of passages that have a vector, and of all."""
+
+# A stop waits for so many: half a second of the built-in model on two cores.
+_EMBEDDED_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -248,3 +255,56 @@ def _outcome(name: str, written: Written) -> Ingested:
     where = "" if row.name == name else f" as {row.name!r}"
     gone = "; its older version was removed" if written.has_replaced else ""
     return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")
+
+
+class Preparer:
+    """Makes passages for one version. Raises `Stopped` once `cancel` is set, and `EmbeddingUnavailable`."""
+
+    def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
+        self.version = version
+        self._embedder = embedder
+        self.cut = cut_of(version, embedder)
+        self._read = read
+        self._cancel = cancel
+
+    def prepare(self, row: Document, content: bytes, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
+        """The row with what reading found out about the document, and its passages; raises `DocumentRefused` too."""
+        cut = replace(self.cut, tokenizer=_find_tokenizer(self._embedder))
+        return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded)
+
+    def prepare_pages(
+        self, row: Document, pages: Sequence[Page], on_embedded: OnEmbedded
+    ) -> tuple[Document, list[TextNode]]:
+        """The same of a text that was read before."""
+        return self._embed(row, cut_document(pages, row.name, self.cut, self._cancel), on_embedded)
+
+    def _embed(self, row: Document, read: Chunks, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
+        row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
+        nodes = make_nodes(read.chunks, row)
+        for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
+            self.check_cancel()
+            on_embedded(start, len(nodes))
+            batch = nodes[start : start + _EMBEDDED_AT_ONCE]
+            vectors = self._embedder.embed_texts([node.text for node in batch])
+            for node, vector in zip(batch, vectors, strict=True):
+                # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
+                # assignment would make it one again.
+                object.__setattr__(node, "embedding", array("f", vector))
+        self.check_cancel()
+        on_embedded(len(nodes), len(nodes))
+        return row, nodes
+
+    def check_cancel(self) -> None:
+        if self._cancel.is_set():
+            raise Stopped("Stopped by you.")
+
+
+def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:
+    """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
+    tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
+    return Cut(version.tokens, version.overlap, tokenize)
+
+
+def _find_tokenizer(embedder: Embedder) -> str:
+    find: Callable[[], str] | None = getattr(embedder, "find_tokenizer", None)
+    return find() if find else ""

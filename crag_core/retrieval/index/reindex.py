@@ -15,9 +15,8 @@ from crag_core.base.errors import DocumentMissing, DocumentRefused, StoreUnavail
 from crag_core.retrieval.backends.worker_lease import is_alive, name_self
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.index import ann_index
-from crag_core.retrieval.index.embed_documents import OnEmbedded, Preparer
 from crag_core.retrieval.index.index_writer import IndexWriter
-from crag_core.retrieval.index.ingest import ALIVE_EVERY, WRITTEN_AT_ONCE
+from crag_core.retrieval.index.ingest import ALIVE_EVERY, WRITTEN_AT_ONCE, OnEmbedded, Preparer
 from crag_core.retrieval.readers import Page
 
 if TYPE_CHECKING:

@@ -12,18 +12,15 @@ from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnP
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import Passage
-from crag_core.retrieval.backends.backend import Backend, Passages
-from crag_core.retrieval.backends.disk.backend import FolderBackend
-from crag_core.retrieval.chunking.join import join_passages
+from crag_core.retrieval.backends.backend import DOCUMENT_ID, PASSAGE_ID, Backend, Hit, Passages
+from crag_core.retrieval.backends.disk import FolderBackend
+from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
-from crag_core.retrieval.hits import DOCUMENT_ID, PASSAGE_ID, Hit
-from crag_core.retrieval.index.context_text import Surroundings, surround
-from crag_core.retrieval.index.embed_documents import Preparer, Read, cut_of
 from crag_core.retrieval.index.index_writer import IndexWriter
-from crag_core.retrieval.index.ingest import Indexer
+from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, cut_of
 from crag_core.retrieval.index.reindex import Rebuilder
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.upload.zip_archives import Given
+from crag_core.retrieval.upload import Given
 
 FindEmbedder = Callable[[str], Embedder]
 """By name; may load nothing before the embedder is used."""
@@ -147,12 +144,11 @@ class PassageStore:
         """Every document, also those that wait, are being indexed, or were refused, by name."""
         return tuple(sorted(self._index_writer.rows(), key=lambda row: (row.name.casefold(), row.changed_at)))
 
-    def delete(self, document_id: str) -> bool:
-        """True when it was there. Its file is deleted at once, its passages leave the disk with a later write."""
-        return bool(self.delete_all([document_id]))
-
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
-        """Those that were there, waiting and refused ones too."""
+        """Those that were there, waiting and refused ones too.
+
+        Their files are deleted at once, their passages leave the disk with a later write.
+        """
         ids = {*document_ids} & {row.id for row in self._index_writer.rows()}
         if not ids:
             return set()

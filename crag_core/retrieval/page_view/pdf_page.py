@@ -10,7 +10,7 @@ from ctypes import byref, c_double, c_int, pointer
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.page_view.text_boxes import Box
+from crag_core.retrieval.page_view.highlight import Box
 
 # PDFium is not thread-safe: reading documents and drawing their pages take turns.
 from crag_core.retrieval.readers.pdf import PDFIUM

@@ -14,15 +14,14 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.epub import read_epub
 from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
 from crag_core.retrieval.readers.html import read_html
-from crag_core.retrieval.readers.limits import MAX_BYTES, format_size
 from crag_core.retrieval.readers.mail import read_mail
 from crag_core.retrieval.readers.office.slides import read_pptx
 from crag_core.retrieval.readers.office.word import read_docx
 from crag_core.retrieval.readers.office.workbook import read_xlsx
 from crag_core.retrieval.readers.opendocument import read_odp, read_ods, read_odt
-from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size
 from crag_core.retrieval.readers.pdf import read_pdf
-from crag_core.retrieval.readers.rtf.reader import read_rtf
+from crag_core.retrieval.readers.rtf import read_rtf
 from crag_core.retrieval.readers.text import read_csv, read_text
 
 __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document"]

@@ -7,8 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from crag_core.retrieval.readers.html import html_to_text
-from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
-from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.page import MAX_PARTS, Page, check_count
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 

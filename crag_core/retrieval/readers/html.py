@@ -9,7 +9,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
-from crag_core.retrieval.readers.shared.table_text import table_to_text
+from crag_core.retrieval.readers.shared.tables import table_to_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup

@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.html import html_to_text
-from crag_core.retrieval.readers.limits import MAX_ATTACHMENTS, MAX_NESTED_MAILS
-from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.page import MAX_ATTACHMENTS, MAX_NESTED_MAILS, Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_lines, normalise_text
 

@@ -9,11 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from crag_core.retrieval.readers.limits import MAX_PARTS, CellCount, check_count
-from crag_core.retrieval.readers.office.sheet_grid import EMPTY, Cell, sheet_to_text
-from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.page import MAX_PARTS, CellCount, Page, check_count
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import table_to_text
+from crag_core.retrieval.readers.shared.tables import EMPTY, Cell, sheet_to_text, table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, attribute, local
 
 _FURNITURE = ("footer", "header", "date-time", "page-number", "page")

@@ -10,7 +10,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.decoding import decode_text
 from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
-from crag_core.retrieval.readers.shared.table_text import pair_cells
+from crag_core.retrieval.readers.shared.tables import pair_cells
 
 _DELIMITERS = ",;\t|"
 _FIGURE = re.compile(r"[-+]?[$€£]?\d[\d.,]*%?$")

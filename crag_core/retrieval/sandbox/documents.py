@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import BoundedSemaphore, Event
+from typing import Any
 
-from crag_core.base.errors import DocumentRefused
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.protocols import Cancel
+from crag_core.base.serialization import to_plain
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.page_view.page_image import PagePicture, Span
 from crag_core.retrieval.readers import Page, check_size
-from crag_core.retrieval.sandbox.child_process import OutOfMemory, ProcessLost, StartFailed, TookTooLong
-from crag_core.retrieval.sandbox.pool import ProcessPool, Unpack, Value
-from crag_core.retrieval.sandbox.protocol import Drawing, Limits, Request
-from crag_core.retrieval.sandbox.results import unpack_chunks, unpack_pages, unpack_picture
+from crag_core.retrieval.sandbox.messages import (
+    Drawing,
+    Limits,
+    Reply,
+    Request,
+    check_reply,
+    unpack_chunks,
+    unpack_pages,
+    unpack_picture,
+)
+from crag_core.retrieval.sandbox.process_pool import (
+    OutOfMemory,
+    ProcessLost,
+    ProcessPool,
+    StartFailed,
+    TookTooLong,
+    Value,
+    start_isolated,
+)
 
+# No settings and no keys: a parser cannot reveal what it does not have.
+KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 DRAWING = Limits(seconds=15.0)
 """Shorter, since somebody waits for the page."""
+_MOST_SHOWN = 2_000  # characters
 _SPLIT = "Split the document into smaller files, or open it in its own program, save it again and add that."
 _SAVE_AGAIN = "The file may be damaged: open it in its own program, save it again and add it."
 _PRINT_IT = "The file may be damaged: open it in a PDF program, print it to a new PDF, and add that one."
@@ -27,8 +53,16 @@ class DocumentProcesses(ProcessPool):
     """Reads, chunks and draws documents in child processes; thread-safe.
 
     Limits hold for one file or page; memory is limited where the system supports it. The application has one instance
-    for reading and one for drawing, so that showing a page never waits for indexing.
+    for reading and one for drawing, so that showing a page never waits for indexing. At most `workers` processes start
+    with the first file; each is replaced after `files_each`, so that memory leaks of parsers do not add up.
     """
+
+    def __init__(
+        self, limits: Limits | None = None, *, workers: int = 2, files_each: int = 200, idle: float = 60.0
+    ) -> None:
+        super().__init__("reads and draws documents", idle, files_each)
+        self._limits = limits or Limits()
+        self._turns = BoundedSemaphore(workers)
 
     def read(self, content: bytes, name: str, cancel: Cancel | None = None) -> tuple[Page, ...]:
         """As `readers.read_document`; also refuses what exceeds a limit or crashes its parser.
@@ -60,20 +94,76 @@ class DocumentProcesses(ProcessPool):
         drawing = Drawing(page, text, tuple(spans), width)
         request = Request(f"page {page} of a PDF of {len(original):,} bytes", drawing)
         try:
-            return self.ask(request, original, lambda reply, body: unpack_picture(reply, body, drawing))
+            return self._ask(request, original, lambda reply, body: unpack_picture(reply, body, drawing), Event())
         except ProcessLost as lost:
             raise DocumentRefused(
                 f"Page {page} cannot be drawn, since the process that draws it {lost}.",
                 hint=_START_AGAIN if isinstance(lost, StartFailed) else _PRINT_IT,
             ) from lost
 
-    def _read(self, request: Request, content: bytes, unpack: Unpack[Value], cancel: Cancel | None) -> Value:
+    def _read(
+        self, request: Request, content: bytes, unpack: Callable[[Reply, bytes], Value], cancel: Cancel | None
+    ) -> Value:
         check_size(len(content), request.name)
         try:
-            return self.ask(request, content, unpack, cancel)
+            return self._ask(request, content, unpack, cancel or Event())
         except ProcessLost as lost:
             hints = {StartFailed: _START_AGAIN, TookTooLong: _SPLIT, OutOfMemory: _SPLIT}
             raise DocumentRefused(
                 f"{request.name}: cannot be read, since the process that parses it {lost}.",
                 hint=hints.get(type(lost), _SAVE_AGAIN),
             ) from lost
+
+    def _ask(self, request: Request, content: bytes, unpack: Callable[[Reply, bytes], Value], cancel: Cancel) -> Value:
+        """Raises `DocumentRefused` as the reply says, `ProcessLost` and its kinds, and `Stopped`."""
+        with self._turn(cancel):
+            result = self._ask_one(request, content, unpack, cancel)
+        if isinstance(result, DocumentRefused):
+            raise result
+        return result
+
+    @contextmanager
+    def _turn(self, cancel: Cancel) -> Iterator[None]:
+        while not self._turns.acquire(timeout=GLANCE):
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _ask_one(
+        self,
+        request: Request,
+        content: bytes,
+        unpack: Callable[[Reply, bytes], Value],
+        cancel: Cancel,
+        is_retry: bool = False,
+    ) -> Value | DocumentRefused:
+        process = self._take(self._start, is_new=is_retry)
+        numbered = replace(request, id=process.served + 1)
+
+        def read(header: Any, body: bytes) -> Value | DocumentRefused:
+            reply = check_reply(header, numbered.id)
+            if reply.is_out_of_memory:
+                raise OutOfMemory(f"needed more than {self._limits.memory // 2**20:,} MB of memory")
+            if reply.message:
+                return DocumentRefused(reply.message[:_MOST_SHOWN], hint=reply.hint[:_MOST_SHOWN])
+            return unpack(reply, body)
+
+        most = request.reply_bytes(self._limits)
+        try:
+            return self._exchange(
+                process, numbered, content, read, request.name, seconds=self._limits.seconds, cancel=cancel, most=most
+            )
+        except ProcessLost as lost:
+            # An earlier file may have damaged it, or it ended just now because it was idle.
+            if process.served > 1 and not isinstance(lost, TookTooLong):
+                return self._ask_one(request, content, unpack, cancel, is_retry=True)
+            raise
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        kept = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES or name.startswith("LC_")}
+        # NumPy, which some parser brings along, would start a thread for each core.
+        environment = {**kept, "OPENBLAS_NUM_THREADS": "1"}
+        return start_isolated("crag_core.retrieval.sandbox.worker", json.dumps(to_plain(self._limits)), environment)

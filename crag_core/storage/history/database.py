@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
     from sqlalchemy import URL, Connection, Engine
 
-    from crag_core.storage.history.rows import Rows
+    from crag_core.storage.history.tables import Rows
 
 T = TypeVar("T")
 Empty = TypeVar("Empty")
@@ -60,16 +60,15 @@ class Database:
 
     def read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
         """What `work` gives; `empty` where nothing has been written yet: looking creates nothing."""
-        from crag_core.storage.history import schema
-        from crag_core.storage.history.rows import Rows
+        from crag_core.storage.history import tables
 
         version = 0
         with self._explaining("read"):
             if self._file is None or sqlite_file.is_there(self._file):
                 with self._engine.connect() as connection:
-                    version = schema.version(connection)
-                    if version == len(schema.STEPS):
-                        return work(Rows(connection))
+                    version = tables.version(connection)
+                    if version == len(tables.STEPS):
+                        return work(tables.Rows(connection))
         if not version:
             return empty
         with self.writing() as rows:  # an earlier release wrote it
@@ -78,8 +77,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Rows]:
         """One transaction, on a history of the present version, which is made where there is none."""
-        from crag_core.storage.history import schema
-        from crag_core.storage.history.rows import Rows
+        from crag_core.storage.history import tables
 
         with self._explaining("written"):
             if self._file is not None and not sqlite_file.is_there(self._file):
@@ -87,17 +85,17 @@ class Database:
             elif self._file is None:
                 self._make_tables()
             with self._engine.connect().execution_options(crag_writes=True) as connection, connection.begin():
-                schema.upgrade(connection)
-                yield Rows(connection)
+                tables.upgrade(connection)
+                yield tables.Rows(connection)
 
     def _make_tables(self) -> None:
         """Where writers do not wait for each other, two may do it at once: then one fails, and finds them made."""
         from sqlalchemy.exc import DBAPIError
 
-        from crag_core.storage.history import schema
+        from crag_core.storage.history import tables
 
         with suppress(DBAPIError), self._engine.begin() as connection:  # other faults come up at the next statement
-            schema.upgrade(connection)
+            tables.upgrade(connection)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
+from crag_core.base.text.words import storable
 from crag_core.storage.history.database import Database
-from crag_core.storage.history.run_columns import columns_of, kept_run, measured_of, storable
-from crag_core.storage.history.run_filter import EVERYTHING, Selection
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection, columns_of, kept_run, measured_of
 from crag_core.trace.feedback import About, Label, Mark
 from crag_core.trace.run_stats import Measured
 from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from crag_core.storage.history.rows import Rows
+    from crag_core.storage.history.tables import Rows
 
 T = TypeVar("T")
 Empty = TypeVar("Empty")
@@ -86,11 +85,7 @@ class HistoryStore:
         """One run without its record."""
         return next(iter(self._read(lambda rows: _runs(rows, rows.run(_key(run_id))), ())), None)
 
-    def recent(self, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
-        """Newest first, by when they were first kept."""
-        return self.search(EVERYTHING, limit, skip)
-
-    def search(self, selection: Selection, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
+    def search(self, selection: Selection = EVERYTHING, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
         """Newest first, by when they were first kept."""
         return self._read(lambda rows: _runs(rows, rows.runs(selection, limit, skip)), ())
 
@@ -118,11 +113,6 @@ class HistoryStore:
                 continue
             if found is not None:
                 yield found
-
-    def delete(self, run_id: str) -> bool:
-        """Its labels go with it. True when it was there."""
-        with self._writing() as rows:
-            return rows.delete_runs([_key(run_id)]) > 0
 
     def delete_all(self, selection: Selection) -> int:
         """Their labels go with them. How many runs there were."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.retrieval.backends.backend import Backend
-from crag_core.retrieval.backends.disk.backend import FolderBackend
-from crag_core.retrieval.backends.lance.write_process import Writer
-from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends.disk import FolderBackend
+from crag_core.retrieval.backends.lance.writer import Writer
+from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.backends.postgres.backend import PostgresBackend
 from tests.matrix import mostly
 from tests.stand_ins.s3_server import S3Server

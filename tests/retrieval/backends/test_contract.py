@@ -13,9 +13,8 @@ from llama_index.core.schema import TextNode
 
 from crag_core.base.documents import Document, IndexVersion, Recipe, State
 from crag_core.base.errors import DocumentMissing
-from crag_core.retrieval.backends.backend import Backend, Passages
+from crag_core.retrieval.backends.backend import Backend, Passages, name_content
 from crag_core.retrieval.chunking.split import cut_pages, make_nodes
-from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
@@ -348,7 +347,7 @@ def test_documents_go_in_are_found_replaced_moved_rebuilt_and_deleted(open_backe
     before = other.count()
     assert store.rebuild(Recipe("words-64", 60, 10)).passages == other.count() > before
     assert other.read_document(again.document_id) and other.read_original(again.document_id)
-    assert other.delete(again.document_id) and [document.name for document in store.documents()] == ["seals.txt"]
+    assert other.delete_all([again.document_id]) and [document.name for document in store.documents()] == ["seals.txt"]
     assert not store.search_keyword("gulls", 1)
     with pytest.raises(DocumentMissing):
         store.read_original(again.document_id)

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from crag_core.base.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends.objects import lock as object_lock
-from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends import objects as object_lock
+from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.index.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
@@ -99,7 +99,7 @@ def test_what_was_indexed_outlives_an_outage(place: str, s3: S3Server) -> None:
 def test_a_holder_that_is_gone_from_this_machine_keeps_nobody_waiting(place: str) -> None:
     code = (
         "import os, signal, sys\n"
-        "from crag_core.retrieval.backends.objects.backend import ObjectBackend\n"
+        "from crag_core.retrieval.backends.objects import ObjectBackend\n"
         "with ObjectBackend(sys.argv[1]).lock():\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -181,7 +181,7 @@ def test_dying_at_any_step_leaves_documents_whole_or_absent(
 
 WORKER = """
 import os, signal, sys
-from crag_core.retrieval.backends.objects.backend import ObjectBackend
+from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 

@@ -13,7 +13,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.retrieval.backends import open_backend
-from crag_core.retrieval.backends.disk.backend import FolderBackend
+from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.backends.postgres.backend import PostgresBackend
 
 

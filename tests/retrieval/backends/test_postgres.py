@@ -22,7 +22,7 @@ from crag_core.base.errors import BadRecord, StoreUnavailable
 from crag_core.retrieval.backends.postgres import server as postgres_server
 from crag_core.retrieval.backends.postgres import vector_search
 from crag_core.retrieval.backends.postgres.backend import PostgresBackend
-from crag_core.retrieval.backends.postgres.text_search_words import split_words
+from crag_core.retrieval.backends.postgres.keyword_search import split_words
 from crag_core.retrieval.index.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.backends.postgres_dying import dying_at
@@ -642,7 +642,7 @@ def test_a_url_that_cannot_be_read_is_refused_and_not_shown(url: str) -> None:
 
 def test_damaged_files_are_kept_anew(postgres: PostgresServer, postgres_url: str) -> None:
     from crag_core.base.errors import DocumentMissing
-    from crag_core.retrieval.hits import name_content
+    from crag_core.retrieval.backends.backend import name_content
 
     backend, id_ = PostgresBackend(postgres_url), name_content(b"whole")
     with backend.lock():

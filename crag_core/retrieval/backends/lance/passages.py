@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.base.documents import MAIN, Document, IndexVersion, State
 from crag_core.base.types import Passage
+from crag_core.retrieval.backends.backend import DOCUMENT_ID, Hit
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
-from crag_core.retrieval.hits import DOCUMENT_ID, Hit
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable

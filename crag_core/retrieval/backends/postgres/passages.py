@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from crag_core.base.documents import Document, IndexVersion, State
+from crag_core.base.text.words import storable
 from crag_core.base.types import Passage
-from crag_core.retrieval.backends.postgres.keyword_search import Statistics, pick, weigh
+from crag_core.retrieval.backends.backend import Hit
+from crag_core.retrieval.backends.postgres.keyword_search import Statistics, pick, split_words, weigh
 from crag_core.retrieval.backends.postgres.server import Server
-from crag_core.retrieval.backends.postgres.tables import storable
-from crag_core.retrieval.backends.postgres.text_search_words import split_words
 from crag_core.retrieval.backends.postgres.vector_search import LONGEST, make_index
-from crag_core.retrieval.hits import Hit
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-    from crag_core.retrieval.backends.postgres.errors import Connection
+    from crag_core.retrieval.backends.postgres.server import Connection
 
 _AT_ONCE = 512
 _MOST_EFFORT = 1000

@@ -1,4 +1,4 @@
-"""Connections to one PostgreSQL: a small pool, renewed when they died, and the one that holds the lock."""
+"""Connections to one PostgreSQL: a small pool, renewed when they died, and the one that holds the lock; its errors."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.network.database_url import driver_options, name_of, read_postgres_url
-from crag_core.retrieval.backends.postgres.errors import explain_faults, limited
+from crag_core.base.network import reply_timeout
+from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
 
 if TYPE_CHECKING:
-    from crag_core.retrieval.backends.postgres.errors import Connection
+    from psycopg.rows import TupleRow
+    from sqlalchemy import URL
+
+    Connection = psycopg.Connection[TupleRow]
 
 T = TypeVar("T")
 Other = TypeVar("Other")
@@ -36,6 +39,22 @@ _LIMIT = """
     set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '3', true)"""
 # Of a transaction, not of a session: so it is right behind a pooler too.
 _TAKE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('crag index ' || coalesce(current_schema(), ''), 0))"
+_LOST = ("08", "57P", "28", "3D")  # SQLSTATE prefixes: the server closed the connection, or refused it
+_REACHED = "Check that the server runs and has this database, and host, user and password in CRAG_STORE."
+_ADVICE = {
+    "53300": "It has no room for another connection: close some, or raise its max_connections.",
+    "53": "Free some disk space on the server and try again; what was indexed before is safe.",
+    "42501": "Give this user the right to make tables here, and to read and write those that begin with crag_.",
+    "3F000": "Make the schema that this user's search_path names, with the right to make tables in it.",
+    "25006": "This server is read-only: name the one that takes writes in CRAG_STORE.",
+    "57014": "The server cancelled this, which took too long by its settings: try again when it has less to do.",
+    "55P03": "Somebody else holds what is needed here: try again when the server has less to do.",
+    "40": "Somebody else changed the same at the same time: try again.",
+    "42704": "Put the schema of the extension vector into this user's search_path.",
+    "22P05": "Make the database with the encoding UTF8.",
+    "": "Check that the tables that begin with crag_ are those of CRAG Explorer and nobody changed them.",
+}
+"""What to do, by the prefix of SQLSTATE."""
 
 
 class Server:
@@ -206,3 +225,21 @@ def _is_taken() -> StoreUnavailable:
         f"Another process has been writing to the index for over {LOCK_S:g} seconds.",
         hint="Wait for it to finish, or stop it, and try again.",
     )
+
+
+@contextmanager
+def explain_faults(place: str, address: URL) -> Iterator[None]:
+    """Turn what the driver raises into `StoreUnavailable`."""
+    try:
+        yield
+    except (psycopg.Error, OSError) as error:
+        code = getattr(error, "sqlstate", None) or ""
+        is_lost = code.startswith(_LOST) or (not code and isinstance(error, psycopg.OperationalError | OSError))
+        detail = hide_password(" ".join(str(error).split()), address)[:300]
+        advice = _REACHED if is_lost else next(message for known, message in _ADVICE.items() if code.startswith(known))
+        what = "reached" if is_lost else "used"
+        raise StoreUnavailable(f"The index in {place} cannot be {what} ({detail}).", hint=advice) from error
+
+
+def limited(connection: Connection, seconds: float) -> AbstractContextManager[None]:
+    return reply_timeout.limited(connection.fileno(), seconds, psycopg.Error)

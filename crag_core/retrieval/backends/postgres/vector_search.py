@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from crag_core.base.network.reply_timeout import Line
-from crag_core.retrieval.backends.postgres.errors import limited
-from crag_core.retrieval.backends.postgres.server import READ_S, Server
+from crag_core.retrieval.backends.postgres.server import READ_S, Server, limited
 
 if TYPE_CHECKING:
-    from crag_core.retrieval.backends.postgres.errors import Connection
+    from crag_core.retrieval.backends.postgres.server import Connection
 
 LONGEST = 2000
 """Numbers in a vector; pgvector makes no such index of longer ones, and every passage is looked at."""

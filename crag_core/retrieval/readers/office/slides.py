@@ -9,10 +9,9 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crag_core.retrieval.readers.limits import MAX_PARTS, check_count
-from crag_core.retrieval.readers.page import Page
+from crag_core.retrieval.readers.page import MAX_PARTS, Page, check_count
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import pair_cells, table_to_text
+from crag_core.retrieval.readers.shared.tables import pair_cells, table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package, attribute, local
 
 if TYPE_CHECKING:

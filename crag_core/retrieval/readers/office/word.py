@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.table_text import table_to_text
+from crag_core.retrieval.readers.shared.tables import table_to_text
 from crag_core.retrieval.readers.shared.zip_packages import Package
 
 if TYPE_CHECKING:

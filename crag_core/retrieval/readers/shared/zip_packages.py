@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.limits import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
+from crag_core.retrieval.readers.page import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
 
 _ENCRYPTED = 0x1
 # The only methods that these formats use; others can unpack more at once than was asked for.

@@ -1,7 +1,9 @@
-"""The application's side of a child process that answers one request after another."""
+"""Child processes that answer one request after another: the application's side of them."""
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import signal
 import subprocess
@@ -11,18 +13,24 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread, current_thread
-from typing import IO, TYPE_CHECKING, Any
+from threading import Event, Lock, Thread, current_thread
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
 from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.retrieval.sandbox.protocol import BadFrame, WireEnded, read_frame, write_frame
+from crag_core.retrieval.sandbox.child import BadFrame, WireEnded, read_frame, write_frame
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     _Request = tuple[DataclassInstance, bytes, int]
+
+Value = TypeVar("Value")
+Unpack = Callable[[Any, bytes], Value]
+"""Makes the result of the header and the body of a reply; raises `BadFrame` for one that is not sound."""
 
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
@@ -33,6 +41,7 @@ _PROGRAM = (
     "import sys; sys.path[:0] = {sys.argv[1]} - {*sys.path}; from importlib import import_module; "
     "import_module(sys.argv[2]).main(sys.argv)"
 )
+_log = logging.getLogger(__name__)
 
 
 class ProcessLost(Exception):
@@ -71,10 +80,12 @@ def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -
 class ChildProcess:
     """Answers one request at a time; ends after `idle` seconds without any, or with the application.
 
-    Raises `StartFailed`.
+    `key` is what it was started with, `served` counts the requests that it was given. Raises `StartFailed`.
     """
 
-    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], idle: float) -> None:
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], idle: float, key: object = None) -> None:
+        self.key = key
+        self.served = 0
         self.is_busy = False
         self.is_over = False
         self._idle = idle
@@ -99,6 +110,7 @@ class ChildProcess:
         """The reply, whose body has at most `most` bytes.
 
         Raises `ProcessLost` or `Stopped`; then it must be ended, as after any other error."""
+        self.served += 1
         if not self._is_ready:
             self._await_start(cancel)
         with self._lock:
@@ -209,6 +221,93 @@ class ChildProcess:
                         os.killpg(self._process.pid, signal.SIGKILL)
                     else:
                         self._process.kill()
+
+
+class ProcessPool:
+    """Processes that start when they are needed, and end after `idle` seconds without a request, or when we do.
+
+    After `most` requests each a process is replaced. `purpose` completes "the process that" for the log. `is_last`: at
+    the end of the program it is closed last, since what is under way still asks. Thread-safe.
+    """
+
+    def __init__(self, purpose: str, idle: float, most: float = math.inf, is_last: bool = False) -> None:
+        self._purpose = purpose
+        self._idle = idle
+        self._most = most
+        self._lock = Lock()
+        self._processes: list[ChildProcess] = []
+        self._closed = Event()
+        # A process that blocks all its threads would not notice that the application has ended.
+        self._finalizer = finalize(self, _end_all, self._processes, self._lock, self._closed)
+        finalize(self, at_end(self._finalizer, is_last=is_last))
+
+    def close(self) -> None:
+        """End all processes now; callers that wait, and later ones, get `Stopped`."""
+        self._finalizer()
+
+    def _take(
+        self, start: Callable[[], subprocess.Popen[bytes]], key: object = None, is_new: bool = False
+    ) -> ChildProcess:
+        """One that was started with this key, for the caller alone, a new one if `is_new`; raises `StartFailed`."""
+        with self._lock:
+            if self._closed.is_set():
+                raise Stopped("The application ends.")
+            self._processes[:] = [process for process in self._processes if not process.is_over]
+            # The first free one, so that processes which are not needed become idle and end.
+            for process in self._processes:
+                if not is_new and not process.is_busy and process.key == key and process.reserve():
+                    return process
+            process = ChildProcess(start, self._idle, key)
+            process.reserve()
+            self._processes.append(process)
+            return process
+
+    def _exchange(
+        self,
+        process: ChildProcess,
+        request: DataclassInstance,
+        content: bytes,
+        unpack: Unpack[Value],
+        name: str,
+        *,
+        seconds: float = math.inf,
+        cancel: Cancel | None = None,
+        most: int = 0,
+    ) -> Value:
+        """What `unpack` makes of the reply, with at most `most` bytes in its body; then the process is free again.
+
+        Raises `ProcessLost`, and `Stopped` once `cancel` is set or the pool is closed; then the process is ended.
+        """
+        try:
+            reply = process.exchange(request, content, seconds, cancel or Event(), most)
+            try:
+                result = unpack(*reply)
+            except BadFrame as fault:
+                raise ProcessLost(f"made no sense ({fault})") from fault
+        except ProcessLost as lost:
+            process.end()
+            if self._closed.is_set():
+                raise Stopped("The application ends.") from lost
+            _log.warning("%r: the process that %s %s", name, self._purpose, lost)
+            # It may quote a document: not for a log that people keep.
+            _log.debug("The last line of its stderr: %r", process.last_words)
+            raise
+        except BaseException:
+            process.end()  # its answer, which is still to come, must not be taken for the next one's
+            raise
+        if process.served >= self._most:
+            process.end()
+        with self._lock:
+            process.is_busy = False
+        return result
+
+
+def _end_all(processes: list[ChildProcess], lock: Lock, closed: Event) -> None:
+    closed.set()
+    with lock:
+        last = [*processes]
+    for process in last:
+        process.end()
 
 
 def _describe_end(code: int | None) -> str:

@@ -1,22 +1,119 @@
-"""Pages, chunks and page images as a child process sends them, checked against the request."""
+"""Messages between the application and a process that reads and draws documents.
+
+No pickle: the process has read untrusted files, so the worst that it may send is a wrong text or picture.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from crag_core.retrieval.chunking.headings import LONGEST_SECTION
-from crag_core.retrieval.chunking.split import Chunk, Chunks
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import from_plain
+from crag_core.retrieval.chunking.split import LONGEST_SECTION, MAX_CHUNKS, Chunk, Chunks, Cut
 from crag_core.retrieval.chunking.text_splitter import Size
-from crag_core.retrieval.page_view.page_image import PagePicture
-from crag_core.retrieval.page_view.text_boxes import Box
-from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.sandbox.protocol import BadFrame, Drawing, Drawn, Limits, Reply
+from crag_core.retrieval.page_view.highlight import Box
+from crag_core.retrieval.page_view.page_image import PagePicture, Span
+from crag_core.retrieval.readers.page import MAX_BYTES, Page
+from crag_core.retrieval.sandbox.child import MOST_HEADER, BadFrame
 
+MOST_PNG = 20 * 1024 * 1024
+"""Bytes; more than six million pixels of mere noise take."""
 _LONGEST_SIDE = 8_000  # pixels
 _MOST_PAGES = 2**20  # PDFium opens no more
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 _PNG_SIZE = struct.Struct(">II")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """For one file: seconds of work, bytes of memory, characters of text, number of chunks.
+
+    `readers` is a module whose `READERS` the process uses beside our own; "": none.
+    """
+
+    seconds: float = 120.0
+    memory: int = 2 * 1024**3
+    # No text file may be larger, so none has more characters.
+    characters: int = MAX_BYTES
+    chunks: int = MAX_CHUNKS
+    readers: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The arguments of `page_picture` beside the file."""
+
+    page: int
+    text: str
+    spans: tuple[Span, ...]
+    width: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """To draw a page (`drawing`), to chunk a document (`cut`), or only to read it.
+
+    The body of the frame is the file. `name` is for its reader and for the log; `id` comes back in the reply.
+    """
+
+    name: str
+    drawing: Drawing | None = None
+    cut: Cut | None = None
+    id: int = 0
+
+    def reply_bytes(self, limits: Limits) -> int:
+        """The most in the body of a reply; no character takes more than four."""
+        if self.drawing:
+            return MOST_PNG
+        if self.cut is None:
+            return 4 * limits.characters + MOST_HEADER  # a zero between the texts
+        # At most half of a chunk is overlap; now and then the splitter repeats a little of it once more.
+        texts = min(3 * limits.characters, limits.chunks * self.cut.size.characters)
+        return 4 * (texts + limits.chunks * (LONGEST_SECTION + 1))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A `PagePicture` without its PNG, which is the body of the frame."""
+
+    width: int
+    height: int
+    page: int
+    pages: int
+    boxes: tuple[Box, ...]
+    found_share: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
+
+    `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
+    their sections follow, and `pages` and `characters` are as in `Chunks`.
+    """
+
+    id: int
+    numbers: tuple[int | None, ...] = ()
+    message: str = ""
+    hint: str = ""
+    is_out_of_memory: bool = False
+    drawn: Drawn | None = None
+    pages: int = 0
+    characters: int = 0
+
+
+def check_reply(header: Any, request_id: int) -> Reply:
+    """Raises `BadFrame` for anything but a reply to that request."""
+    try:
+        reply = from_plain(Reply, header)
+    except BadRecord as error:
+        raise BadFrame(str(error)) from error
+    if reply.id != request_id:
+        raise BadFrame(f"expected a reply to request {request_id}, found one to {reply.id}")
+    return reply
 
 
 def pack_pages(request_id: int, pages: Sequence[Page]) -> tuple[Reply, bytes]:

@@ -1,4 +1,4 @@
-"""A consistent snapshot of a home: hard links to immutable files, copies of the others."""
+"""A home in a backup and back: a consistent snapshot, a whole new file, a home replaced in one step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from crag_core.base.errors import BackupFailed
-from crag_core.storage.backup.manifest import FILES, FOLDERS
+from crag_core.storage.backup.archive import FILES, FOLDERS
 
 _PREFIX = ".backup-"
 _KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
@@ -114,3 +115,79 @@ def _copy_database(database: Path, folder: Path) -> None:
         ) from error
     if problems != ["ok"]:
         raise BackupFailed(f"{database.name} is damaged ({problems[0][:200]}).", hint="Put a copy of it back.")
+
+
+@contextmanager
+def unfinished(home: Path) -> Iterator[Path]:
+    """An empty folder beside `home`, to be filled inside; unless it is put in place there, it is gone afterwards.
+
+    Raises `BackupFailed` where `home` holds something, or cannot be replaced.
+    """
+    _check(home)
+    folder = home.with_name(f".{home.name}.restoring")
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            raise BackupFailed(
+                f"{folder} is there: another restore is under way, or was interrupted.",
+                hint="If none is under way, delete that folder and start again.",
+            ) from None
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise BackupFailed(
+            f"The home {home} cannot be restored ({error.strerror or error}).",
+            hint="Nothing was changed. Check the disk and the rights of the folder above it.",
+        ) from error
+
+
+def put_in_place(folder: Path, home: Path) -> None:
+    """Inside `unfinished`. The system refuses if somebody has put something into `home` meanwhile."""
+    try:
+        os.rename(folder, home)
+    except OSError:
+        _check(home)
+        raise
+
+
+def _check(home: Path) -> None:
+    if home.is_symlink() or home.is_mount():
+        raise BackupFailed(
+            f"{home} is a link or a mount point, which cannot be replaced as a whole.",
+            hint="Set CRAG_HOME to a folder inside it.",
+        )
+    if home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise BackupFailed(
+            f"{home} is not empty, and a backup is restored into an empty home only.",
+            hint=f"Stop the application, move the folder away (mv {home} {home}.old) and try again, or set CRAG_HOME.",
+        )
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """To be written inside, for its owner only. An error leaves nothing; a kill leaves a name that begins with a dot.
+
+    Raises `BackupFailed` where there is such a file already, or the disk does not take it.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
+    try:
+        if path.exists():
+            raise BackupFailed(f"{path} is there already.", hint="Name another file, or move that one away.")
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise BackupFailed(
+            f"The backup {path} cannot be written ({error.strerror or error}).",
+            hint="Nothing was kept of it. Free some disk space, or name a file elsewhere.",
+        ) from error

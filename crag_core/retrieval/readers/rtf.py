@@ -7,18 +7,77 @@ lose the headers of tables.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.rtf.layout import Layout
-from crag_core.retrieval.readers.rtf.tokens import CHARSETS, LEFT_OUT, SHOWN_IN, SIGNS, WORDS, name_code_page, tokenize
-from crag_core.retrieval.readers.shared.markdown_text import normalise_text
+from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
+from crag_core.retrieval.readers.shared.tables import table_to_text
 
 _DEEPEST = 1_000
 _HEADING_STYLE = re.compile(r"heading (\d)", re.IGNORECASE)
 _DEEPEST_HEADING = 6
+_BULLET = re.compile(r"\A[\u00b7\u2022\u25aa\u25cf\u25cb\u25e6\u00a7\uf0b7\uf0a7\u2013o-]\t\s*")
+_NUMBER = re.compile(r"\A\(?(\d{1,3})[.)]\t\s*")
+_TOKEN = re.compile(
+    rb"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,9})? ?|\\'(?P<code>[0-9a-fA-F]{2})|\\(?P<sign>[^a-zA-Z])|"
+    rb"(?P<brace>[{}])|(?P<text>[^\\{}\r\n]+)|[\r\n]+|\\",
+    re.DOTALL,
+)
+# Groups that hold no text of the document. Those opened by "\*" are left out too,
+# unless `SHOWN_IN` names them.
+LEFT_OUT = frozenset(
+    [
+        *("annotation", "colortbl", "comment", "filetbl", "fldinst", "fonttbl", "footer", "footerf"),
+        *("footerl", "footerr", "ftncn", "ftnsep", "ftnsepc", "header", "headerf", "headerl", "headerr"),
+        *("info", "listtable", "listoverridetable", "nonesttables", "objdata", "pict", "revtbl", "rsidtbl"),
+        *("rxe", "shpinst", "shprslt", "stylesheet", "tc", "tcn", "themedata", "txe", "upr", "xe"),
+        *("xmlnstbl", "nonshppict", "mmathPr", "latentstyles", "datastore"),
+    ]
+)
+# Groups that show text, by the destination in which they stand: text boxes in shapes, Unicode beside its replacement.
+SHOWN_IN = {"shptxt": "shpinst", "ud": "upr", "footnote": "", "nesttableprops": ""}
+SIGNS = {"~": "\u00a0", "_": "-", "-": "", "{": "{", "}": "}", "\\": "\\", "\n": "\n", "\r": "\n", "\t": "\t"}
+WORDS = {
+    "tab": "\t",
+    "line": "\n",
+    "emdash": "\u2014",
+    "endash": "\u2013",
+    "emspace": " ",
+    "enspace": " ",
+    "qmspace": " ",
+    "bullet": "\u2022",
+    "lquote": "\u2018",
+    "rquote": "\u2019",
+    "ldblquote": "\u201c",
+    "rdblquote": "\u201d",
+    "zwj": "\u200d",
+    "zwnj": "\u200c",
+    "nestcell": " | ",
+    "nestrow": "; ",
+}
+CHARSETS = {
+    77: "mac_roman",
+    128: "cp932",
+    129: "cp949",
+    130: "johab",
+    134: "gb18030",
+    136: "cp950",
+    161: "cp1253",
+    162: "cp1254",
+    163: "cp1258",
+    177: "cp1255",
+    178: "cp1256",
+    186: "cp1257",
+    204: "cp1251",
+    222: "cp874",
+    238: "cp1250",
+    254: "cp437",
+    255: "cp850",
+}
+"""Codecs of fonts by their character set; the others have that of the document."""
 
 
 def read_rtf(content: bytes, name: str) -> tuple[Page, ...]:
@@ -218,3 +277,108 @@ class _Document:
 def _find_level(outline: int) -> int:
     """Outlines count from 0, and 9 is the body of the text."""
     return outline + 1 if 0 <= outline < _DEEPEST_HEADING else 0
+
+
+class Layout:
+    """Takes text and the ends of paragraphs, cells and rows; `finish` returns the document."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._rows: list[list[str]] = []
+        self._cells: list[str] = []
+        self._cell: list[str] = []
+        self._letters: list[str] = []
+        self._level = 0
+        self._merges: list[str] = []
+        self._merge = ""
+
+    def add(self, text: str, level: int = 0) -> None:
+        """`level` is that of a heading, 0 for all other text."""
+        self._letters.append(text)
+        if text.strip():
+            self._level = level
+
+    def end_paragraph(self, is_in_table: bool) -> None:
+        text, level = self._take_text(), self._level
+        self._level = 0
+        if is_in_table:
+            self._cell.append(text)
+            return
+        self._end_table()
+        item = _NUMBER.sub(r"\1. ", _BULLET.sub("- ", text))
+        self._blocks.append(f"{'#' * level} {' '.join(text.split())}" if level and text else item)
+
+    def take_table(self, word: str, is_in_table: bool) -> None:
+        match word:
+            case "cell":
+                self._end_cell()
+            case "row":
+                self._end_row()
+            case "trowd":
+                if not is_in_table and any(self._letters):
+                    self.end_paragraph(False)
+                self._merges, self._merge = [], ""
+            case "cellx":
+                self._merges.append(self._merge)
+                self._merge = ""
+            # The cell whose edge comes next shows what the one on its left or above it shows.
+            case "clmrg" | "clvmrg":
+                self._merge = word
+
+    def finish(self) -> str:
+        # A file that was cut short ends inside a paragraph or a row.
+        if any(self._letters) or self._cell:
+            if self._cells or self._cell:
+                self._end_cell()
+            else:
+                self.end_paragraph(False)
+        self._end_table()
+        return join_blocks(self._blocks)
+
+    def _end_cell(self) -> None:
+        self._cells.append(" ".join(filter(None, (*self._cell, self._take_text()))))
+        self._cell = []
+
+    def _end_row(self) -> None:
+        for at, towards in enumerate(self._merges[: len(self._cells)]):
+            if towards == "clmrg" and at:
+                self._cells[at] = self._cells[at - 1]
+            elif towards == "clvmrg" and self._rows and at < len(self._rows[-1]):
+                self._cells[at] = self._rows[-1][at]
+        self._rows.append(self._cells)
+        self._cells = []
+
+    def _end_table(self) -> None:
+        if self._cells:
+            self._end_row()
+        if self._rows:
+            self._blocks.append(table_to_text(self._rows))
+            self._rows = []
+
+    def _take_text(self) -> str:
+        # Letters beyond 16 bits come as two halves.
+        text = "".join(self._letters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+        self._letters = []
+        return text.strip()
+
+
+def tokenize(content: bytes) -> Iterator[re.Match[bytes]]:
+    r"""Tokens with a group of word (and number), code, sign, brace or text; binary data after "\bin" is skipped."""
+    at = 0
+    while token := _TOKEN.match(content, at):
+        at = token.end()
+        if token["word"] == b"bin":
+            at += max(int(token["number"] or 0), 0)
+            continue
+        yield token
+
+
+def name_code_page(number: int) -> str:
+    """The codec of a Windows code page; cp1252 for one that is unknown."""
+    special = {65001: "utf-8", 10000: "mac_roman", 936: "gb18030", 1361: "johab"}
+    codec = special.get(number, f"cp{number}")
+    try:
+        "".encode(codec)
+    except LookupError:
+        return "cp1252"
+    return codec

@@ -1,19 +1,22 @@
-"""The columns beside a record: for lists, filters and metrics."""
+"""Recorded runs as the history lists them: their filter, their summary, and the columns beside a record."""
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any
 from unicodedata import normalize
 
+from crag_core.base.errors import BadRecord
+from crag_core.base.text.words import storable
 from crag_core.base.types import Action
-from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.feedback import Mark
 from crag_core.trace.run_stats import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+LONGEST_TEXT = 500
 _LONGEST = 300  # characters of a question, or of a name; the record has all
 _LONGEST_SEARCHED = 20_000
 _MOST = 2**31 - 1  # what a column of integers holds everywhere
@@ -27,6 +30,83 @@ _NO_FIGURES: dict[str, Any] = {
     **dict.fromkeys(("score", "decided_ms", "retrieval_ms", "provider_ms", "improved")),
     **dict.fromkeys(("graded", "ungraded", "cached", "calls", "prompt_tokens", "completion_tokens"), 0),
 }
+
+
+class Feedback(StrEnum):
+    """What people said of a run. NONE: nobody said anything, of its passages neither."""
+
+    ROUTE_RIGHT = "route right"
+    ROUTE_WRONG = "route wrong"
+    ANSWER_RIGHT = "answer right"
+    ANSWER_WRONG = "answer wrong"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A run is meant that fits every field; it fits a tuple with any value of it. Empty: whatever it has.
+
+    In `actions` None stands for runs that decided nothing. `since` and `until` are seconds since 1970 of the time when
+    it was first kept, the second one excluded. `text` stands in the question or the answer, in capitals or not.
+    `asked_by` None: whoever asked; "": asked without sign-in. `ids` None: any; (): none. `imported` None: either.
+    Raises `BadRecord` for what no run can fit by its form.
+    """
+
+    actions: tuple[Action | None, ...] = ()
+    policies: tuple[str, ...] = ()
+    endings: tuple[Ending, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    since: float | None = None
+    until: float | None = None
+    text: str = ""
+    asked_by: str | None = None
+    ids: tuple[str, ...] | None = None
+    imported: bool | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.text) > LONGEST_TEXT:
+            raise BadRecord(f"Expected at most {LONGEST_TEXT} signs to look for, found {len(self.text)}.")
+        if not all(math.isfinite(at) for at in (self.since, self.until) if at is not None):
+            raise BadRecord(f"Expected times that can be compared, found {self.since} and {self.until}.")
+
+
+EVERYTHING = Selection()
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """`question` may be cut short. `action` as taken, None where nothing was decided.
+
+    `is_imported`: the record came from a file, so it may be of another installation. `kept_at` is when it
+    was first kept, in seconds since 1970. `asked_by` is "" without sign-in. `calls` and `tokens` are what it has paid
+    for itself, see `Measured`. `route` and `answer` are what was said of them, `labelled` counts the passages of which
+    something was said. `is_readable` is False where an earlier version kept a record that this one could not read when
+    it took it over: then the figures are empty.
+    """
+
+    id: str
+    created: str
+    question: str
+    action: Action | None
+    policy: str
+    evaluator: str
+    is_imported: bool = False
+    kept_at: float = 0.0
+    ending: Ending = Ending.DONE
+    asked_by: str = ""
+    fingerprint: str = ""
+    writer: str = ""
+    writer_version: str = ""
+    evaluator_version: str = ""
+    embedding: str = ""
+    score: float | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+    route: Mark | None = None
+    answer: Mark | None = None
+    labelled: int = 0
+    is_readable: bool = True
 
 
 def columns_of(trace: Trace) -> dict[str, Any]:
@@ -59,11 +139,6 @@ def columns_without_record(question: str) -> dict[str, Any]:
     empty = ("created", "action", "policy", "evaluator", "evaluator_version", "writer", "writer_version", "embedding")
     neutral = {"fingerprint": "", "ending": Ending.DONE.value, "readable": False}
     return dict.fromkeys(empty, "") | neutral | _NO_FIGURES | {"searched_text": folded(question)}
-
-
-def storable(words: str) -> str:
-    """Without the signs that a database refuses, or keeps from others."""
-    return _UNSTORABLE.sub("\ufffd", words)
 
 
 def folded(words: str) -> str:

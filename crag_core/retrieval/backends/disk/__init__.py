@@ -1,1 +1,0 @@
-"""An index in a folder of this machine."""

@@ -1,1 +1,0 @@
-"""An index in an object store that several machines share."""

@@ -1,0 +1,295 @@
+"""Uploaded files, folders and ZIP archives as single files with safe names, within limits.
+
+Nothing is unpacked to disk, and the bytes of one file are in memory at a time (for an archive inside an archive, those
+of the inner one as well). What must not go in is refused by its name and stops no other; junk of systems ("Thumbs.db")
+is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers import READERS, load_content
+from crag_core.retrieval.readers.file_kind import refuse_extension
+from crag_core.retrieval.readers.page import (
+    MAX_ARCHIVE,
+    MAX_BUNDLE,
+    MAX_BYTES,
+    MAX_FILES,
+    MAX_FOLDER,
+    MAX_MEMBERS,
+    MAX_RATIO,
+    MEGABYTE,
+    format_size,
+)
+from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
+
+Given = tuple[str, bytes | Path | DocumentRefused]
+"""A file by its name (a relative path with "/"): its content, the path where it is, or why it is refused."""
+
+ARCHIVE = ".zip"
+_UTF8_NAME = 0x800
+_LONGEST = 500
+_DRIVE = re.compile(r"[A-Za-z]:")
+# Controls, halves of surrogate pairs, and marks that turn the direction of writing and so hide an extension.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_JUNK = frozenset(["__macosx", "thumbs.db", "desktop.ini", "ehthumbs.db", "$recycle.bin"])
+
+
+def each_file(documents: Iterable[Given]) -> Iterator[Given]:
+    """Files of a folder have their path in it as name, those of an archive the name of the archive before it.
+
+    Junk of the system is left out, also where a browser lists the files of a folder one by one.
+    """
+    for name, given in documents:
+        if "/" in name and is_junk(name):
+            continue
+        try:
+            if isinstance(given, Path) and given.is_dir():
+                yield from read_folder(given)
+            elif PurePosixPath(name).suffix.lower() == ARCHIVE and not isinstance(given, DocumentRefused):
+                yield from _unpack_below(PurePosixPath(name).stem, unpack(name, load_content(given, name, MAX_ARCHIVE)))
+            else:
+                yield name, given
+        except DocumentRefused as refusal:
+            yield name, refusal
+
+
+def _unpack_below(folder: str, files: Iterator[Given]) -> Iterator[Given]:
+    """Two archives may each have a README; many have a folder of their own name at the top."""
+    for name, given in files:
+        yield (name if name.startswith(f"{folder}/") else f"{folder}/{name}"), given
+
+
+def read_folder(path: Path | str) -> Iterator[Given]:
+    """In the order of their names, as paths; only archives are read.
+
+    Links are not followed: their targets are read in place inside the folder, and refused outside of it. Ends with a
+    refusal in the folder's name at 50 GB or 20,000 files. Raises `DocumentRefused` when there is no such folder.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise refuse(root.name or str(root), "there is no such folder", "Check the path and whether it may be read.")
+    return _walk_folder(root)
+
+
+def _walk_folder(root: Path) -> Iterator[Given]:
+    allowance = Allowance(most_size=MAX_FOLDER)
+    unreadable: list[OSError] = []
+    for looked_at, path in enumerate(_list_files(root, unreadable)):
+        name = path.relative_to(root).as_posix()
+        try:
+            if looked_at >= MAX_MEMBERS:
+                raise refuse(root.name, f"more than {MAX_MEMBERS:,} files, which is the limit", "Add a smaller folder.")
+            if is_wanted(name):
+                allowance.spend(root.name, 1, path.lstat().st_size)
+        except DocumentRefused as refusal:
+            yield root.name, refusal
+            return
+        except OSError as error:
+            yield _unreadable(name, error)
+            continue
+        yield from _take(path, name, root, allowance)
+    yield from (_unreadable(os.path.relpath(str(error.filename), root), error) for error in unreadable)
+
+
+def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
+    """Files and links without junk; errors of folders that cannot be read go to `unreadable`."""
+    for folder, folders, files in os.walk(root, onerror=unreadable.append):
+        here = Path(folder)
+        folders[:] = sorted(one for one in folders if not is_junk(one))
+        links = [one for one in folders if (here / one).is_symlink()]
+        yield from (here / one for one in sorted([*files, *links]) if not is_junk(one))
+
+
+def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Given]:
+    try:
+        name, written = show_name(name), name
+        name = tidy_name(written)
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            if not path.resolve().is_relative_to(root.resolve()):
+                raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise refuse(name, "is no file but a device or a connection", "Add files only.")
+        allowance.check(name, status.st_size)
+        if PurePosixPath(name).suffix.lower() == ARCHIVE:
+            yield from unpack_inner(name, path.read_bytes(), allowance)
+        else:
+            yield name, path
+    except DocumentRefused as refusal:
+        yield name, refusal
+    except (OSError, RuntimeError) as error:
+        yield _unreadable(name, error)
+
+
+def _unreadable(name: str, error: Exception) -> Given:
+    reason = getattr(error, "strerror", None) or str(error)
+    name = show_name(name)
+    return name, refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read.")
+
+
+@dataclass
+class Allowance:
+    """Limits for one archive or folder with the archives in it; counts files and bytes, and remembers names."""
+
+    most_files: int = MAX_FILES
+    most_size: int = MAX_BUNDLE
+    files: int = 0
+    size: int = 0
+    names: set[str] = field(default_factory=set)
+
+    def spend(self, name: str, files: int, size: int) -> None:
+        """Raises `DocumentRefused` for `name` when that is more than is left."""
+        if self.files + files > self.most_files:
+            why = f"more than {self.most_files:,} files would be added at once"
+            raise refuse(name, why, "Add them in smaller portions.")
+        if self.size + size > self.most_size:
+            why = f"more than the limit of {format_size(self.most_size)} would be unpacked and read"
+            raise refuse(name, why, "Add the files in smaller portions.")
+        self.files, self.size = self.files + files, self.size + size
+
+    def check(self, name: str, size: int) -> None:
+        """Raises `DocumentRefused` for a duplicate name, an unknown format, and a file that is too large."""
+        if name in self.names:
+            raise refuse(name, "occurs twice", "Give one of the two files another name.")
+        self.names.add(name)
+        extension = PurePosixPath(name).suffix.lower()
+        if not is_wanted(name):
+            raise refuse_extension(name, extension, (*READERS, ARCHIVE))
+        limit = MAX_ARCHIVE if extension == ARCHIVE else MAX_BYTES
+        if size > limit:
+            raise refuse(
+                name, f"{format_size(size)} is over the limit of {format_size(limit)}", "Split it and add the parts."
+            )
+
+
+def unpack(name: str, content: bytes) -> Iterator[Given]:
+    """The files of a ZIP archive; an archive in it is opened too, one in that is refused.
+
+    Raises `DocumentRefused` at once when `content` is no archive, or exceeds 20,000 files or 1 GB.
+    """
+    allowance = Allowance()
+    return _walk_archive(_open(name, content, allowance), "", allowance, may_nest=True)
+
+
+def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
+    """The files of an archive that is itself in an archive or a folder."""
+    try:
+        archive = _open(name, content, allowance)
+    except DocumentRefused as refusal:
+        yield name, refusal
+    else:
+        yield from _walk_archive(archive, f"{name}/", allowance, may_nest=False)
+
+
+def is_wanted(name: str) -> bool:
+    extension = PurePosixPath(name).suffix.lower()
+    return extension == ARCHIVE or extension in READERS
+
+
+def refuse(name: str, why: str, hint: str) -> DocumentRefused:
+    return DocumentRefused(f"{name}: {why}.", hint=hint)
+
+
+def _open(name: str, content: bytes, allowance: Allowance) -> zipfile.ZipFile:
+    try:
+        archive = open_archive(content, name)
+    except BROKEN_ZIP as error:
+        why = f"expected a ZIP archive, found a damaged one or none ({str(error).rstrip('.')})"
+        raise refuse(name, why, "Make the archive again, or add the files themselves.") from error
+    wanted = [entry for entry in archive.infolist() if is_wanted(entry.filename) and not is_junk(entry.filename)]
+    allowance.spend(name, len(wanted), sum(entry.file_size for entry in wanted))
+    return archive
+
+
+def _walk_archive(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Given]:
+    for entry in archive.infolist():
+        written = _decode_name(entry)
+        if is_junk(written) or written.endswith(("/", "\\")):
+            continue
+        name = folder + show_name(written)
+        try:
+            name = folder + tidy_name(written)
+            allowance.check(name, entry.file_size)
+            content = _read(archive, entry, name)
+        except DocumentRefused as refusal:
+            yield name, refusal
+            continue
+        if PurePosixPath(name).suffix.lower() != ARCHIVE:
+            yield name, content
+        elif may_nest:
+            yield from unpack_inner(name, content, allowance)
+        else:
+            why = "an archive in an archive in an archive is not opened"
+            yield name, refuse(name, why, "Unpack it and add the files inside.")
+
+
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        raise refuse(name, "is a link to another file", "Put the file itself into the archive.")
+    if is_encrypted(entry):
+        raise refuse(name, "is protected with a password", "Make an archive without a password.")
+    if entry.file_size > max(MEGABYTE, MAX_RATIO * entry.compress_size):
+        why = f"unpacks to more than {MAX_RATIO} times its size, which no document does"
+        raise refuse(name, why, "If the file is trustworthy, add it without an archive.")
+    try:
+        content = read_bounded(archive, entry, entry.file_size)
+    except BROKEN_ZIP as error:
+        why = f"is damaged in the archive ({str(error).rstrip('.')})"
+        raise refuse(name, why, "Make the archive again, or add the file itself.") from error
+    if content is None:
+        raise refuse(name, "unpacks to more than the archive says", "Do not trust this archive.")
+    return content
+
+
+def _decode_name(entry: zipfile.ZipInfo) -> str:
+    """Names that are not marked as UTF-8 are in code page 437, or UTF-8 nevertheless."""
+    if entry.flag_bits & _UTF8_NAME:
+        return entry.orig_filename
+    try:
+        return entry.orig_filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return entry.orig_filename
+
+
+def tidy_name(name: str) -> str:
+    """The name as a relative path with "/"; raises `DocumentRefused` for one that leads out of its folder."""
+    path, shown = name.replace("\\", "/"), show_name(name)
+    if _UNSEEN.search(path):
+        raise _refuse_name(shown, "has control characters in its name")
+    if path.startswith("/") or _DRIVE.match(path):
+        raise _refuse_name(shown, "names a place on a disk (an absolute path)")
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise _refuse_name(shown, 'leads out of its folder ("..")')
+    if not parts or len(path) > _LONGEST:
+        raise _refuse_name(shown, f"has no name of 1 to {_LONGEST} letters")
+    # One and the same name whether a Mac or another system wrote it.
+    return unicodedata.normalize("NFC", "/".join(parts))
+
+
+def show_name(name: str) -> str:
+    """A form of any name that can be shown and stored; not for opening a file."""
+    return _UNSEEN.sub("\ufffd", name.replace("\\", "/"))[:_LONGEST] or "a file without a name"
+
+
+def is_junk(path: str) -> bool:
+    """Files of the system or of programs: hidden ones, thumbnails, lock files of Office."""
+    return any(
+        part.lower() in _JUNK or (part.startswith(("~$", ".")) and part not in (".", ".."))
+        for part in PurePosixPath(path.replace("\\", "/")).parts
+    )
+
+
+def _refuse_name(shown: str, why: str) -> DocumentRefused:
+    return DocumentRefused(f"{shown}: {why}.", hint="Give the file a plain name and add it again.")

@@ -1,1 +1,0 @@
-"""Uploaded files, folders and ZIP archives as single files with safe names."""

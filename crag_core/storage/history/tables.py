@@ -1,0 +1,311 @@
+"""The tables of the history, the migration from every earlier version, and reads and writes; loads SQLAlchemy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Select,
+    String,
+    Table,
+    Text,
+    column,
+    delete,
+    exists,
+    func,
+    insert,
+    inspect,
+    or_,
+    select,
+    table,
+    text,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from crag_core.base.errors import CragError, HistoryUnavailable
+from crag_core.base.serialization import from_plain
+from crag_core.base.text.words import storable
+from crag_core.storage.history.runs import Feedback, Selection, columns_of, columns_without_record, folded
+from crag_core.trace.feedback import About, Label, Mark
+from crag_core.trace.trace import Trace
+
+
+def _columns(kind: type[Any], *names: str, nullable: bool = False) -> Iterator[Column[Any]]:
+    return (Column(name, kind, nullable=nullable) for name in names)
+
+
+HISTORY = Table("crag_history", MetaData(), Column("version", Integer, nullable=False), Column("seen", Float))
+# `record` and `label` are JSON in ASCII: no text of a question or document can be one that a database refuses. The
+# record is large, and the last column, so that whoever reads the others need not read over it.
+RUNS = Table(
+    "crag_runs",
+    MetaData(),
+    Column("id", String(64), primary_key=True),
+    *_columns(Float, "kept_at"),
+    *_columns(Boolean, "imported", "readable"),
+    *_columns(Float, "score", "decided_ms", "retrieval_ms", "provider_ms", nullable=True),
+    *_columns(Float, "total_ms"),
+    *_columns(Boolean, "searched"),
+    *_columns(Boolean, "improved", nullable=True),
+    *_columns(Integer, "graded", "ungraded", "cached", "calls", "prompt_tokens", "completion_tokens"),
+    *_columns(Text, "action", "ending", "policy", "strategy", "evaluator", "evaluator_version"),
+    *_columns(Text, "writer", "writer_version", "embedding"),
+    Column("fingerprint", String(16), nullable=False),
+    *_columns(Text, "asked_by", "created", "question", "searched_text", "record"),
+    Index("ix_crag_runs_kept_at", "kept_at", "id"),
+    Index("ix_crag_runs_asked_by", "asked_by", "kept_at"),
+)
+LABELS = Table(
+    "crag_labels",
+    MetaData(),
+    Column("key", String(64), primary_key=True),
+    Column("run_id", String(64), nullable=False, index=True),
+    Column("kept_at", Float, nullable=False, index=True),
+    *_columns(Text, "about", "mark", "label"),
+)
+_FIRST = """
+    CREATE TABLE crag_history (version INTEGER NOT NULL);
+    CREATE TABLE crag_runs (id VARCHAR(64) NOT NULL, kept_at FLOAT NOT NULL, created TEXT NOT NULL,
+        question TEXT NOT NULL, action TEXT NOT NULL, policy TEXT NOT NULL, evaluator TEXT NOT NULL,
+        imported BOOLEAN NOT NULL, record TEXT NOT NULL, PRIMARY KEY (id));
+    CREATE INDEX ix_crag_runs_kept_at ON crag_runs (kept_at);
+    CREATE TABLE crag_labels ("key" VARCHAR(64) NOT NULL, run_id VARCHAR(64) NOT NULL, kept_at FLOAT NOT NULL,
+        label TEXT NOT NULL, PRIMARY KEY ("key"));
+    CREATE INDEX ix_crag_labels_run_id ON crag_labels (run_id);
+    CREATE INDEX ix_crag_labels_kept_at ON crag_labels (kept_at);
+    INSERT INTO crag_history (version) VALUES (0)"""
+_SUMMARY = [column for column in RUNS.c if column.name not in ("record", "searched_text")]
+_OLD = "crag_runs_1"
+_MOVED_AT_A_TIME = 50  # records in memory
+_INSERT: Mapping[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_AT_A_TIME = 500  # values in one statement
+
+
+def create_first(connection: Connection) -> None:
+    """The step to version 1."""
+    for statement in _FIRST.split(";"):
+        connection.execute(text(statement))
+
+
+def select_and_count(connection: Connection) -> None:
+    """The step to version 2: the runs move into a table with more columns, which their records fill.
+
+    A record that this version cannot read is kept as it is, without figures.
+    """
+    connection.execute(text("DROP INDEX ix_crag_runs_kept_at"))
+    connection.execute(text(f"ALTER TABLE crag_runs RENAME TO {_OLD}"))
+    RUNS.create(connection)
+    old = table(_OLD, column("id"))
+    ids = connection.execute(select(old.c.id)).scalars().all()
+    for some in portions(ids, _MOVED_AT_A_TIME):  # never all records in memory
+        rows = connection.execute(select(text("*")).select_from(old).where(old.c.id.in_(some))).all()
+        connection.execute(insert(RUNS), [_moved(row._asdict()) for row in rows])
+    connection.execute(text(f"DROP TABLE {_OLD}"))
+    for name in ("about", "mark"):
+        connection.execute(text(f"ALTER TABLE crag_labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
+    _fill_labels(connection)
+    # Up to where old runs were deleted, see `Rows.pruned_until`.
+    connection.execute(text("ALTER TABLE crag_history ADD COLUMN seen FLOAT"))
+
+
+def _moved(row: dict[str, Any]) -> dict[str, Any]:
+    try:
+        columns = columns_of(Trace.from_json(row["record"]))
+    except CragError:
+        columns = columns_without_record(row["question"])
+    return columns | row | {"asked_by": ""}
+
+
+def _fill_labels(connection: Connection) -> None:
+    keys = connection.execute(select(LABELS.c.key)).scalars().all()
+    for some in portions(keys, _MOVED_AT_A_TIME):
+        rows = connection.execute(select(LABELS.c.key, LABELS.c.label).where(LABELS.c.key.in_(some)))
+        for key, kept in rows.all():
+            with suppress(CragError, ValueError, RecursionError):
+                label = from_plain(Label, json.loads(kept), "label")
+                change = update(LABELS).where(LABELS.c.key == key)
+                connection.execute(change.values(about=label.about.value, mark=label.mark.value))
+
+
+def portions(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (keys[start : start + size] for start in range(0, len(keys), size))
+
+
+STEPS: tuple[Callable[[Connection], None], ...] = (create_first, select_and_count)
+"""The n-th brings a history of version n - 1 to version n. What was released is never changed, only added to: before
+RUNS or LABELS get another column, the step that made them needs a copy of them as they are now."""
+
+
+def version(connection: Connection) -> int:
+    """0 where there is no history yet; raises `HistoryUnavailable` for one that a later version wrote."""
+    return _version(connection, locks=False)
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the history to the present version, in the transaction that is under way.
+
+    Where writers do not wait for each other, those who find an earlier version wait here, and look again.
+    """
+    if version(connection) == len(STEPS):
+        return
+    before = _version(connection, locks=True)
+    for number, step in enumerate(STEPS[before:], start=before + 1):
+        step(connection)
+        connection.execute(update(HISTORY).values(version=number))
+
+
+def _version(connection: Connection, locks: bool) -> int:
+    if not inspect(connection).has_table(HISTORY.name):
+        return 0
+    rows = select(HISTORY.c.version)
+    found = max(connection.execute(rows.with_for_update() if locks else rows).scalars(), default=0)
+    if found > len(STEPS):
+        raise HistoryUnavailable(
+            f"The history was written by a later version of this program: it has version {found}, expected at most "
+            f"{len(STEPS)}.",
+            hint="Start that version, or set CRAG_HISTORY to another place.",
+        )
+    return int(found)
+
+
+_SAID = {
+    Feedback.ROUTE_RIGHT: (About.ROUTE, Mark.RIGHT),
+    Feedback.ROUTE_WRONG: (About.ROUTE, Mark.WRONG),
+    Feedback.ANSWER_RIGHT: (About.ANSWER, Mark.RIGHT),
+    Feedback.ANSWER_WRONG: (About.ANSWER, Mark.WRONG),
+}
+
+
+class Rows:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put_run(self, id: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
+        """`at_first`: what is set when the run is new, and then stays."""
+        self._put(RUNS, "id", id, values, at_first)
+
+    def record(self, id: str) -> str | None:
+        found: str | None = self._connection.execute(select(RUNS.c.record).where(RUNS.c.id == id)).scalar()
+        return found
+
+    def run(self, id: str) -> Sequence[Mapping[str, Any]]:
+        """One or none; all but the record."""
+        return self._summaries(select(*_SUMMARY).where(RUNS.c.id == id))
+
+    def runs(self, selection: Selection, limit: int, skip: int) -> Sequence[Mapping[str, Any]]:
+        """All but the records, newest first."""
+        return self._summaries(_newest_first(select(*_SUMMARY), selection).limit(limit).offset(skip))
+
+    def figures(self, selection: Selection) -> Sequence[Mapping[str, Any]]:
+        """As `runs`, oldest first."""
+        matching = select(*_SUMMARY).where(*_conditions(selection))
+        return self._summaries(matching.order_by(RUNS.c.kept_at, RUNS.c.id))
+
+    def count(self, selection: Selection) -> int:
+        matching = select(func.count()).select_from(RUNS).where(*_conditions(selection))
+        return self._connection.execute(matching).scalar() or 0
+
+    def ids(self, selection: Selection) -> Sequence[str]:
+        """Newest first."""
+        return self._connection.execute(_newest_first(select(RUNS.c.id), selection)).scalars().all()
+
+    def policies(self, selection: Selection) -> Sequence[str]:
+        named = select(RUNS.c.policy).where(*_conditions(selection)).distinct().order_by(RUNS.c.policy)
+        return self._connection.execute(named).scalars().all()
+
+    def newest(self) -> float | None:
+        """When the last run was kept; None where there is none."""
+        found: float | None = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
+        return found
+
+    def pruned_until(self) -> float | None:
+        """The time that the last pruning took for now; None: there was none."""
+        found: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
+        return found
+
+    def set_pruned_until(self, time: float) -> None:
+        self._connection.execute(update(HISTORY).values(seen=time))
+
+    def delete_runs(self, ids: Sequence[str]) -> int:
+        """And their labels."""
+        deleted = 0
+        for some in portions(ids, _AT_A_TIME):
+            self._connection.execute(delete(LABELS).where(LABELS.c.run_id.in_(some)))
+            deleted += self._connection.execute(delete(RUNS).where(RUNS.c.id.in_(some))).rowcount
+        return deleted
+
+    def put_label(self, key: str, values: Mapping[str, Any]) -> None:
+        self._put(LABELS, "key", key, values, {})
+
+    def delete_label(self, key: str) -> bool:
+        return self._connection.execute(delete(LABELS).where(LABELS.c.key == key)).rowcount > 0
+
+    def labels(self, run_id: str | None = None) -> Sequence[str]:
+        """Of all runs without `run_id`; oldest first."""
+        wanted = select(LABELS.c.label).order_by(LABELS.c.kept_at, LABELS.c.key)
+        if run_id is not None:
+            wanted = wanted.where(LABELS.c.run_id == run_id)
+        return self._connection.execute(wanted).scalars().all()
+
+    def marks(self, run_ids: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+        """(run, what was judged, how) of every label on these runs."""
+        found: list[tuple[str, str, str]] = []
+        for some in portions(run_ids, _AT_A_TIME):
+            wanted = select(LABELS.c.run_id, LABELS.c.about, LABELS.c.mark).where(LABELS.c.run_id.in_(some))
+            found += [(row.run_id, row.about, row.mark) for row in self._connection.execute(wanted)]
+        return found
+
+    def _summaries(self, query: Select[Any]) -> Sequence[Mapping[str, Any]]:
+        return [row._asdict() for row in self._connection.execute(query)]
+
+    def _put(self, table: Table, column: str, key: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
+        add = _INSERT[self._connection.dialect.name](table).values({column: key, **values, **at_first})
+        self._connection.execute(add.on_conflict_do_update(index_elements=[column], set_=values))
+
+
+def _newest_first(query: Select[Any], selection: Selection) -> Select[Any]:
+    return query.where(*_conditions(selection)).order_by(RUNS.c.kept_at.desc(), RUNS.c.id.desc())
+
+
+def _conditions(wanted: Selection) -> Iterator[ColumnElement[bool]]:
+    """All of which have to hold. Every value goes in as a parameter."""
+    if wanted.actions:
+        yield RUNS.c.action.in_([action.value if action else "" for action in wanted.actions])
+    if wanted.policies:
+        yield RUNS.c.policy.in_([storable(name) for name in wanted.policies])
+    if wanted.endings:
+        yield RUNS.c.ending.in_([ending.value for ending in wanted.endings])
+    if wanted.feedback:
+        yield or_(*map(_was_said, wanted.feedback))
+    if wanted.since is not None:
+        yield RUNS.c.kept_at >= wanted.since
+    if wanted.until is not None:
+        yield RUNS.c.kept_at < wanted.until
+    if wanted.text:
+        yield RUNS.c.searched_text.contains(folded(wanted.text), autoescape=True)
+    if wanted.asked_by is not None:
+        yield RUNS.c.asked_by == storable(wanted.asked_by)
+    if wanted.ids is not None:
+        yield RUNS.c.id.in_(wanted.ids)
+    if wanted.imported is not None:
+        yield RUNS.c.imported.is_(wanted.imported)
+
+
+def _was_said(feedback: Feedback) -> ColumnElement[bool]:
+    of_run = LABELS.c.run_id == RUNS.c.id
+    if feedback is Feedback.NONE:
+        return ~exists().where(of_run)
+    about, mark = _SAID[feedback]
+    return exists().where(of_run, LABELS.c.about == about.value, LABELS.c.mark == mark.value)
