@@ -29,7 +29,7 @@ from benchmarks.quality import HALLUCINATED, ROUTE, counts_of, shown_rows
 from benchmarks.running import HOME, SMALL, open_held_out, run_contenders, serving
 from benchmarks.tables import Table
 from crag_core.app.cli.compare import outcome_log
-from crag_core.app.cli.set_files import Opened
+from crag_core.app.cli.options import Opened
 from crag_core.app.configuration_text import read_configurations
 from crag_core.app.policy_files import PLAIN
 from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench

@@ -11,7 +11,7 @@ from statistics import median
 
 from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
-from crag_core.app.cli.set_files import open_set
+from crag_core.app.cli.options import open_set
 from crag_core.app.config import Config
 from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench, suit

@@ -5,24 +5,22 @@ import streamlit as st
 from crag_core.base.documents import MAIN
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted
-from ui.documents import held_uploads
 from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
     draw_interrupted,
     draw_outcomes,
+    draw_passage_list,
     filtered_collection,
     selected_document,
 )
-from ui.documents.passage_list import draw_passage_list
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
-from ui.session import app_state
+from ui.session import app_state, uploads
 from ui.session.access import Right
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
-from ui.shell.not_allowed import is_allowed
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.text import plain
 
 SUPPORTED = (
@@ -47,7 +45,7 @@ def add() -> None:
         except CragError as error:
             app_state.report(str(error))
         st.session_state["upload_round"] += 1
-        held_uploads.forget(files)
+        uploads.forget(files)
 
 
 def draw_adding(busy: bool) -> None:
@@ -68,7 +66,7 @@ def draw_adding(busy: bool) -> None:
             )  # fmt: skip
 
 
-router.enter("pages/documents.py")
+page.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(
     f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; "

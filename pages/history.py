@@ -8,8 +8,8 @@ from ui.history.filter import Filter
 from ui.history.run_detail import draw_selected
 from ui.history.run_list import draw_filter, draw_head, draw_table, retention
 from ui.session import access, app_state
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn
 from ui.text import plain
 
 
@@ -43,7 +43,7 @@ def draw_nothing() -> None:
     draw_import()
 
 
-router.enter("pages/history.py")
+page.enter("pages/history.py")
 st.title("History", anchor=False)
 draw_report()
 draw_imported(history_state.take_imported())

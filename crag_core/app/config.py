@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.access.permissions import Grants, Right, read_grants
+from crag_core.app.access import Grants, Right, read_grants
 from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url

@@ -25,21 +25,19 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.evaluators.citations.word_check import WordSupport
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.observability.run_log import RunLog
 from crag_core.observability.tracing import open_spans
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Listener, Parts, WebMode
@@ -59,9 +57,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
-from crag_core.websearch.cached import CachedSearcher
-from crag_core.websearch.cooldown import Cooldown
-from crag_core.websearch.fallback_chain import SearchChain
+from crag_core.websearch.search_chain import CachedSearcher, Cooldown, SearchChain
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parents[2] / "data"

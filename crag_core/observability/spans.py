@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from opentelemetry.trace import Span, Status, StatusCode, TracerProvider, set_span_in_context
 
 from crag_core.base.types import Step, StepState
-from crag_core.observability.redaction import redact
+from crag_core.observability.logs import redact
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.run_stats import Ending, measure
 from crag_core.trace.trace import Trace

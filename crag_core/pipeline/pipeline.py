@@ -23,8 +23,8 @@ from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
 from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepState, WebOutcome, WebSearch
-from crag_core.pipeline import grading, stages, web_stages, write_answer
-from crag_core.pipeline.check_answer import check
+from crag_core.pipeline import answer_stages, grading, stages, web_stages
+from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.retrieve_again import retrieve_again
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run
 from crag_core.pipeline.web_query import check_question
@@ -139,7 +139,7 @@ class Pipeline:
         with self._attempt(trace, run) as record:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
-            for piece in write_answer.stream(edited(trace), self.parts, run):
+            for piece in answer_stages.stream(edited(trace), self.parts, run):
                 if isinstance(piece, str):
                     yield piece
                     continue
@@ -387,7 +387,7 @@ def _retrieval(settings: RunSettings) -> tuple[object, ...]:
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """The answer is written from the record as its edits have it, the scores of what it quotes included."""
-    return write_answer.write(edited(trace), parts, run)
+    return answer_stages.write(edited(trace), parts, run)
 
 
 def _is_partly_graded(trace: Trace) -> bool:

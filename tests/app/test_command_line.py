@@ -21,7 +21,7 @@ from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.embedding import EmbeddingEvaluator
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.trace.trace import SCHEMA, Trace
 from crag_core.websearch import PROVIDERS
 from tests.fakes import FakeSearcher, found_web

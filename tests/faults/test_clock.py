@@ -26,7 +26,7 @@ from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
-from crag_core.websearch.cooldown import Cooldown
+from crag_core.websearch.search_chain import Cooldown
 from tests.conftest import REPOSITORY
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching

@@ -17,8 +17,7 @@ from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms import client as llama_client
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from tests.fakes import set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire

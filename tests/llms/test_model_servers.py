@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.llms.servers import ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel

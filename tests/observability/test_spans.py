@@ -19,8 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.observability import tracing
 from crag_core.observability.llamaindex_spans import LlamaSpans
 from crag_core.observability.spans import PLACE, Spans

@@ -19,7 +19,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.browser.conftest import serve
-from ui.documents.held_uploads import bounded
+from ui.session.uploads import bounded
 
 SCRIPT = """
 import streamlit as st

@@ -19,7 +19,7 @@ from crag_core import report
 from crag_core.app.config import Config, load
 from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.base.errors import CragError
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import WebMode
 from tests.matrix import mostly
 from tests.security.pages import PAGES, every_word

@@ -15,7 +15,7 @@ from crag_core.trace.trace import RunSettings
 from tests import builders
 from ui.history.filter import TITLES as NAMES
 from ui.history.filter import Filter, unusable
-from ui.history.run_diff import SETTINGS, Differing, differing
+from ui.history.run_detail import SETTINGS, Differing, differing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night

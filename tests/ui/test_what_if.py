@@ -19,8 +19,7 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, elements, said
-from ui.run.what_if.run_offer import Offer, offer
-from ui.run.what_if.what_if import draw_two_answers, draw_what_if
+from ui.run.what_if import Offer, draw_two_answers, draw_what_if, offer
 from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)

@@ -17,7 +17,7 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import RunPath, run_path
 from crag_core.view.path.stages import PLACES, Stage, StageState
-from crag_core.websearch.cooldown import Cooldown
+from crag_core.websearch.search_chain import Cooldown
 from tests import builders
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crag_core.base.errors import BadRecord
+from crag_core.websearch.http import read_address
 from crag_core.websearch.searxng import SearXNG
-from crag_core.websearch.server_address import read_address
 
 
 @pytest.mark.parametrize(

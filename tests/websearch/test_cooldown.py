@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from crag_core.websearch.cooldown import Cooldown
+from crag_core.websearch.search_chain import Cooldown
 
 
 class HandClock:

@@ -10,9 +10,8 @@ import pytest
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import WebAttempt, WebOutcome
-from crag_core.websearch.cached import CachedSearcher
 from crag_core.websearch.duckduckgo import DuckDuckGo
-from crag_core.websearch.fallback_chain import SearchChain
+from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 from crag_core.websearch.searxng import SearXNG
 from crag_core.websearch.tavily import Tavily
 from tests.fakes import web_passage

@@ -13,8 +13,8 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import WebReply
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import Origin, WebOutcome
-from crag_core.websearch.fallback_chain import SearchChain
 from crag_core.websearch.http import Call
+from crag_core.websearch.search_chain import SearchChain
 from crag_core.websearch.tavily import Tavily
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said

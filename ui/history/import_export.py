@@ -11,7 +11,7 @@ from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.text.csv_cells import written
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.trace import Trace
-from ui.session.trace_upload import LARGEST_MB, read_record
+from ui.session.uploads import LARGEST_MB, read_record
 
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""

@@ -9,8 +9,7 @@ import time
 
 import streamlit as st
 
-from crag_core.app.access.identity import address_in, check_age, sign_in_of
-from crag_core.app.access.permissions import Grants, NotAllowed, Right
+from crag_core.app.access import Grants, NotAllowed, Right, address_in, check_age, sign_in_of
 from crag_core.app.config import Config, load
 
 __all__ = ["Right", "end", "grants", "is_known", "is_on", "may", "refusal", "require", "trouble", "user"]

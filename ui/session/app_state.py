@@ -20,7 +20,7 @@ from crag_core.base.protocols import DocumentStore, SearchPause
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -28,7 +28,7 @@ from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
 from ui.session.background_jobs import Job
-from ui.session.trace_upload import check_files
+from ui.session.uploads import check_files
 
 T = TypeVar("T")
 

@@ -8,13 +8,12 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from crag_core.app.cli.options import STREAM, add_choice, with_thresholds
-from crag_core.app.cli.set_files import check_collection
+from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
 from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Choice, Workbench, known_card
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING, budget
 from crag_core.pipeline.pipeline import approve, is_waiting, refuse
 from crag_core.pipeline.run import Listener, Run, WebMode

@@ -14,9 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crag_core.app.cli.options import add_set, count
-from crag_core.app.cli.set_files import Opened, open_set, write_file
-from crag_core.app.cli.tune_output import Progress
+from crag_core.app.cli.options import Opened, add_set, count, open_set, write_file
+from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.network import reply_timeout
-from crag_core.base.network.database_url import hide_password
+from crag_core.base.network import database
+from crag_core.base.network.database import hide_password
 
 if TYPE_CHECKING:
     from psycopg.rows import TupleRow
@@ -51,4 +51,4 @@ def explain_faults(place: str, address: URL) -> Iterator[None]:
 
 
 def limited(connection: Connection, seconds: float) -> AbstractContextManager[None]:
-    return reply_timeout.limited(connection.fileno(), seconds, psycopg.Error)
+    return database.limited(connection.fileno(), seconds, psycopg.Error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.network.database_url import driver_options, name_of, read_postgres_url
+from crag_core.base.network.database import driver_options, name_of, read_postgres_url
 from crag_core.retrieval.backends.postgres.errors import explain_faults, limited
 
 if TYPE_CHECKING:

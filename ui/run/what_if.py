@@ -1,23 +1,106 @@
-"""What-if: the changes to a run, their effect, and a second answer beside the first."""
+"""What-if: the changes to a run, their effect, the cost of carrying them out, and a second answer beside the first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 
+from crag_core.app.workbench import Choice, known_card
 from crag_core.base.text.display import model_calls, sentence, shortened
-from crag_core.base.types import Usage
-from crag_core.trace.reroute import Reroute
+from crag_core.base.types import Action, CorrectionKind, Usage, WebOutcome
+from crag_core.pipeline.call_budget import Calls, budget, calls_needed
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Missing, Reroute
+from crag_core.trace.same_evaluator import same_judge
+from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.evidence_diff import Difference, difference
 from crag_core.view.record import spent
-from crag_core.view.run_view import RunView, name_of
+from crag_core.view.run_view import RunView, model_name, name_of
 from crag_core.view.verdict_lines import changes
 from ui.run.answer import draw_answer
 from ui.run.verdict import headline
-from ui.run.what_if.run_offer import Offer
 from ui.session.current_run import View
 from ui.text import plain
+
+_ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
+
+    `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
+    to them where a model `judges` it.
+    """
+
+    reasons: tuple[str, ...]
+    calls: int
+    searches: bool
+    judges: bool = False
+
+
+def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
+    """`now` is what `choice` runs under, None: it cannot run; `support` who checks the sentences of the answer."""
+    needs = _needs(trace, routed, choice, now)
+    judge = known_card(choice.evaluator)
+    passages = len(routed.decision_path.evidence)
+    return Offer(
+        reasons=tuple(needs.values()),
+        calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),
+        searches=Missing.WEB in needs,
+        judges=support != WORDS,
+    )
+
+
+def calls_by_action(choice: Choice) -> dict[Action, Calls]:
+    """What a question would cost under `choice`, by the action that it ends with."""
+    searched = choice.top_k if choice.search_too or not choice.pinned else 0
+    return budget(
+        choice.policy,
+        known_card(choice.evaluator),
+        len(choice.pinned) + searched,
+        writer=choice.model != EXTRACTIVE,
+        searches=choice.web is not WebMode.OFF,
+    )
+
+
+def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
+    """What has to be supplied, each with the words for it."""
+    made = trace.settings
+    needs: dict[Missing, str] = {}
+    card = known_card(choice.evaluator)
+    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+        needs[Missing.GRADES] = "other pinned files"
+    elif choice.collection != made.collection:
+        needs[Missing.GRADES] = "another collection"
+    elif choice.top_k != made.top_k:
+        needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
+    elif choice.evaluator != made.evaluator.name:
+        needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
+    elif card.calls_model and choice.model != made.writer:
+        needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
+    elif now is not None and not same_judge(made, now):
+        needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
+    for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.EXPANSION, Missing.RE_RETRIEVAL):
+        if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
+            needs.setdefault(item, item.value.partition(":")[0])
+    answered = trace.web is not None and trace.web.outcome in _ANSWERED
+    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and choice.web is not WebMode.OFF and not answered:
+        needs[Missing.WEB] = "a web search"
+    if needs or Missing.ANSWER in routed.missing:
+        needs[Missing.ANSWER] = "an answer from this evidence"
+    elif choice.model != made.writer:
+        by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
+        needs[Missing.ANSWER] = f"an answer {by}"
+    return needs
+
+
+# --- on the page ------------------------------------------------------------------------------------------------------
+
 
 _IDLE = (
     "The run as it was taken. Move a threshold, choose another policy or evaluator, drop or pin a chunk: "

@@ -1,4 +1,4 @@
-"""The question and what goes with it: pinned files, examples, earlier runs, sharing, and its cost in model calls."""
+"""The Ask page: the question and its cost, pinned files, examples, earlier runs, and the page before the first run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from crag_core.base.text.display import counted, shortened
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import Trace
-from ui.run.share import open_link
+from ui.run import share
+from ui.run.run_actions import begin
 from ui.run.verdict import COLOURS, ICONS
-from ui.run.what_if.run_actions import begin
-from ui.run.what_if.run_offer import calls_by_action
-from ui.session import app_state, current_run
+from ui.run.what_if import calls_by_action
+from ui.session import app_state, current_run, run_job
+from ui.session.demos import Demo, demos
 from ui.text import plain
 
 _LONGEST = 1000  # characters
@@ -38,7 +39,7 @@ def draw_question(busy: bool, has_examples: bool) -> None:
             with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
                 draw_suggestions()
         _draw_earlier(busy)
-        open_link.draw_sharing(busy)
+        share.draw_sharing(busy)
         _draw_budget(app_state.choice(), app_state.settings().support)
 
 
@@ -117,3 +118,37 @@ def _draw_budget(choice: Choice, support: str) -> None:
         f":material/receipt: Model calls by route: {message}{more}",
         help="If every reply can be read; one that cannot is asked for once more. Grades from the cache cost nothing.",
     )
+
+
+# --- before the first question ----------------------------------------------------------------------------------------
+
+
+def draw_welcome() -> None:
+    st.markdown(
+        "Corrective RAG grades the retrieved evidence before it is used. Ask a question and see the score of every "
+        "chunk, the sentences that are kept and struck out, and why the question went where it went."
+    )
+    st.markdown(
+        ":green[:material/check_circle: **Correct**] the evidence holds up: it is refined to the sentences that matter"
+        "  \n:orange[:material/help: **Ambiguous**] on the subject, but maybe not enough: refined, and the web asked "
+        "too  \n:red[:material/cancel: **Incorrect**] it does not fit: it is set aside, and the web is asked instead"
+    )
+    draw_suggestions()
+    st.subheader("Or watch a recorded run", anchor=False)
+    st.caption(
+        "Recorded on the sample documents: nothing is retrieved, graded or asked now. "
+        "The web pages in them were written for the recording."
+    )
+    with st.grid(3, min_column_width=260, gap="small", key="demos") as grid:
+        for demo in demos():
+            with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
+                st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
+                st.caption(plain(demo.note))
+                st.button("Play", f"demo_{demo.trace.id}", on_click=_play, args=(demo,), icon=":material/play_circle:")
+
+
+def _play(demo: Demo) -> None:
+    current_run.leave_first()
+    app_state.use_settings_of(demo.trace)
+    st.session_state["ask_question"] = demo.trace.question
+    run_job.play(demo.trace)
