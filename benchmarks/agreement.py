@@ -55,7 +55,7 @@ def opened(choice: str) -> Iterator[LanguageModel]:
         with OllamaServer(RealModel()) as server:
             yield ollama.model(server.url, MODEL, 600.0, CallLimit(1))
         return
-    model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).language_model(choice)
+    model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).servers.model(choice)
     if model is None:
         raise SystemExit(f"--judge: expected {SMALL}, ollama/NAME or openai/NAME, found {choice!r}")
     yield model

@@ -40,7 +40,7 @@ def draw_servers(now: Config) -> dict[str, str]:
     return {
         "ollama_host": unmasked(host, now.ollama_host),
         "openai_url": unmasked(url, now.openai_url),
-        "web_providers": providers.strip(),
+        "web_providers": providers,
         "searxng_url": unmasked(searxng, now.searxng_url),
     }
 

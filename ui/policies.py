@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.text.display import sentence
 from crag_core.base.types import (
     ANSWERING,

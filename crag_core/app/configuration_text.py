@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, PLAIN, find_policy, load_policies, plain_rag
-from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
+from crag_core.app.policy_files import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
+from crag_core.app.workbench import Choice, Workbench, preset_choice
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.decision.policy import Policy
 from crag_core.experiments.thresholds.preset import TunedPreset

@@ -49,7 +49,7 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     from crag_core.base.network import http_guard
 
     async def keep_key(request: httpx.Request) -> None:
-        own = httpx.URL(ollama_url(os.environ.get("OLLAMA_HOST", ""))).host
+        own = httpx.URL(ollama_url(os.environ.get("OLLAMA_HOST", "").strip())).host
         key = os.environ.get("OLLAMA_API_KEY")
         if key and request.url.host != own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]

@@ -32,7 +32,6 @@ def read_address(provider: str, text: str) -> tuple[str, tuple[str, str] | None]
     """
     import httpx
 
-    text = text.strip()
     try:
         parts = urlsplit(text)
         (parts.hostname or "").encode("idna")  # as the name look-up does, which fails without saying what is wrong

@@ -23,7 +23,7 @@ class Tavily:
     needs = "TAVILY_API_KEY"
 
     def __init__(self, key: str, timeout: float = 8.0, url: str = "https://api.tavily.com/search") -> None:
-        self._key = key.strip()
+        self._key = key
         if not _TOKEN.fullmatch(self._key):
             raise BadRecord(
                 "TAVILY_API_KEY: expected a key such as tvly-…, found nothing, or signs that are in no key.",

@@ -16,7 +16,8 @@ import pytest
 from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.config import Config
-from crag_core.app.workbench import OWN_JUDGE, Workbench
+from crag_core.app.policy_files import OWN_JUDGE
+from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
 from crag_core.evaluators import EVALUATORS

@@ -7,7 +7,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import Choice, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice
 from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.types import Action, AnswerState, Excerpt

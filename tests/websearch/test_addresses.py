@@ -13,7 +13,7 @@ from crag_core.websearch.searxng import SearXNG
     ("text", "url"),
     [
         ("http://localhost:8080", "http://localhost:8080"),
-        (" https://search.example.org/ \n", "https://search.example.org"),
+        ("https://search.example.org/", "https://search.example.org"),
         ("https://example.org/tools/searxng//", "https://example.org/tools/searxng"),
         ("HTTP://Example.org", "http://Example.org"),
         ("http://searx_ng:8080", "http://searx_ng:8080"),

@@ -127,10 +127,6 @@ def test_text_that_can_be_no_key_is_refused_without_repeating_it(key: str) -> No
     assert not key.strip(" =") or key not in str(refused.value)
 
 
-def test_white_space_around_the_key_does_no_harm(server: TavilyServer) -> None:
-    assert search(server, key=f" {KEY}\n").outcome is WebOutcome.USED
-
-
 def troubles(server: TavilyServer) -> Iterator[WebReply]:
     """A reply from each kind of trouble, with a server that writes the key into whatever it says."""
     server.repeats_key = True

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action

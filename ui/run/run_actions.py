@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from crag_core.app.workbench import Choice, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import Choice
 from crag_core.base.errors import CragError
 from crag_core.base.types import StepState
 from crag_core.pipeline.pipeline import approve, refuse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import CorrectionKind, StepState
 from crag_core.evaluators import EVALUATORS

@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from crag_core import report
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted

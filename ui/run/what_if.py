@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.app.workbench import Choice, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
 from crag_core.base.types import Action, CorrectionKind, Usage, WebOutcome
 from crag_core.pipeline.call_budget import Calls, budget, calls_needed

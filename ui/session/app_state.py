@@ -13,7 +13,9 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.app.model_servers import Models
+from crag_core.app.policy_files import default_evaluator, suit
+from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore, SearchPause
@@ -125,7 +127,7 @@ def shared_rebuild() -> SharedRebuild:
 
 @st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
 def look_for_models(settings: Config) -> Models:
-    return shared_workbench().using(settings).models()
+    return shared_workbench().using(settings).servers.look()
 
 
 @st.cache_resource(ttl=3, show_spinner=False, max_entries=50)

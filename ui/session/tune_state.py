@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import DATA, Choice, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import DATA, Choice
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of

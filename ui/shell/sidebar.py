@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.app.workbench import Models
+from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.types import WebOutcome
 from crag_core.decision.policy import Aggregation, Policy

@@ -10,7 +10,8 @@ from typing import Any
 
 from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
 from crag_core.app.configuration_text import choose
-from crag_core.app.workbench import Choice, Workbench, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
 from crag_core.observability.logs import show_logs

@@ -25,8 +25,8 @@ from crag_core.app.cli.options import (
     write_file,
 )
 from crag_core.app.configuration_text import choose
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import Choice, Workbench, now, suit
+from crag_core.app.policy_files import find_policy, suit
+from crag_core.app.workbench import Choice, Workbench, now
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
 from crag_core.experiments.batch import Controls, SetProgress
