@@ -9,8 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crag_core.base.concurrency.cancellation import REPLIED
-from crag_core.base.concurrency.event_loop import iterate, wait_for
+from crag_core.base.concurrency.cancellation import REPLIED, iterate, wait_for
 from crag_core.base.errors import ModelUnavailable, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
 from crag_core.base.types import Usage

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from crag_core.base.concurrency.event_loop import run
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.reply_shape import note_reply
-from crag_core.llms.server_errors import explain_call
+from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, ollama_url, shown, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from crag_core.base.concurrency.event_loop import run
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
@@ -12,8 +12,7 @@ from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.reply_shape import note_reply
-from crag_core.llms.server_errors import explain_call
+from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, shown, wrong_path
 
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."

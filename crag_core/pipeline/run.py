@@ -10,6 +10,7 @@ from threading import Event, Timer
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, SupportMeter, WebSearcher
 from crag_core.base.types import Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
@@ -18,6 +19,10 @@ from crag_core.trace.trace import Trace
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
+
+
+LONGEST_QUESTION = 2000
+"""Characters of a question, wherever it comes from; it goes into every prompt of a run."""
 
 
 class WebMode(StrEnum):
@@ -131,3 +136,12 @@ class TimedCancel(Event):
             super().wait(min(left, GLANCE))
             left -= GLANCE
         return self.is_set()
+
+
+def check_question(question: str) -> None:
+    """Raises `BadRecord` for a question that is too long."""
+    if len(question) > LONGEST_QUESTION:
+        raise BadRecord(
+            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
+            hint="Ask it in fewer words; a long text is better added as a document.",
+        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from crag_core.base.concurrency.event_loop import wait_for
+from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.network.addresses import check_url, without_login
 from crag_core.base.protocols import Cancel

@@ -15,7 +15,7 @@ from crag_core.base.protocols import Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.reply_shape import LARGEST_COUNT
+from crag_core.llms.reply_errors import LARGEST_COUNT
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

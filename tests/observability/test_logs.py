@@ -19,8 +19,8 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Grade, StepState
 from crag_core.observability.logs import WITHHELD, RunLog, redact, show_logs
 from crag_core.observability.metrics import Metrics
-from crag_core.pipeline.pipeline import approve
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.web_stages import approve
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, found_web, passage

@@ -16,8 +16,8 @@ from crag_core.base.protocols import WebReply
 from crag_core.base.types import Grade, Usage, WebAttempt, WebOutcome
 from crag_core.observability import metrics as metrics_module
 from crag_core.observability.metrics import Metrics
-from crag_core.pipeline.pipeline import approve
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.web_stages import approve
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card
 from tests.observability.scraped import Scraped, read
 

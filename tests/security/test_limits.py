@@ -16,7 +16,7 @@ from crag_core.__main__ import main
 from crag_core.base.errors import BadRecord
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.web_query import LONGEST_QUESTION
+from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.retrieval.upload.zip_archives import Allowance, unpack
 from tests.fakes import Bench
 from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures

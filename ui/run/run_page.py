@@ -8,7 +8,7 @@ from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import CorrectionKind, StepState
 from crag_core.evaluators import EVALUATORS
-from crag_core.pipeline.pipeline import is_waiting
+from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace

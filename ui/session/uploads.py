@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from crag_core.base.errors import BadRecord
-from crag_core.pipeline.web_query import LONGEST_QUESTION
+from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.trace.trace import Trace
 
 LARGEST_MB = 20

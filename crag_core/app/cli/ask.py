@@ -16,9 +16,8 @@ from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING, budget
-from crag_core.pipeline.pipeline import approve, is_waiting, refuse
-from crag_core.pipeline.run import Listener, Run, WebMode
-from crag_core.pipeline.web_query import LONGEST_QUESTION, check_question
+from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
+from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

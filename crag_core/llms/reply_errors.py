@@ -1,16 +1,22 @@
-"""What a model's server sends may be any JSON: whether a reply had begun to come, was one, and what it counted.
+"""What can be wrong with the reply of a model server, and the project's error for it, the same for every protocol.
 
-The clients read a reply as if it had the shape that it should have, and fail at others with errors of Python. Those are
-told from errors of this program by the moment (a reply had begun to come) and the place (not in a module of ours).
+What a server sends may be any JSON. The clients read a reply as if it had the shape that it should have, and fail at
+others with errors of Python. Those are distinguished from errors of this program by the moment (a reply had begun to
+come) and the place (not in a module of ours).
 """
 
 from __future__ import annotations
 
+import json
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.llms.servers import shown
+
 if TYPE_CHECKING:
     from httpx import Response
+
 
 LARGEST_COUNT = 1_000_000_000
 """Tokens of one call; whoever tells more does not count."""
@@ -98,3 +104,45 @@ def _why(error: Exception) -> str:
         return ""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]  # no word of the server's
     return f" ({'.'.join(map(str, first['loc']))}: {first['msg']})"[:_LONGEST]
+
+
+class TooLong(Exception):
+    """A reply did not come in time, or has no end; `summary` follows the name of its server."""
+
+    def __init__(self, summary: str, hint: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.hint = hint
+
+
+def explain_call(
+    error: Exception,
+    called: str,
+    url: str,
+    name: str,
+    *,
+    expected: str,
+    check: str,
+    start: str,
+    away: tuple[type[Exception], ...] = (),
+) -> CragError | None:
+    """The project's error for what a client raised; None for a bug.
+
+    `called` begins a sentence about the server, `expected` names its protocol and the shape of a reply. `check` is the
+    hint where something else answers, `start` where nothing does, which the client tells by errors of types `away` too.
+    """
+    import httpx
+
+    from crag_core.base.network.http_guard import refusal_in
+
+    if why := refusal_in(error):
+        return ModelUnavailable(f"What answers at {shown(url)} {why}.", hint=check)
+    if isinstance(error, TooLong):
+        return ModelUnavailable(f"{called} {error.summary} (model {name!r}).", hint=error.hint, is_late=True)
+    if isinstance(error, WrongShape | json.JSONDecodeError):
+        found = error.found if isinstance(error, WrongShape) else "no JSON"
+        wrong = f"does not speak {expected}, found {found}"
+        return ModelUnavailable(f"What answers at {shown(url)} {wrong}.", hint=check)
+    if isinstance(error, (httpx.HTTPError, OSError, *away)):
+        return ModelUnavailable(f"{called} does not answer or went away.", hint=start)
+    return None
