@@ -18,7 +18,7 @@ from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, 
 from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
@@ -33,9 +33,8 @@ from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.observability.tracing import open_spans
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Listener, Parts, WebMode
+from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.write_process import Writer
@@ -52,7 +51,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
-from crag_core.websearch.search_chain import CachedSearcher, Cooldown, SearchChain
+from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parents[2] / "data"
@@ -155,10 +154,6 @@ class Workbench:
             )
         return self.store.rebuild(recipe, on_progress, cancel)
 
-    def new_pause(self) -> SearchPause:
-        """For one user, to be given to each of his pipelines."""
-        return Cooldown()
-
     @property
     def searcher(self) -> CachedSearcher:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
@@ -226,7 +221,7 @@ class Workbench:
         )
 
     def pipeline(
-        self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True, cached: bool = True
+        self, choice: Choice, pause: Cooldown | None = None, *, observed: bool = True, cached: bool = True
     ) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
@@ -243,7 +238,7 @@ class Workbench:
             model=model,
             searcher=None if choice.web is WebMode.OFF else self.searcher,
             synonyms=self.synonyms,
-            pause=pause or self.new_pause(),
+            pause=pause or Cooldown(),
             support=self.support,
         )
         settings = RunSettings(
@@ -277,6 +272,10 @@ class Workbench:
 @cache
 def spans(endpoint: str) -> Listener | None:
     """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    if not endpoint:
+        return None
+    from crag_core.observability.spans import open_spans  # OpenTelemetry is heavy
+
     return open_spans(endpoint, VERSION)
 
 

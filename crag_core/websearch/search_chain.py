@@ -1,4 +1,4 @@
-"""Several providers in order, a cache of their replies, and a minimum time between two searches."""
+"""Several providers in order, and a bounded cache of their replies."""
 
 from __future__ import annotations
 
@@ -107,27 +107,3 @@ def _is_worth_keeping(reply: WebReply) -> bool:
     if reply.outcome is WebOutcome.EMPTY:
         return all(attempt.outcome is WebOutcome.EMPTY for attempt in reply.attempts)
     return reply.outcome is WebOutcome.USED
-
-
-class Cooldown:
-    """Remembers when the web was last searched. Safe to share between threads."""
-
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._clock = clock
-        self._last: float | None = None
-        self._lock = Lock()
-
-    def left(self, seconds: float) -> float:
-        """Seconds until the next search is allowed, when at least `seconds` must lie between two; 0.0: now."""
-        with self._lock:
-            return 0.0 if self._last is None else max(0.0, self._last + seconds - self._clock())
-
-    def note(self) -> None:
-        """The web was searched now."""
-        with self._lock:
-            self._last = self._clock()
-
-    def forget(self) -> None:
-        """As if the web had never been searched."""
-        with self._lock:
-            self._last = None

@@ -27,9 +27,8 @@ from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import OutcomeLog
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run
+from crag_core.pipeline.run import Cooldown, Run
 from crag_core.trace.trace import Trace
-from crag_core.websearch.search_chain import Cooldown
 from tests import builders
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, changed, passage, set_when
 from tests.stand_ins.local_server import wait_until

@@ -16,6 +16,7 @@ import pytest
 from crag_core.base.documents import Document, IngestOutcome, Recipe, State
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types import Grade, WebOutcome
+from crag_core.pipeline.run import Cooldown
 from crag_core.retrieval.backends import worker_lease
 from crag_core.retrieval.backends.disk.backend import FolderBackend
 from crag_core.retrieval.backends.lance.remote_tables import RemoteRows
@@ -26,7 +27,6 @@ from crag_core.retrieval.hits import name_content
 from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
-from crag_core.websearch.search_chain import Cooldown
 from tests.conftest import REPOSITORY
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching

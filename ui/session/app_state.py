@@ -18,12 +18,12 @@ from crag_core.app.policy_files import default_evaluator, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
-from crag_core.base.protocols import DocumentStore, SearchPause
+from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.observability.logs import show_logs
-from crag_core.pipeline.run import WebMode
+from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
@@ -269,11 +269,9 @@ def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in document_ids if one in known)
 
 
-def pause() -> SearchPause:
+def pause() -> Cooldown:
     """When this session last searched the web."""
-    if "pause" not in st.session_state:
-        st.session_state["pause"] = shared_workbench().new_pause()
-    kept: SearchPause = st.session_state["pause"]
+    kept: Cooldown = st.session_state.setdefault("pause", Cooldown())
     return kept
 
 
