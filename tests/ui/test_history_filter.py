@@ -13,8 +13,8 @@ from crag_core.storage.history.run_filter import Feedback, Selection
 from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import RunSettings
 from tests import builders
-from ui.history.filter import TITLES as NAMES
-from ui.history.filter import Filter, unusable
+from ui.history.history_state import TITLES as NAMES
+from ui.history.history_state import Filter, unusable
 from ui.history.run_detail import SETTINGS, Differing, differing
 
 BERLIN = ZoneInfo("Europe/Berlin")

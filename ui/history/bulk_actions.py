@@ -1,23 +1,116 @@
-"""Delete, export and import on the History page."""
+"""Delete, export and import on the History page: recorded runs as JSON Lines and CSV, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.text.csv_cells import written
 from crag_core.base.text.display import counted
 from crag_core.storage.history.run_filter import Selection
 from crag_core.storage.history.run_summary import KeptRun
+from crag_core.trace.trace import Trace
 from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed
-from ui.history.import_export import LARGEST_IMPORT_MB, MOST_EXPORTED_MB, MOST_RECORDS, Imported
-from ui.session import app_state
+from ui.session import app_state, run_job
+from ui.session.uploads import LARGEST_MB, read_record
 from ui.text import plain
+
+MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
+"""Of one file that leaves: it is made in memory."""
+LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
+_MOST_SHOWN = 20
+_IMPORTED, _ROUND = "history_imported", "history_round"
+_COLUMNS = (
+    "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
+    "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
+    "asked by", "imported",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of importing a file of records. `refused` has a sentence for each of the first refused lines."""
+
+    taken: int = 0
+    refused_count: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def to_lines(traces: Iterable[Trace]) -> bytes:
+    """One record a line, as many as one file may have; in ASCII, so that no text of a record ends a line."""
+    made: list[bytes] = []
+    size = 0
+    for trace in traces:
+        line = json.dumps(trace.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"
+        size += len(line)
+        if made and (len(made) >= MOST_RECORDS or size > MOST_EXPORTED_MB * 2**20):
+            break
+        made.append(line)
+    return b"".join(made)
+
+
+def to_csv(runs: Iterable[KeptRun], zone: tzinfo) -> bytes:
+    """With a mark in front that tells spreadsheets that it is UTF-8. No cell can be taken for a formula."""
+    rows = (tuple(_values(run, zone)) for run in runs)
+    return b"\xef\xbb\xbf" + written([_COLUMNS, *rows]).encode("utf-8", "replace")
+
+
+def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callable[[float], object]) -> Imported:
+    """Give every record of the file to `keep`; a line that is no record is refused, and the others go in.
+
+    Raises `BadRecord` for a file that is too large or empty, and whatever `keep` raises.
+    """
+    size = len(content) / 2**20
+    lines = [(number, line) for number, line in enumerate(_lines(content), start=1) if line.strip()]
+    if size > LARGEST_IMPORT_MB or len(lines) > MOST_LINES:
+        raise BadRecord(
+            f"This file has {size:.0f} MB and {len(lines):,} lines, expected at most {LARGEST_IMPORT_MB} MB and "
+            f"{MOST_LINES:,} lines.",
+            hint="Import it in parts.",
+        )
+    if not lines:
+        raise BadRecord("This file is empty, expected one record a line.", hint="Choose a file that Export has saved.")
+    refused = []
+    for place, (number, line) in enumerate(lines, start=1):
+        try:
+            found = read_record(line)
+        except CragError as error:
+            refused.append(f"Line {number}: {error.message}")
+        else:
+            keep(found)
+        on_progress(place / len(lines))
+    return Imported(len(lines) - len(refused), len(refused), tuple(refused[:_MOST_SHOWN]))
+
+
+def _lines(content: bytes) -> Sequence[bytes]:
+    """A record that Share has saved has many lines, and is one record."""
+    try:
+        if isinstance(json.loads(content[: LARGEST_MB * 2**20]), dict):
+            return [content]
+    except (ValueError, RecursionError):
+        pass
+    return content.split(b"\n")
+
+
+def _values(run: KeptRun, zone: tzinfo) -> Iterator[object]:
+    kept = datetime.fromtimestamp(run.kept_at, zone).isoformat(sep=" ", timespec="seconds")
+    yield from (run.id, kept, run.question, run.action.value if run.action else "")
+    yield from ("" if run.score is None else run.score, run.policy, run.evaluator, run.evaluator_version)
+    yield from (run.writer, run.writer_version, run.embedding, run.fingerprint)
+    yield from (round(run.seconds, 3), run.calls, run.tokens)
+    yield from (run.route.value if run.route else "", run.answer.value if run.answer else "", run.labelled)
+    yield from (run.ending.value, run.asked_by, "yes" if run.is_imported else "no")
+
+
+# --- the buttons ------------------------------------------------------------------------------------------------------
 
 
 def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
@@ -53,13 +146,13 @@ def draw_import() -> None:
             "A file of records that Export has saved, or one that Share has saved. What is here already stays as it is."
         )
         file = st.file_uploader(
-            "Records", ["jsonl", "json"], key=f"history_file_{history_state.import_round()}",
+            "Records", ["jsonl", "json"], key=f"history_file_{import_round()}",
             max_upload_size=LARGEST_IMPORT_MB,
         )  # fmt: skip
         if st.button("Import", type="primary", key="history_import", disabled=file is None) and file is not None:
             bar = st.progress(0.0, "Reading")
             try:
-                history_state.import_file(file.getvalue(), lambda share: bar.progress(share, "Reading"))
+                import_file(file.getvalue(), lambda share: bar.progress(share, "Reading"))
             except CragError as error:
                 bar.empty()
                 st.error(plain(str(error)), icon=":material/error:", title="This file cannot be imported")
@@ -82,11 +175,11 @@ def draw_imported(done: Imported | None) -> None:
 def _draw_export(chosen: Selection, count: int) -> None:
     st.caption(f"{counted(count, 'run')}, newest first.")
     st.download_button(
-        "Records (JSON Lines)", lambda: history_state.lines(chosen), "crag-runs.jsonl", "application/jsonl",
+        "Records (JSON Lines)", lambda: _lines_of(chosen), "crag-runs.jsonl", "application/jsonl",
         icon=":material/data_object:", on_click="ignore", key="history_lines",
     )  # fmt: skip
     st.download_button(
-        "Table (CSV)", lambda: history_state.table(chosen), "crag-runs.csv", "text/csv",
+        "Table (CSV)", lambda: _table_of(chosen), "crag-runs.csv", "text/csv",
         icon=":material/table:", on_click="ignore", key="history_csv",
     )  # fmt: skip
     limit = f"the newest {MOST_RECORDS:,} runs, and {MOST_EXPORTED_MB} MB"
@@ -110,6 +203,47 @@ def _draw_question(chosen: Selection, count: int) -> None:
 def _delete(chosen: Selection) -> None:
     history_state.leave()
     with app_state.reporting():
-        deleted = history_state.delete(chosen)
+        deleted = _delete_runs(chosen)
         st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
     st.rerun()
+
+
+# --- what they do -----------------------------------------------------------------------------------------------------
+
+
+def _delete_runs(selection: Selection) -> int:
+    """With their labels; returns how many runs there were."""
+    deleted = app_state.workbench().history.delete_all(_own(selection))
+    history_state.look_again()
+    return deleted
+
+
+def _lines_of(selection: Selection) -> bytes:
+    return to_lines(app_state.workbench().history.export(_own(selection)))
+
+
+def _table_of(selection: Selection) -> bytes:
+    return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
+
+
+def import_file(content: bytes, on_progress: Callable[[float], object]) -> None:
+    """Into the history, as this visitor's; the page shows the result at the next redraw. Raises `CragError`."""
+    st.session_state[_IMPORTED] = take_in(content, run_job.keep_import, on_progress)
+    st.session_state[_ROUND] = import_round() + 1
+    history_state.look_again()
+
+
+def import_round() -> int:
+    """Numbers the uploader, so that it is empty again after its file was taken."""
+    return int(st.session_state.setdefault(_ROUND, 0))
+
+
+def take_imported() -> Imported | None:
+    done: Imported | None = st.session_state.pop(_IMPORTED, None)
+    return done
+
+
+def _own(selection: Selection) -> Selection:
+    """Nobody deletes or exports what they may not see."""
+    own = history_state.scope()
+    return selection if own is None else replace(selection, asked_by=own)
