@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui.history import history_state
-from ui.history.bulk_actions import draw_actions, draw_import, draw_imported, take_imported
+from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
 from ui.history.history_state import Filter
 from ui.history.run_detail import draw_selected
 from ui.history.run_list import draw_filter, draw_head, draw_table, retention
@@ -46,7 +46,7 @@ def draw_nothing() -> None:
 page.enter("pages/history.py")
 st.title("History", anchor=False)
 draw_report()
-draw_imported(take_imported())
+draw_imported()
 if not app_state.workbench().history.is_on:
     st.info(
         "Runs are not kept here: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or the URL of a database, and start "

@@ -20,14 +20,14 @@ from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed
 from ui.session import app_state, run_job
-from ui.session.uploads import LARGEST_MB, read_record
+from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
 from ui.text import plain
 
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
 LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
 _MOST_SHOWN = 20
-_IMPORTED, _ROUND = "history_imported", "history_round"
+_IMPORTED = "history_imported"
 _COLUMNS = (
     "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
     "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
@@ -146,22 +146,26 @@ def draw_import() -> None:
             "A file of records that Export has saved, or one that Share has saved. What is here already stays as it is."
         )
         file = st.file_uploader(
-            "Records", ["jsonl", "json"], key=f"history_file_{import_round()}",
+            "Records", ["jsonl", "json"], key=uploader_key("history_file"),
             max_upload_size=LARGEST_IMPORT_MB,
         )  # fmt: skip
         if st.button("Import", type="primary", key="history_import", disabled=file is None) and file is not None:
             bar = st.progress(0.0, "Reading")
             try:
-                import_file(file.getvalue(), lambda share: bar.progress(share, "Reading"))
+                done = take_in(file.getvalue(), run_job.keep_import, lambda share: bar.progress(share, "Reading"))
             except CragError as error:
                 bar.empty()
                 st.error(plain(str(error)), icon=":material/error:", title="This file cannot be imported")
             else:
+                st.session_state[_IMPORTED] = done
+                empty_uploader("history_file")
+                history_state.look_again()
                 st.rerun()
 
 
-def draw_imported(done: Imported | None) -> None:
-    """What became of a file, every refusal with its line."""
+def draw_imported() -> None:
+    """What became of a file since the last redraw, every refusal with its line."""
+    done: Imported | None = st.session_state.pop(_IMPORTED, None)
     if done is None:
         return
     if done.taken:
@@ -203,19 +207,10 @@ def _draw_question(chosen: Selection, count: int) -> None:
 def _delete(chosen: Selection) -> None:
     history_state.leave()
     with app_state.reporting():
-        deleted = _delete_runs(chosen)
+        deleted = app_state.workbench().history.delete_all(_own(chosen))  # with their labels
+        history_state.look_again()
         st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
     st.rerun()
-
-
-# --- what they do -----------------------------------------------------------------------------------------------------
-
-
-def _delete_runs(selection: Selection) -> int:
-    """With their labels; returns how many runs there were."""
-    deleted = app_state.workbench().history.delete_all(_own(selection))
-    history_state.look_again()
-    return deleted
 
 
 def _lines_of(selection: Selection) -> bytes:
@@ -224,23 +219,6 @@ def _lines_of(selection: Selection) -> bytes:
 
 def _table_of(selection: Selection) -> bytes:
     return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
-
-
-def import_file(content: bytes, on_progress: Callable[[float], object]) -> None:
-    """Into the history, as this visitor's; the page shows the result at the next redraw. Raises `CragError`."""
-    st.session_state[_IMPORTED] = take_in(content, run_job.keep_import, on_progress)
-    st.session_state[_ROUND] = import_round() + 1
-    history_state.look_again()
-
-
-def import_round() -> int:
-    """Numbers the uploader, so that it is empty again after its file was taken."""
-    return int(st.session_state.setdefault(_ROUND, 0))
-
-
-def take_imported() -> Imported | None:
-    done: Imported | None = st.session_state.pop(_IMPORTED, None)
-    return done
 
 
 def _own(selection: Selection) -> Selection:

@@ -28,7 +28,7 @@ from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demo_of
-from ui.session.uploads import LARGEST_MB, read_record
+from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
 from ui.text import plain
 
 RUN, POLICY, EVALUATOR, THRESHOLDS, STRIPS = "run", "policy", "evaluator", "thresholds", "strips"
@@ -293,7 +293,7 @@ def draw_sharing(busy: bool) -> None:
             no_link = "" if is_kept or demo_of(view.taken.id) else history.problem or "runs are not kept (CRAG_HISTORY)"
             draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link)
         with st.popover("Open a record", icon=":material/file_open:", type="tertiary", disabled=busy):
-            draw_import(_take, f"record_{st.session_state.setdefault('records', 0)}")
+            draw_import(_take, uploader_key("record"))
 
 
 def draw_share_of(kept: Trace) -> None:
@@ -304,7 +304,7 @@ def draw_share_of(kept: Trace) -> None:
 
 def _take(found: Trace) -> None:
     """Show an imported run; the next redraw has an empty uploader."""
-    st.session_state["records"] += 1
+    empty_uploader("record")
     with suppress(CragError):  # where nothing is kept it can be looked at all the same
         found = run_job.keep_import(found)
     current_run.open_later(found)

@@ -28,6 +28,15 @@ _HALF = re.compile("[\ud800-\udfff]")
 _HINT = "Choose the JSON file that Share has saved for a run."
 
 
+def uploader_key(name: str) -> str:
+    """The key of an uploader, another one after `empty_uploader`, so that it is drawn without its files."""
+    return f"{name}_{st.session_state.setdefault(f'{name}_round', 0)}"
+
+
+def empty_uploader(name: str) -> None:
+    st.session_state[f"{name}_round"] += 1
+
+
 def read_record(content: bytes) -> Trace:
     """The run in an exported file; raises `BadRecord`.
 
