@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
 
 from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import Choice
-from crag_core.base.errors import CragError
 from crag_core.base.types import StepState
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -23,7 +21,8 @@ from ui.text import plain
 
 def begin(question: str) -> None:
     """Start a run in the background; why it cannot start is shown at the next redraw."""
-    _report_errors(lambda: run_job.ask(question))
+    with app_state.reporting():
+        run_job.ask(question)
 
 
 def generate(view: View) -> None:
@@ -34,13 +33,15 @@ def generate(view: View) -> None:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.keep_first()
-    _report_errors(lambda: run_job.go_on(known, app_state.choice()))
+    with app_state.reporting():
+        run_job.go_on(known, app_state.choice())
     st.rerun()
 
 
 def ask_opinion(evaluator: str) -> None:
     """For a callback: let another evaluator grade the passages of the run on the page too."""
-    _report_errors(lambda: run_job.start_opinion(evaluator))
+    with app_state.reporting():
+        run_job.start_opinion(evaluator)
     st.rerun()
 
 
@@ -59,10 +60,8 @@ def draw_approval(trace: Trace, routed: Reroute) -> None:
         with st.container(horizontal=True):
             if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
                 _go_on(approve(trace, query))
-                st.rerun()
             if st.button("Do not search", icon=":material/block:"):
                 _go_on(refuse(trace))
-                st.rerun()
 
 
 def draw_failure(trace: Trace) -> None:
@@ -87,12 +86,10 @@ def draw_failure(trace: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
             _go_on(trace)
-            st.rerun()
         if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
             return
         if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
-            _report_errors(lambda: run_job.go_on(trace, now))
-            st.rerun()
+            _go_on(trace, now)
         message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
         st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
 
@@ -102,12 +99,7 @@ def _describe(chosen: Choice, judge: str) -> str:
     return plain(f"{chosen.policy.title}, graded by {judge.lower()}, answered by {by}")
 
 
-def _go_on(found: Trace) -> None:
-    _report_errors(lambda: run_job.go_on(found))
-
-
-def _report_errors(start: Callable[[], None]) -> None:
-    try:
-        start()
-    except CragError as error:
-        app_state.report(str(error))
+def _go_on(found: Trace, chosen: Choice | None = None) -> None:
+    with app_state.reporting():
+        run_job.go_on(found, chosen)
+    st.rerun()
