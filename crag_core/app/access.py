@@ -13,13 +13,13 @@ from crag_core.base.serialization import fingerprint
 
 EVERYBODY, NOBODY = "*", "nobody"
 _SHOWN = 3
-# Only ASCII letters: by the rules of Unicode the Kelvin sign is a k too, and another's address would become ann's.
+# Only ASCII letters: Unicode lower-cases the Kelvin sign to k too, which would make two addresses equal.
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _HINT = "Write addresses (ann@example.org), whole domains (@example.org), * for everybody who signs in, or nobody."
 
 
 class Right(StrEnum):
-    """What can be granted. The value is the end of the variable that grants it."""
+    """A permission. Its value is the end of the name of the setting that grants it."""
 
     ENTER = "enter"
     INDEX = "index"
@@ -33,7 +33,7 @@ class Right(StrEnum):
 
     @property
     def permission(self) -> str:
-        """What it allows, for the sentence "Only ann@example.org may …"."""
+        """The action that it allows, for the sentence "Only ann@example.org may …"."""
         return _PERMISSIONS[self]
 
 
@@ -47,17 +47,17 @@ _PERMISSIONS = {
 
 
 class NotAllowed(CragError):
-    """Somebody who is signed in lacks the right to do this."""
+    """A signed-in person lacks the right to do this."""
 
 
 @dataclass(frozen=True)
 class Grants:
-    """Entries of each right, in lower case: addresses, domains beginning with "@", or `EVERYBODY`; none: nobody."""
+    """The entries of each right in lower case: addresses, domains beginning with "@", or `EVERYBODY`; () is nobody."""
 
     entries: Mapping[Right, tuple[str, ...]]
 
     def allows(self, right: Right, address: str) -> bool:
-        """Whether this address has the right; case does not matter. What is no address has none."""
+        """Whether this address has the right, in whatever case; a text that is not an address has none."""
         sent = address.translate(_LOWER)
         return is_address(sent) and any(
             entry == EVERYBODY or sent == entry or (entry.startswith("@") and sent.partition("@")[2] == entry[1:])
@@ -65,28 +65,28 @@ class Grants:
         )
 
     def who(self, right: Right) -> str:
-        """For a sentence: "ann@example.org and everybody of example.net"; of many, the first few."""
+        """Who has the right, as "ann@example.org and everybody of example.net"; of many, the first few."""
         names = [_describe(entry) for entry in self.entries[right]] or [NOBODY]
         if len(names) > _SHOWN:
             names = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
         return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
     def refusal(self, right: Right) -> str:
-        """The one line for whoever lacks the right."""
+        """The message for a person who lacks the right."""
         who = self.who(right)
         return f"Nobody may {right.permission} here." if who == NOBODY else f"Only {who} may {right.permission}."
 
 
 def read_grants(texts: Mapping[Right, str]) -> Grants:
-    """From the settings' texts, a right that is missing being everybody's; refuses an entry that can mean nobody.
+    """Parse the settings; a right without a setting is granted to everybody.
 
-    Raises `BadRecord` with the variable's name.
+    Raises `BadRecord`, which names the variable, for an entry that is neither an address nor a domain.
     """
     return Grants({right: _read(right.variable, texts.get(right, EVERYBODY)) for right in Right})
 
 
 def is_address(text: str) -> bool:
-    """Whether this can be the address of one person: one "@", a name before it and a domain behind it."""
+    """Whether this has the form of an e-mail address: a name, one "@", a domain."""
     name, at, domain = text.partition("@")
     return bool(name and at) and is_domain(domain) and text.isprintable() and not set(text) & set(' ,;<>()"*')
 
@@ -116,14 +116,14 @@ def _describe(entry: str) -> str:
 
 
 LONGEST_DAYS = 30
-"""As long as Streamlit's cookie lives; a page that stays open for longer asks again too."""
+"""The lifetime of Streamlit's cookie; a page that stays open for longer asks for a new sign-in too."""
 
 
 def address_in(claims: Mapping[str, object]) -> str:
-    """The e-mail address in the claims of an identity token, which the rights are granted to.
+    """The e-mail address in the claims of an identity token; rights are granted to it.
 
-    Raises `NotAllowed` where there is none, or where the provider says that it has not been verified: whoever may write
-    down any address there would have the rights of its owner. A provider that says nothing of it is trusted.
+    Raises `NotAllowed` where there is none, or where the provider says that it is not verified: otherwise a person
+    could enter another's address there and get their rights. A provider that says nothing of it is trusted.
     """
     address = claims.get("email")
     if not address:
@@ -154,7 +154,7 @@ def check_age(claims: Mapping[str, object], now: float) -> None:
 
 
 def sign_in_of(claims: Mapping[str, object]) -> str:
-    """A short name of one sign-in: another one of the same person has another."""
+    """The id of one sign-in: each sign-in of the same person has its own."""
     return fingerprint({name: str(claims.get(name)) for name in ("iss", "sub", "iat", "nonce")})
 
 
@@ -165,13 +165,13 @@ CALLBACK = "/oauth2callback"
 _SHORTEST_SECRET = 32
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 _HERE = ("localhost", "127.0.0.1", "::1")
-_SCOPE = "openid email profile"  # what Streamlit asks for, unless told otherwise
+_SCOPE = "openid email profile"  # what Streamlit asks for by default
 _AUTH_HINT = "docs/sign-in.md shows the whole section. CRAG_SIGN_IN=off lets everybody in who reaches the application."
 
 
 @dataclass(frozen=True)
 class Provider:
-    """Who signs people in. `name` is that of its section, "" for the one that stands in [auth] itself."""
+    """An OpenID provider. `name` is that of its section, "" for the one in [auth] itself."""
 
     name: str
     metadata_url: str
@@ -183,20 +183,20 @@ class Provider:
 
     @property
     def asks_for(self) -> str:
-        """What of a person this application is told, in words."""
+        """Which data of a person this application asks for, in words."""
         return "your name and e-mail address" if "profile" in self.scope.split() else "your e-mail address"
 
 
 @dataclass(frozen=True)
 class Auth:
-    """`origin` is the one address of the application at which signing in works, such as https://crag.example.org."""
+    """`origin` is the only address of the application at which sign-in works, such as https://crag.example.org."""
 
     origin: str
     providers: tuple[Provider, ...]
 
 
 def read_auth(section: object) -> Auth:
-    """What [auth] says; None: there is none. Raises `BadRecord`, which names keys and never a secret."""
+    """The settings in the section [auth]. Raises `BadRecord`, which names keys and never a secret."""
     if not isinstance(section, Mapping) or not section:
         raise _refused("expected a section [auth] in .streamlit/secrets.toml, found none that can be read")
     secret = section.get("cookie_secret")

@@ -45,7 +45,7 @@ MOST = 200
 """Sentences of an answer that are measured; the rest of a longer one is not."""
 
 SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARABIC")
-"""Those that the score was measured in. In others, many without spaces between words, only quotations are told."""
+"""Those that the score was measured in. In others, many without spaces between words, only quotations are found."""
 
 
 class WordSupport:

@@ -115,7 +115,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
 
 
 def reads_at_once(listed: object, name: str) -> int | None:
-    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not told."""
+    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not said."""
     data = listed.get("data") if isinstance(listed, dict) else None
     of = next((one for one in data or () if isinstance(one, dict) and one.get("id") == name), {})
     meta = of.get("meta")

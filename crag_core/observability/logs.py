@@ -169,17 +169,17 @@ class RunLog(Listener):
         level = logging.WARNING if is_failed else logging.INFO
         _log(level, "step", trace, step=step.name, state=step.state.value, **costs, **error)
 
-    def ended(self, go: Attempt) -> None:
-        trace = go.trace
+    def ended(self, attempt: Attempt) -> None:
+        trace = attempt.trace
         _log(
-            logging.ERROR if go.bug else logging.INFO,
+            logging.ERROR if attempt.bug else logging.INFO,
             "ended",
             trace,
-            ending=go.ending.value,
+            ending=attempt.ending.value,
             action=trace.decision.action.value if trace.decision else None,
             answer=trace.answer.state.value if trace.answer else None,
             **_costs(trace.seconds, trace.usage),
-            **({"bug": go.bug} if go.bug else {}),
+            **({"bug": attempt.bug} if attempt.bug else {}),
         )
 
 

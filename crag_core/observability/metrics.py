@@ -164,11 +164,11 @@ class Metrics(Listener):
         )
         self._score = Gauge("crag_relevance_score", "Overall score of the last run", registry=self.registry)
         self._under_way = Gauge("crag_runs_under_way", "Runs under way in this process", registry=self.registry)
-        self._runs = counter("runs", "Runs, by how their first go ended", "ending")
-        self._carried_on = counter("runs_carried_on", "Goes that went on with a run, by ending", "ending")
+        self._runs = counter("runs", "Runs, by how their first attempt ended", "ending")
+        self._carried_on = counter("runs_carried_on", "Attempts that continued a run, by ending", "ending")
         self._bugs = counter("bugs", "Runs broken by an error that is none of the expected ones")
-        self._run_seconds = seconds("run", "All steps of a go that came to its end")
-        self._step_seconds = seconds("step", "One step in one go", "step")
+        self._run_seconds = seconds("run", "All steps of an attempt that was completed")
+        self._step_seconds = seconds("step", "One step in one attempt", "step")
         self._steps = counter("steps", "Steps by how they ended", "step", "state")
         self._failures = counter("step_failures", "Steps that failed, by type of error", "step", "error")
         self._calls = counter("model_calls", "Calls of language models", "step")
@@ -192,20 +192,20 @@ class Metrics(Listener):
             self._observe(summarize(trace), trace.id)
             self._observe_path(measure(trace, 0.0))
 
-    def ended(self, go: Attempt) -> None:
+    def ended(self, attempt: Attempt) -> None:
         self._under_way.dec()
-        (self._runs if go.is_first else self._carried_on).labels(go.ending.value).inc()
-        self._bugs.inc(bool(go.bug))
-        if go.ending is Ending.DONE:
-            self._run_seconds.observe(max(go.trace.seconds - go.since.seconds, 0.0))
-        self._count_steps(go)
-        made = Count(_grades(go.trace)) - Count(_grades(go.since))
+        (self._runs if attempt.is_first else self._carried_on).labels(attempt.ending.value).inc()
+        self._bugs.inc(bool(attempt.bug))
+        if attempt.ending is Ending.DONE:
+            self._run_seconds.observe(max(attempt.trace.seconds - attempt.since.seconds, 0.0))
+        self._count_steps(attempt)
+        made = Count(_grades(attempt.trace)) - Count(_grades(attempt.since))
         self._grades.inc(made.total())
         self._ungraded.inc(sum(count for grade, count in made.items() if grade.score is None))
         self._cached.inc(sum(count for grade, count in made.items() if grade.from_cache))
-        self._count_web(go.since.web, go.trace.web)
-        if go.trace.answer is not None and go.trace.answer is not go.since.answer:
-            self._answers.labels(_label(go.trace.answer.state.value)).inc()
+        self._count_web(attempt.since.web, attempt.trace.web)
+        if attempt.trace.answer is not None and attempt.trace.answer is not attempt.since.answer:
+            self._answers.labels(_label(attempt.trace.answer.state.value)).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
@@ -248,13 +248,13 @@ class Metrics(Listener):
         self._categories.add(category)
         return category
 
-    def _count_steps(self, go: Attempt) -> None:
-        made = Count(go.trace.steps) - Count(go.since.steps)
+    def _count_steps(self, attempt: Attempt) -> None:
+        made = Count(attempt.trace.steps) - Count(attempt.since.steps)
         for step in made.elements():
             self._steps.labels(step.name, step.state.value).inc()
             if step.state is StepState.FAILED:
                 self._failures.labels(step.name, step.error or "CragError").inc()
-        before, after = _spent(go.since.steps), _spent(go.trace.steps)
+        before, after = _spent(attempt.since.steps), _spent(attempt.trace.steps)
         for name in {step.name for step in made}:
             (seconds, usage), (old_seconds, old) = after[name], before.get(name, (0.0, Usage()))
             self._step_seconds.labels(name).observe(max(seconds - old_seconds, 0.0))

@@ -98,16 +98,16 @@ class Spans(Listener):
         place.span.end()
         PLACE.set(Place(place.run, place.before))
 
-    def ended(self, go: Attempt) -> None:
+    def ended(self, attempt: Attempt) -> None:
         place = PLACE.get()
         if place is None:
             return
-        place.run.set_attribute("crag.ending", go.ending.value)
-        if not go.bug:  # what is left then need not make sense
-            place.run.set_attributes(_figures(go.trace))
-        failure = go.trace.failure
-        if go.ending is Ending.FAILED:
-            fail(place.run, go.bug or (failure.error if failure else "") or "CragError")
+        place.run.set_attribute("crag.ending", attempt.ending.value)
+        if not attempt.bug:  # what is left then need not make sense
+            place.run.set_attributes(_figures(attempt.trace))
+        failure = attempt.trace.failure
+        if attempt.ending is Ending.FAILED:
+            fail(place.run, attempt.bug or (failure.error if failure else "") or "CragError")
         place.run.end()
         PLACE.set(place.before)
 

@@ -23,14 +23,14 @@ def is_on() -> bool:
 
 
 def is_known() -> bool:
-    """Whether the provider has said who this is; they may be kept out all the same, see `trouble`."""
+    """Whether the provider has said who this is; they may still lack the right to enter, see `trouble`."""
     return is_on() and bool(st.user.get("is_logged_in"))
 
 
 def user() -> str:
     """The address of who is signed in and may enter; "" for everybody else, and with sign-in off.
 
-    Known only while a page is drawn or a callback runs: a thread has to be told.
+    Known only while a page is drawn or a callback runs: a thread must be given it.
     """
     try:
         return _entering() if is_known() else ""

@@ -338,7 +338,7 @@ def settings_now() -> RunSettings | None:
 
 
 def report(problem: str) -> None:
-    """Something to tell the user at the next redraw, with what is to be told already."""
+    """A message for the user, shown at the next redraw after those that wait already."""
     before = st.session_state.get("problem") or ""
     st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
 

@@ -67,7 +67,7 @@ def check_files(files: Sequence[tuple[str, bytes]]) -> None:
         raise BadRecord(
             f"Expected at most {MOST_FILES:,} files and {MOST_MB:,} MB at a time, found {len(files):,} files and "
             f"{size / 2**20:,.0f} MB.",
-            hint="Add them in several goes, or use the command ingest.",
+            hint="Add them in parts, or use the command ingest.",
         )
 
 
