@@ -260,12 +260,7 @@ class Workbench:
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
         observers: tuple[Listener, ...] = tuple(one for one in listeners if one is not None) if observed else ()
         return Pipeline(
-            parts,
-            settings,
-            clock=time.perf_counter,
-            now=now,
-            new_id=lambda: uuid.uuid4().hex[:12],
-            observers=observers,
+            parts, settings, clock=time.perf_counter, now=now, new_id=lambda: uuid.uuid4().hex[:12], observers=observers
         )
 
 

@@ -109,16 +109,10 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
             icon=":material/gavel:",
         )
     st.plotly_chart(
-        _figure(found),
-        config={"displayModeBar": False},
-        alt=f"{found.summary} Numbers below.",
-        key=f"gaps_{key}",
+        _figure(found), config={"displayModeBar": False}, alt=f"{found.summary} Numbers below.", key=f"gaps_{key}"
     )
     st.table(
-        [_cells(row, found) for row in found.rows],
-        hide_index=True,
-        border="horizontal",
-        alt="Both opinions by chunk",
+        [_cells(row, found) for row in found.rows], hide_index=True, border="horizontal", alt="Both opinions by chunk"
     )
 
 

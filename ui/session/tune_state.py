@@ -139,9 +139,7 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
     now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
     return app_state.remembered(
-        "tune_calibration",
-        now,
-        lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created),
+        "tune_calibration", now, lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created)
     )
 
 

@@ -161,6 +161,5 @@ def check_provider(provider: Provider) -> None:
 
 def _unavailable(provider: Provider, why: str, hint: str = _WAIT) -> ProviderUnavailable:
     return ProviderUnavailable(
-        f"Nobody can sign in now: expected the provider of sign-in at {provider.host}, and {why}.",
-        hint=hint,
+        f"Nobody can sign in now: expected the provider of sign-in at {provider.host}, and {why}.", hint=hint
     )
