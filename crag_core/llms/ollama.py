@@ -53,7 +53,7 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
         if key and request.url.host != own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]
 
-    bounds = http_guard.async_hooks(limit, seconds)
+    bounds = http_guard.hooks(limit, seconds)
     bounds["event_hooks"]["request"].append(keep_key)
     return bounds | {"auth": without_login(host)[1]}
 
@@ -71,7 +71,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     except http_guard.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", check)
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
-        return silent(host)
+        return ServerState(False, (), f"Ollama does not answer at {called}.", _START)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return ServerState(False, (), f"What answers at {called} is not Ollama.", check)
     if not listed:
@@ -130,10 +130,6 @@ def loaded(host: str) -> tuple[str, ...] | None:
         return run(ask())
     except Exception:  # only the page's words depend on it
         return None
-
-
-def silent(host: str) -> ServerState:
-    return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", _START)
 
 
 def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel:

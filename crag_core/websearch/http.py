@@ -178,14 +178,14 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
 def _client(call: Call, seconds: float) -> httpx.AsyncClient:
     import httpx
 
-    from crag_core.base.network.http_guard import async_hooks
+    from crag_core.base.network.http_guard import hooks
 
     async def refuse_redirect(response: httpx.Response) -> None:
         # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
         if response.has_redirect_location:
             raise NoAnswer(WebOutcome.FAILED, _redirected(call, response.headers["location"]))
 
-    bounds: dict[str, Any] = async_hooks(LARGEST_REPLY, seconds)
+    bounds: dict[str, Any] = hooks(LARGEST_REPLY, seconds)
     bounds["event_hooks"]["response"].insert(0, refuse_redirect)
     try:
         return httpx.AsyncClient(headers=_HEADERS, timeout=None, **bounds)

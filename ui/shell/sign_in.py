@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import streamlit as st
 
 from crag_core.app.access import LONGEST_DAYS, Auth, Provider, read_auth
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import BadRecord, CragError
 from ui.session import access, app_state
 from ui.text import plain
@@ -138,11 +139,15 @@ def check_provider(provider: Provider) -> None:
 
     from crag_core.base.network import http_guard
 
-    try:
-        with http_guard.client(_LARGEST, _PATIENCE, timeout=_PATIENCE) as client:
-            reply = client.get(provider.metadata_url)
+    async def ask() -> object:
+        bounds = http_guard.hooks(_LARGEST, _PATIENCE)
+        async with httpx.AsyncClient(timeout=_PATIENCE, **bounds) as client:
+            reply = await client.get(provider.metadata_url)
         reply.raise_for_status()
-        found = reply.json()
+        return reply.json()
+
+    try:
+        found = run(ask())
     except http_guard.NotAsked as error:
         raise _unavailable(provider, f"it {error}", _SET) from error
     except httpx.HTTPStatusError as error:
