@@ -13,7 +13,6 @@ from crag_core.trace.trace import Trace
 from ui.run import share
 from ui.run.run_actions import begin
 from ui.run.verdict import COLOURS, ICONS
-from ui.run.what_if import calls_by_action
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import Demo, demos
 from ui.text import plain
@@ -106,7 +105,7 @@ def _named(trace: Trace) -> str:
 
 def _draw_budget(choice: Choice, support: str) -> None:
     """The cost in model calls; `support` is who checks the sentences of the answer."""
-    calls = calls_by_action(choice)
+    calls = choice.calls_by_action()
     more = "" if support == WORDS else f", {JUDGING}"
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: No model call on any route{more}.")

@@ -19,6 +19,7 @@ from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
+from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
@@ -33,6 +34,7 @@ from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
+from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.pipeline.run_queue import RunQueue
@@ -74,6 +76,17 @@ class Choice:
     pinned: tuple[str, ...] = ()
     search_too: bool = False
     collection: str = ""
+
+    def calls_by_action(self) -> dict[Action, Calls]:
+        """The model calls of a question, by the action that it ends with."""
+        searched = self.top_k if self.search_too or not self.pinned else 0
+        return budget(
+            self.policy,
+            known_card(self.evaluator),
+            len(self.pinned) + searched,
+            writer=self.model != EXTRACTIVE,
+            searches=self.web is not WebMode.OFF,
+        )
 
 
 class Workbench:

@@ -20,8 +20,6 @@ class SearchChain:
     """
 
     def __init__(self, searchers: Sequence[WebSearcher]) -> None:
-        if not searchers:
-            raise ValueError("expected at least one search provider, found none")
         self._searchers = tuple(searchers)
 
     @property
@@ -36,7 +34,7 @@ class SearchChain:
             replies.append(searcher.search(query, limit, cancel))
             if replies[-1].outcome is WebOutcome.USED:
                 return replace(replies[-1], attempts=_attempts(replies))
-        text = " ".join(_describe(reply) for reply in replies)
+        text = " ".join(reply.message or f"{reply.provider}: {reply.outcome}." for reply in replies)
         return replace(_deciding(replies), message=text, attempts=_attempts(replies))
 
 
@@ -46,16 +44,7 @@ def _deciding(replies: list[WebReply]) -> WebReply:
 
 
 def _attempts(replies: list[WebReply]) -> tuple[WebAttempt, ...]:
-    """One for each reply; a reply that has attempts of its own, such as a chain's, brings those."""
-    return tuple(
-        attempt
-        for reply in replies
-        for attempt in reply.attempts or (WebAttempt(reply.provider, reply.outcome, reply.message),)
-    )
-
-
-def _describe(reply: WebReply) -> str:
-    return reply.message or f"{reply.provider}: {reply.outcome}."
+    return tuple(WebAttempt(reply.provider, reply.outcome, reply.message) for reply in replies)
 
 
 class CachedSearcher:

@@ -10,8 +10,8 @@ import streamlit as st
 from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
-from crag_core.base.types import Action, CorrectionKind, Usage, WebOutcome
-from crag_core.pipeline.call_budget import Calls, budget, calls_needed
+from crag_core.base.types import CorrectionKind, Usage, WebOutcome
+from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -54,18 +54,6 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
         calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),
         searches=Missing.WEB in needs,
         judges=support != WORDS,
-    )
-
-
-def calls_by_action(choice: Choice) -> dict[Action, Calls]:
-    """What a question would cost under `choice`, by the action that it ends with."""
-    searched = choice.top_k if choice.search_too or not choice.pinned else 0
-    return budget(
-        choice.policy,
-        known_card(choice.evaluator),
-        len(choice.pinned) + searched,
-        writer=choice.model != EXTRACTIVE,
-        searches=choice.web is not WebMode.OFF,
     )
 
 

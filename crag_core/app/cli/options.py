@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
@@ -116,6 +118,17 @@ def open_set(named: str, workbench: Workbench) -> Opened:
     except OSError as error:
         raise BadRecord(f"The labelled set {named[:200]} cannot be read: {error.strerror}.") from error
     return Opened(_checked(path.stem if path.suffix else named, read), workbench)
+
+
+@contextmanager
+def interruptible(controls: Controls, done: str) -> Iterator[None]:
+    """Around the questions of a set, of which what was `done` is kept: Ctrl-C stops them, and the exit code is 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        controls.cancel.set()
+        print(f"\nstopped; what {done} is kept, and the same command continues from there", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def check_collection(name: str, workbench: Workbench) -> None:

@@ -19,6 +19,7 @@ from crag_core.app.cli.options import (
     add_set,
     check_collection,
     confidence,
+    interruptible,
     open_set,
     share,
     with_thresholds,
@@ -141,15 +142,11 @@ def grade(options: argparse.Namespace) -> Graded:
     conditions = opened.workbench.conditions(pipeline)
     log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
-    try:
+    with interruptible(controls, "is graded"):
         done = score(
             questions, pipeline, log, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
             on_progress=Progress("graded"),
         )  # fmt: skip
-    except KeyboardInterrupt:
-        controls.cancel.set()
-        print("\nstopped; what is graded is kept, and the same command continues from there", file=sys.stderr)
-        raise SystemExit(130) from None
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
