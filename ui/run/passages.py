@@ -240,19 +240,26 @@ def _lines(view: RunView) -> tuple[_Line, ...]:
 
 
 def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
-    figure = go.Figure([_points(lines, kept) for kept in (True, False)])
+    figure = chart_of_rows([line.name for line in lines], _ROW, title="score of the sentence")
+    figure.add_traces([_points(lines, kept) for kept in (True, False)])
     if cutoff is not None:
         figure.add_vline(
             cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {cutoff:.2f}",
             annotation_position="top", annotation_font_size=12,
         )  # fmt: skip
-    figure.update_xaxes(range=[-0.02, 1.04], dtick=0.1, zeroline=False, fixedrange=True, title="score of the sentence")
+    return figure
+
+
+def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.Figure:
+    """An empty chart of scores in 0..1, with a row for each chunk, the first at the top."""
+    figure = go.Figure()
+    figure.update_xaxes(range=[-0.02, 1.04], dtick=0.1, zeroline=False, fixedrange=True, title=title)
     figure.update_yaxes(
-        tickvals=list(range(len(lines))), ticktext=[chart_text(line.name) for line in lines],
-        range=[len(lines) - 0.5, -0.5], zeroline=False, fixedrange=True,
+        tickvals=list(range(len(names))), ticktext=[chart_text(name) for name in names],
+        range=[len(names) - 0.5, -0.5], zeroline=False, fixedrange=True,
     )  # fmt: skip
     figure.update_layout(
-        height=_ROW * len(lines) + 110,
+        height=row_height * len(names) + 110,
         margin={"l": 8, "r": 8, "t": 44, "b": 44},
         legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 1, "xanchor": "right"},
         hovermode="closest",
