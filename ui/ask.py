@@ -119,9 +119,6 @@ def _draw_budget(choice: Choice, support: str) -> None:
     )
 
 
-# --- before the first question ----------------------------------------------------------------------------------------
-
-
 def draw_welcome() -> None:
     st.markdown(
         "Corrective RAG grades the retrieved evidence before it is used. Ask a question and see the score of every "

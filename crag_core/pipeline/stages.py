@@ -143,9 +143,6 @@ def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ..
     return Extraction(passage.id, indexes, refused, reply, usage=usage)
 
 
-# --- sentences that a language model extracted ------------------------------------------------------------------------
-
-
 _SHORTEST = 3  # characters; less than this is found in any passage and proves nothing
 
 

@@ -63,9 +63,6 @@ def _history_id() -> str:
     return f"{now.home} {now.history}"
 
 
-# --- steps of time, in the visitor's zone -----------------------------------------------------------------------------
-
-
 DAY = timedelta(days=1)
 _HOURLY, _DAILY = 2 * DAY, 93 * DAY
 

@@ -104,9 +104,6 @@ def _draw_evidence() -> None:
         open_place(passage, verdicts, app_state.workbench())
 
 
-# --- the record -------------------------------------------------------------------------------------------------------
-
-
 _ICONS = {
     StepState.DONE: ":green[:material/check_circle:]",
     StepState.SKIPPED: ":gray[:material/do_not_disturb_on:]",

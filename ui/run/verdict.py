@@ -79,9 +79,6 @@ def _difference(view: RunView) -> list[str]:
     return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]
 
 
-# --- the score line ---------------------------------------------------------------------------------------------------
-
-
 _score_line = st.components.v2.component(
     "crag_score_line",
     html="<div class='scores'></div>",
