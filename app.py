@@ -10,18 +10,17 @@ from ui.shell import shutdown
 shutdown.take_signals()  # before the other imports: what they load must not be taken down in the middle
 
 from crag_core.base.errors import CragError
-from ui.documents import held_uploads
-from ui.run.share import open_link
-from ui.session import app_state, current_run
-from ui.shell import incoming_messages, router, sidebar, sign_in
+from ui.run import share
+from ui.session import app_state, current_run, uploads
+from ui.shell import incoming_messages, page, sidebar, sign_in
 from ui.text import plain
 
 incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
-held_uploads.bound()
+uploads.bound()
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
-page = st.navigation(
+navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
         st.Page("pages/compare.py", title="Compare", icon=":material/difference:"),
@@ -43,11 +42,11 @@ except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
-router.mark_routed()
+page.mark_routed()
 current_run.forget_drawn()
 current_run.open_waiting()
-open_link.follow()
+share.follow()
 incoming_messages.draw_refused()
 sidebar.draw()
-page.run()
+navigation.run()
 app_state.warm_up().start()

@@ -19,8 +19,7 @@ from benchmarks.tables import Cell
 from crag_core.app import config
 from crag_core.app.workbench import EVALUATOR_FOLDER, Workbench
 from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
-from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.evaluators.citations.word_check import WordSupport
+from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
 LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)
@@ -49,14 +48,14 @@ def opened(choice: str) -> Iterator[LanguageModel]:
     """The language model of a choice, of the servers that the settings name, or the small one."""
     if choice == SMALL:
         from crag_core.llms import ollama
-        from crag_core.llms.call_limit import CallLimit
+        from crag_core.llms.model import CallLimit
         from tests.stand_ins.ollama_server import MODEL, OllamaServer
         from tests.stand_ins.real_model import RealModel
 
         with OllamaServer(RealModel()) as server:
             yield ollama.model(server.url, MODEL, 600.0, CallLimit(1))
         return
-    model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).language_model(choice)
+    model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).servers.model(choice)
     if model is None:
         raise SystemExit(f"--judge: expected {SMALL}, ollama/NAME or openai/NAME, found {choice!r}")
     yield model

@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import DATA, OWN_JUDGE, Choice, Workbench, suit
+from crag_core.app.policy_files import OWN_JUDGE, find_policy, suit
+from crag_core.app.workbench import DATA, Choice, Workbench
 
 POLICIES = ("two-signal", "paper")
 

@@ -29,10 +29,10 @@ from benchmarks.quality import HALLUCINATED, ROUTE, counts_of, shown_rows
 from benchmarks.running import HOME, SMALL, open_held_out, run_contenders, serving
 from benchmarks.tables import Table
 from crag_core.app.cli.compare import outcome_log
-from crag_core.app.cli.set_files import Opened
+from crag_core.app.cli.options import Opened
 from crag_core.app.configuration_text import read_configurations
-from crag_core.app.policy_files import PLAIN
-from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench
+from crag_core.app.policy_files import OWN_JUDGE, PLAIN
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.protocols import Evaluator
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.run_configurations import Contender
@@ -86,7 +86,7 @@ def compare_rule(opened: Opened, limit: int | None) -> dict[str, Any]:
 def compare_with_model(opened: Opened, model: str, limit: int | None) -> dict[str, Any]:
     workbench = opened.workbench
     names, contenders = ours(workbench, model)
-    asked = workbench.language_model(model)
+    asked = workbench.servers.model(model)
     assert asked is not None, "the workflow needs a model"
     for top_k in (FEW, SIX):
         names.append(f"any no, of {top_k}, by the model")

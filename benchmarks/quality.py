@@ -26,10 +26,10 @@ from benchmarks.evaluator import DATA, show
 from benchmarks.held_out import HeldOut, as_published, leaflet_set, route_set
 from benchmarks.running import HOME, SMALL, open_held_out, run_configurations, serving
 from benchmarks.tables import Cell, Table
-from crag_core.app.cli.set_files import Opened
+from crag_core.app.cli.options import Opened
 from crag_core.app.configuration_text import Configuration, read_configurations
-from crag_core.app.policy_files import PLAIN, load_policies
-from crag_core.app.workbench import OWN_JUDGE, Workbench
+from crag_core.app.policy_files import OWN_JUDGE, PLAIN, load_policies
+from crag_core.app.workbench import Workbench
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.metrics import MEASURES, Unit
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -13,8 +13,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import find_policy, known_card
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose

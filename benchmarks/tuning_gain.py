@@ -11,10 +11,10 @@ from statistics import median
 
 from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
-from crag_core.app.cli.set_files import open_set
+from crag_core.app.cli.options import open_set
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import find_policy, suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import EvaluatorCard
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.grade_set import score

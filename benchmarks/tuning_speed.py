@@ -12,8 +12,7 @@ import numpy as np
 
 from benchmarks.measures import SEED
 from benchmarks.tables import Cell, Table
-from crag_core.app.policy_files import load_policies
-from crag_core.app.workbench import known_card, suit
+from crag_core.app.policy_files import known_card, load_policies, suit
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy

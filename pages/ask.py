@@ -2,15 +2,14 @@
 
 import streamlit as st
 
-from ui.ask.question import draw_question
-from ui.ask.welcome import draw_welcome
+from ui.ask import draw_question, draw_welcome
 from ui.run.job_progress import draw_running, draw_warming
 from ui.run.run_page import draw_run
 from ui.session import current_run, run_job
-from ui.shell import router
-from ui.shell.messages import draw_report
+from ui.shell import page
+from ui.shell.page import draw_report
 
-router.enter("pages/ask.py")
+page.enter("pages/ask.py")
 job = run_job.job()
 view = current_run.view() if job is None else None
 is_welcome = view is None and job is None

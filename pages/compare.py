@@ -6,14 +6,14 @@ from ui.compare import compare_state
 from ui.compare.compare_page import draw_comparing, draw_configurations, draw_question, draw_runs
 from ui.compare.measures_table import draw_running, draw_set
 from ui.run.job_progress import draw_warming
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn
 from ui.tune.grading_progress import draw_ended
 
 QUESTION, SET = "One question", "A labelled set"
 
 
-router.enter("pages/compare.py")
+page.enter("pages/compare.py")
 st.title("Compare configurations", anchor=False)
 draw_warming()
 compare_state.take_question()

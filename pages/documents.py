@@ -3,26 +3,23 @@
 import streamlit as st
 
 from crag_core.base.documents import MAIN
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted
-from ui.documents import held_uploads
 from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
     draw_interrupted,
     draw_outcomes,
+    draw_passage_list,
     filtered_collection,
     selected_document,
 )
-from ui.documents.passage_list import draw_passage_list
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
-from ui.session import app_state
+from ui.session import app_state, uploads
 from ui.session.access import Right
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
-from ui.shell.not_allowed import is_allowed
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.text import plain
 
 SUPPORTED = (
@@ -31,23 +28,17 @@ SUPPORTED = (
 )
 LARGEST_MB = 200  # of a ZIP; each file in it may have 50
 FILES, FOLDER = "Files or a ZIP", "A folder"
-
-
-def uploader_key() -> str:
-    """Another one after its files were taken, so that it is empty again."""
-    return f"documents_files_{st.session_state.setdefault('upload_round', 0)}"
+FILES_KEY = "documents_files"
 
 
 def add() -> None:
-    files = st.session_state[uploader_key()]
+    files = st.session_state[uploads.uploader_key(FILES_KEY)]
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
-        try:
+        with app_state.reporting():
             app_state.index([(file.name, file.getvalue()) for file in files], collection)
-        except CragError as error:
-            app_state.report(str(error))
-        st.session_state["upload_round"] += 1
-        held_uploads.forget(files)
+        uploads.empty_uploader(FILES_KEY)
+        uploads.forget(files)
 
 
 def draw_adding(busy: bool) -> None:
@@ -55,7 +46,7 @@ def draw_adding(busy: bool) -> None:
         what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
         waiting = st.file_uploader(
             what, accept_multiple_files="directory" if what == FOLDER else True,
-            key=uploader_key(), disabled=busy, label_visibility="collapsed",
+            key=uploads.uploader_key(FILES_KEY), disabled=busy, label_visibility="collapsed",
             max_upload_size=LARGEST_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -68,7 +59,7 @@ def draw_adding(busy: bool) -> None:
             )  # fmt: skip
 
 
-router.enter("pages/documents.py")
+page.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(
     f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; "

@@ -4,12 +4,12 @@ import streamlit as st
 
 from ui.history import history_state
 from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
-from ui.history.filter import Filter
+from ui.history.history_state import Filter
 from ui.history.run_detail import draw_selected
 from ui.history.run_list import draw_filter, draw_head, draw_table, retention
 from ui.session import access, app_state
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn
 from ui.text import plain
 
 
@@ -43,10 +43,10 @@ def draw_nothing() -> None:
     draw_import()
 
 
-router.enter("pages/history.py")
+page.enter("pages/history.py")
 st.title("History", anchor=False)
 draw_report()
-draw_imported(history_state.take_imported())
+draw_imported()
 if not app_state.workbench().history.is_on:
     st.info(
         "Runs are not kept here: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or the URL of a database, and start "

@@ -6,8 +6,8 @@ from ui.metrics import metrics_state
 from ui.metrics.metrics_page import draw_cards, draw_over_time, draw_rest, draw_table
 from ui.run.job_progress import draw_warming
 from ui.session import app_state
-from ui.shell import router
-from ui.shell.messages import errors_drawn
+from ui.shell import page
+from ui.shell.page import errors_drawn
 from ui.text import plain
 
 
@@ -33,7 +33,7 @@ def title_of(policy: str) -> str:
     return plain(known.title if known else policy) if policy else "All policies"
 
 
-router.enter("pages/metrics.py")
+page.enter("pages/metrics.py")
 st.title("Metrics", anchor=False)
 draw_warming()
 with errors_drawn():

@@ -3,15 +3,14 @@
 import streamlit as st
 
 from crag_core.base.text.display import counted
-from ui.policies.manual_scores import draw_made_up
-from ui.policies.policy_table import draw_verdicts, judge_run, judge_scores
+from ui.policies import draw_made_up, draw_verdicts, judge_run, judge_scores
 from ui.session import app_state
-from ui.shell import router
+from ui.shell import page
 from ui.text import plain
 
 RUN, HAND = "The last run", "Scores by hand"
 
-router.enter("pages/policies.py")
+page.enter("pages/policies.py")
 st.title("One set of scores, every policy", anchor=False)
 trace = app_state.trace()
 source = st.segmented_control(

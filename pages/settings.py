@@ -12,8 +12,8 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.shell import router
-from ui.shell.not_allowed import is_allowed
+from ui.shell import page
+from ui.shell.page import is_allowed
 from ui.text import plain
 
 
@@ -40,12 +40,12 @@ def draw_servers(now: Config) -> dict[str, str]:
     return {
         "ollama_host": unmasked(host, now.ollama_host),
         "openai_url": unmasked(url, now.openai_url),
-        "web_providers": providers.strip(),
+        "web_providers": providers,
         "searxng_url": unmasked(searxng, now.searxng_url),
     }
 
 
-router.enter("pages/settings.py")
+page.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 to_keep = " To keep them, set the environment variables below before the start." if access.may(Right.SET_UP) else ""
 st.markdown(f"They hold for this browser session.{to_keep}")

@@ -6,9 +6,8 @@ from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
 from ui.session import current_run, tune_state
 from ui.session.access import Right
-from ui.shell import router
-from ui.shell.messages import draw_report, errors_drawn
-from ui.shell.not_allowed import is_allowed
+from ui.shell import page
+from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.text import plain
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
@@ -39,7 +38,7 @@ def draw_choosing(seen: tune_state.Seen) -> None:
     draw_preset(seen, objective, confidence, found)
 
 
-router.enter("pages/tune.py")
+page.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
 is_allowed(Right.TUNE)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crag_core.base.errors import DocumentMissing, Stopped
-from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, SearchPause, WebReply
+from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
 from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
 from crag_core.pipeline.pipeline import SEARCHING, Pipeline
-from crag_core.pipeline.run import Listener, Parts, WebMode
+from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders
 from tests.stand_ins.local_server import wait_until
@@ -247,7 +247,7 @@ class Bench:
     files: tuple[Passage, ...] = ()
     search_too: bool = False
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pause: SearchPause | None = None
+    pause: Cooldown | None = None
     observers: tuple[Listener, ...] = ()
 
     def __post_init__(self) -> None:

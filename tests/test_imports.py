@@ -229,7 +229,7 @@ BAD = {
     "pure module that knows the pipeline": ("crag_core.decision.policy", "import crag_core.pipeline.pipeline"),
     "pure module that knows settings": ("crag_core.base.prompts", "from crag_core.app import config"),
     "adapter that knows another": ("crag_core.evaluators.llm", "from crag_core.llms.client import LlamaIndexClient"),
-    "adapter, by a relative import": ("crag_core.websearch.cached", "from ..retrieval import hybrid"),
+    "adapter, by a relative import": ("crag_core.websearch.search_chain", "from ..retrieval import hybrid"),
     "adapter that knows the pipeline": ("crag_core.retrieval.hybrid", "import crag_core.pipeline"),
     "evaluator with LlamaIndex": ("crag_core.evaluators.embedding", "from llama_index.core import Settings"),
     "pipeline with an adapter": ("crag_core.pipeline.pipeline", "from crag_core.llms import ollama"),

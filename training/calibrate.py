@@ -26,7 +26,6 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from crag_core.evaluators.coverage import coverage
 from crag_core.evaluators.shared.model_files import (
     EMBEDDER,
     FRAME,
@@ -38,10 +37,10 @@ from crag_core.evaluators.shared.model_files import (
     Fusion,
     Joint,
     Signals,
+    coverage,
     log_chance,
 )
-from crag_core.evaluators.shared.pair_encoder import open_reader
-from crag_core.evaluators.shared.word_pieces import cut_windows
+from crag_core.evaluators.shared.pair_encoder import cut_windows, open_reader
 from training.encoding import MAX_TOKENS
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere

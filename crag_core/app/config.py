@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.access.permissions import Grants, Right, read_grants
+from crag_core.app.access import Grants, Right, read_grants
 from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
+from crag_core.base.network.database import show_place
 from crag_core.llms import servers
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
@@ -113,7 +115,7 @@ class Config:
     )  # fmt: skip
     history: str = _setting(
         _KEPT, "CRAG_HISTORY", "disk", "postgresql://crag:s3cret@db/crag",
-        "where runs and labels are kept: disk, off, or the URL of a database (postgresql://…)",
+        "where runs and labels are kept: disk, off, or an SQLite file or PostgreSQL by URL (sqlite:///…, postgresql://…)",
     )  # fmt: skip
     history_days: float = _setting(
         _KEPT, "CRAG_HISTORY_DAYS", 0.0, "90",
@@ -191,6 +193,8 @@ class Config:
     def __post_init__(self) -> None:
         for setting in fields(self):
             variable, value = setting.metadata["variable"], getattr(self, setting.name)
+            if isinstance(value, str):
+                object.__setattr__(self, setting.name, value := value.strip())
             limits, choices = setting.metadata["limits"], setting.metadata["choices"]
             if limits and not limits[0] <= value <= limits[1]:
                 raise BadRecord(f"{variable}: expected {limits[0]} to {limits[1]}, found {value}.")
@@ -203,6 +207,12 @@ class Config:
         servers.check_openai_url(self.openai_url)
         _ = self.ollama_url, self.grants  # what is of no use is refused here
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
+        if "://" in self.history and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", self.history):
+            raise BadRecord(
+                f"CRAG_HISTORY: expected disk, off, sqlite:///FILE or postgresql://HOST/DATABASE, "
+                f"found {show_place(self.history)}.",
+                hint="Runs are kept in an SQLite file or in PostgreSQL, in no other database.",
+            )
         server, _, model = self.support.partition("/")
         if self.support != WORDS and not (server in ("ollama", "openai") and model):
             raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, PLAIN, find_policy, load_policies, plain_rag
-from crag_core.app.workbench import Choice, Workbench, default_evaluator, preset_choice, suit
+from crag_core.app.policy_files import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
+from crag_core.app.workbench import Choice, Workbench, preset_choice
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.decision.policy import Policy
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a specification says, word for word; "" where it says nothing."""
-
-    policy: str
-    name: str = ""
-    evaluator: str = ""
-    model: str = ""
-    preset: str = ""
-    lower: str = ""
-    upper: str = ""
-    cutoff: str = ""
-    web: str = ""
-    top_k: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,7 +23,7 @@ class Configuration:
     choice: Choice
 
 
-KEYS = tuple(field.name for field in fields(Written) if field.name != "policy")
+KEYS = ("name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "web", "top_k")
 _OF_PLAIN = ("name", "model", "top_k")
 
 
@@ -56,25 +39,20 @@ def read_configurations(texts: Sequence[str], workbench: Workbench) -> tuple[Con
 
 def read_configuration(text: str, workbench: Workbench) -> Configuration:
     """`text` is a policy, or "plain", and what is to be different, as key=value with commas between."""
-    written = _written(text)
-    choice = _choice(written, workbench)
+    name, given = _parse(text)
+    choice = _choice(name, given, workbench)
     try:
-        policy = choice.policy.with_thresholds(
-            _number("lower", written.lower), _number("upper", written.upper), _number("cutoff", written.cutoff)
-        )
+        policy = choice.policy.with_thresholds(*(_number(key, given.get(key)) for key in ("lower", "upper", "cutoff")))
     except ValueError as error:
         raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
-    top_k = _count(written.top_k) if written.top_k else choice.top_k
-    web = _web(written.web) if written.web else WebMode.OFF
-    return Configuration(written.name or text.strip(), replace(choice, policy=policy, web=web, top_k=top_k))
+    top_k = _count(given["top_k"]) if "top_k" in given else choice.top_k
+    chosen = replace(choice, policy=policy, web=_web(given.get("web", WebMode.OFF)), top_k=top_k)
+    return Configuration(given.get("name", text.strip()), chosen)
 
 
-def choice_of(policy: str, evaluator: str, model: str, settings: Config) -> Choice:
-    """With the thresholds to start from; `policy` may be "plain"."""
-    if policy == PLAIN:
-        plain = plain_rag()
-        return Choice(plain, plain.evaluator, model, top_k=settings.top_k)
-    return starting(_find(policy, settings), evaluator, model, settings.top_k)
+def plain_choice(model: str, top_k: int) -> Choice:
+    plain = plain_rag()
+    return Choice(plain, plain.evaluator, model, top_k=top_k)
 
 
 def starting(policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
@@ -113,52 +91,44 @@ def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPrese
         raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
 
 
-def _choice(written: Written, workbench: Workbench) -> Choice:
+def _choice(name: str, given: Mapping[str, str], workbench: Workbench) -> Choice:
     settings = workbench.config
-    if written.policy == PLAIN:
-        if idle := [key for key in KEYS if key not in _OF_PLAIN and getattr(written, key)]:
+    if name == PLAIN:
+        if idle := [key for key in KEYS if key in given and key not in _OF_PLAIN]:
             raise WrongUse(
                 f"{PLAIN} grades nothing and searches no web: {', '.join(idle)} would change nothing.",
                 hint=f"Its keys: {', '.join(_OF_PLAIN)}.",
             )
-        return choice_of(PLAIN, "", written.model or settings.model or EXTRACTIVE, settings)
-    _find(written.policy, settings)
-    return choose(workbench, written.policy, written.evaluator, written.model, written.preset)
-
-
-def _find(name: str, settings: Config) -> Policy:
+        return plain_choice(given.get("model") or settings.model or EXTRACTIVE, settings.top_k)
     try:
-        return find_policy(name, settings)
+        find_policy(name, settings)
     except UnknownName:
         raise UnknownName.among("policy", name, (*load_policies(settings=settings)[0], PLAIN)) from None
+    return choose(workbench, name, given.get("evaluator"), given.get("model"), given.get("preset"))
 
 
-def _written(text: str) -> Written:
+def _parse(text: str) -> tuple[str, dict[str, str]]:
+    """(the name of the policy, the values by key)"""
     policy, *others = (part.strip() for part in text.split(","))
     if not policy or "=" in policy:
         raise WrongUse(
             f"Expected a configuration such as “paper” or “paper,upper=0.8”, found {text!r}.",
             hint=f"Begin with the name of a policy, or with {PLAIN}.",
         )
-    found: dict[str, str] = {}
-    for key, value in _pairs(others, text):
-        if key in found:
-            raise WrongUse(f"{text!r}: expected {key} once, found {found[key]!r} and {value!r}.")
-        found[key] = value
-    return Written(policy, **found)
-
-
-def _pairs(parts: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
-    for part in parts:
-        key, sign, value = (piece.strip() for piece in part.partition("="))
-        if not sign or not value or key not in KEYS:
+    given: dict[str, str] = {}
+    for part in others:
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if not value or key not in KEYS:
             near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
             raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
-        yield key, value
+        if key in given:
+            raise WrongUse(f"{text!r}: expected {key} once, found {given[key]!r} and {value!r}.")
+        given[key] = value
+    return policy, given
 
 
-def _number(key: str, text: str) -> float | None:
+def _number(key: str, text: str | None) -> float | None:
     try:
         return float(text) if text else None
     except ValueError:

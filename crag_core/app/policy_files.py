@@ -1,4 +1,4 @@
-"""Loads the policies of `data/policies`, and reports those that cannot be used."""
+"""Loads the policies of `data/policies`, reports those that cannot be used, and suits them to an evaluator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 
 from crag_core.app.config import Config
 from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import FastPath, Policy, parse_policy
 from crag_core.evaluators import cards
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 DEFAULT = "two-signal"
 """The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
 FOLDER = Path(__file__).parents[2] / "data" / "policies"
+OWN_JUDGE = "cross-encoder"
+"""Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 PLAIN = "plain"
 """The name of what corrective policies are compared with: plain RAG, which grades nothing."""
 _BASELINES = FOLDER.parent / "baselines"
@@ -39,10 +43,10 @@ def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tupl
 
 def _checked(policy: Policy) -> Policy:
     """A policy whose evaluator there is."""
-    known = cards()
-    if policy.evaluator not in known:
-        unknown = UnknownName.among("evaluator", policy.evaluator, known)
-        raise BadRecord(f"policy {policy.name}: {unknown.message}", hint=unknown.hint)
+    try:
+        known_card(policy.evaluator)
+    except UnknownName as error:
+        raise BadRecord(f"policy {policy.name}: {error.message}", hint=error.hint) from error
     return policy
 
 
@@ -65,3 +69,20 @@ def find_policy(name: str, settings: Config | None = None) -> Policy:
 def plain_rag() -> Policy:
     """Retrieve, then generate. It stands beside the policies, not among them: it has no thresholds to set."""
     return parse_policy((_BASELINES / f"{PLAIN}.toml").read_text("utf-8"), PLAIN)
+
+
+def suit(policy: Policy, evaluator: str) -> Policy:
+    """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
+    return policy.suited_to(known_card(evaluator), known_card(OWN_JUDGE))
+
+
+def default_evaluator(policy: Policy, model: str) -> str:
+    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
+    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
+
+
+def known_card(name: str) -> EvaluatorCard:
+    known = cards()
+    if name not in known:
+        raise UnknownName.among("evaluator", name, known)
+    return known[name]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,34 +13,30 @@ from pathlib import Path
 from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
+from crag_core.app.model_servers import ModelServers
+from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, known_card, load_policies, suit
 from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SearchPause, SupportMeter
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
+from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.evaluators.citations.word_check import WordSupport
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
-from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
-from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.observability.run_log import RunLog
-from crag_core.observability.tracing import open_spans
+from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Listener, Parts, WebMode
+from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.writer import Writer
@@ -59,19 +53,11 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
-from crag_core.websearch.cached import CachedSearcher
-from crag_core.websearch.cooldown import Cooldown
-from crag_core.websearch.fallback_chain import SearchChain
+from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 VERSION = "0.1.0"
 DATA = Path(__file__).parents[2] / "data"
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
-OWN_JUDGE = "cross-encoder"
-"""Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
-
-
-_LONG_WAIT = 10.0
-"""Seconds after which the page tells that a model has not said anything yet."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +77,16 @@ class Choice:
     search_too: bool = False
     collection: str = ""
 
-
-@dataclass(frozen=True)
-class Models:
-    """What the model servers offer now: choices such as "ollama/llama3.2", and the state of each server."""
-
-    choices: tuple[str, ...]
-    ollama: ServerState
-    openai: ServerState | None
+    def calls_by_action(self) -> dict[Action, Calls]:
+        """The model calls of a question, by the action that it ends with."""
+        searched = self.top_k if self.search_too or not self.pinned else 0
+        return budget(
+            self.policy,
+            known_card(self.evaluator),
+            len(self.pinned) + searched,
+            writer=self.model != EXTRACTIVE,
+            searches=self.web is not WebMode.OFF,
+        )
 
 
 class Workbench:
@@ -126,11 +114,9 @@ class Workbench:
         self.audit = AuditLog(self.config.home / "audit.jsonl", now) if self.config.audit == "on" else None
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
+        self.servers = ModelServers(self.config)
         self._words = WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
-        self._limits: dict[tuple[str, str, int], CallLimit] = {}
-        self._seen: dict[str, ServerState] = {}
-        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `pipeline` does not look at it."""
         self._watch()
@@ -144,13 +130,9 @@ class Workbench:
             found |= {"cache": self.cache.problem if self.cache else None}
             return {name: float(not problem) for name, problem in found.items() if problem is not None}
 
-        def busy() -> dict[str, float]:
-            urls = {"ollama": self.config.ollama_url, "openai": self.config.openai_url}
-            return {shown(url): self._limit(server).under_way for server, url in urls.items() if url}
-
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
-        self.metrics.watch("crag_model_server_busy", busy)
+        self.metrics.watch("crag_model_server_busy", self.servers.calls_under_way)
         self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
         self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
 
@@ -161,6 +143,7 @@ class Workbench:
             return Workbench(settings)
         other = copy(self)
         other.config = settings
+        other.servers = self.servers.using(settings)
         return other
 
     @property
@@ -184,10 +167,6 @@ class Workbench:
             )
         return self.store.rebuild(recipe, on_progress, cancel)
 
-    def new_pause(self) -> SearchPause:
-        """For one user, to be given to each of his pipelines."""
-        return Cooldown()
-
     @property
     def searcher(self) -> CachedSearcher:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
@@ -203,88 +182,8 @@ class Workbench:
     @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        model = None if self.config.support == WORDS else self.language_model(self.config.support)
+        model = None if self.config.support == WORDS else self.servers.model(self.config.support)
         return ModelSupport(model, self.meter.stop_words) if model else self._words
-
-    def models(self) -> Models:
-        """Ask both model servers at the same time what they have; those that are away cost a time-out of 2 s in all."""
-        far, key = self.config.openai_url, self.config.openai_key
-        with ThreadPoolExecutor(1) as beside:
-            asked = beside.submit(openai_compatible.look, far, key) if far else None
-            local = ollama.look(self.config.ollama_url)
-            remote = asked.result() if asked else None
-        self._remember(local)
-        # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
-        choices = [f"ollama/{name}" for name in local.models]
-        elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
-        return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
-
-    def writer_version(self, choice: str) -> str:
-        """What tells the versions of this model apart, as far as its server says so: Ollama does.
-
-        By the last look at the server; one is taken here only where there was none, as on the command line.
-        """
-        server, _, name = choice.partition("/")
-        if server != "ollama" or not name:
-            return ""
-        url = self.config.ollama_url
-        if url not in self._seen:
-            self._remember(ollama.look(url))
-        return version_of(name, self._seen[url])
-
-    def _remember(self, seen: ServerState) -> None:
-        """A server that is away for a moment has the same models when it is back."""
-        if seen.reachable or self.config.ollama_url not in self._seen:
-            self._seen[self.config.ollama_url] = seen
-
-    def language_model(self, choice: str) -> ServerModel | None:
-        """The model named by `choice`; None for "extractive"."""
-        if choice == EXTRACTIVE:
-            return None
-        server, _, name = choice.partition("/")
-        now = self.config
-        if server == "ollama" and name:
-            return ollama.model(now.ollama_url, name, now.model_timeout, self._limit(server))
-        if server == "openai" and name and now.openai_url:
-            return openai_compatible.model(now.openai_url, name, now.openai_key, now.model_timeout, self._limit(server))
-        raise UnknownName(
-            f"Unknown language model {choice!r}.",
-            hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
-        )
-
-    def is_model_busy(self, cancel: Cancel) -> bool:
-        """Whether the run with this flag waits for a model server that serves as many calls of others as it may."""
-        return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
-
-    def waits_for(self, cancel: Cancel) -> str:
-        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
-
-        A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
-        """
-        for (server, url, _), limit in tuple(self._limits.items()):
-            model = limit.silent_model(cancel, 1.5)
-            if not model:
-                continue
-            there = self._loaded_by(url) if server == "ollama" else None
-            if there is not None and not {model, f"{model}:latest"} & set(there):
-                return f"{model} is loading"
-            if limit.silent_model(cancel, _LONG_WAIT):
-                return f"{model} has not begun to answer: it loads, or serves others"
-        return ""
-
-    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
-        """Asked every two seconds at most, however many pages wait."""
-        asked_at, names = self._loaded.get(url, (-math.inf, None))
-        if time.monotonic() - asked_at > 2.0:
-            names = ollama.loaded(url)
-            self._loaded[url] = (time.monotonic(), names)
-        return names
-
-    def _limit(self, server: str) -> CallLimit:
-        """Shared by all runs with the same server, so that it is not asked for more than it may be."""
-        now = self.config
-        made_of = (server, now.ollama_url if server == "ollama" else now.openai_url, now.calls_at_once)
-        return self._limits.setdefault(made_of, CallLimit(now.calls_at_once))
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
@@ -298,7 +197,7 @@ class Workbench:
         made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
-        version = self.writer_version(writer) if card.calls_model else ""
+        version = self.servers.version_of(writer) if card.calls_model else ""
         of_model = f"{writer}{version and f' {version}'}|prompts {prompts.VERSION}"
         asked = of_model if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
@@ -335,7 +234,7 @@ class Workbench:
         )
 
     def pipeline(
-        self, choice: Choice, pause: SearchPause | None = None, *, observed: bool = True, cached: bool = True
+        self, choice: Choice, pause: Cooldown | None = None, *, observed: bool = True, cached: bool = True
     ) -> Pipeline:
         """A pipeline for `choice`, ready to run questions against the shared index.
 
@@ -343,7 +242,7 @@ class Workbench:
         in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
         grade that an earlier run paid for is taken; not where it is measured what grading costs.
         """
-        model = self.language_model(choice.model)
+        model = self.servers.model(choice.model)
         parts = Parts(
             evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
             strip_evaluator=CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
@@ -352,7 +251,7 @@ class Workbench:
             model=model,
             searcher=None if choice.web is WebMode.OFF else self.searcher,
             synonyms=self.synonyms,
-            pause=pause or self.new_pause(),
+            pause=pause or Cooldown(),
             support=self.support,
         )
         settings = RunSettings(
@@ -369,23 +268,22 @@ class Workbench:
             search_too=choice.search_too,
             support=self.config.support,
             collection=choice.collection,
-            writer_version=self.writer_version(choice.model),
+            writer_version=self.servers.version_of(choice.model),
         )
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
         observers: tuple[Listener, ...] = tuple(one for one in listeners if one is not None) if observed else ()
         return Pipeline(
-            parts,
-            settings,
-            clock=time.perf_counter,
-            now=now,
-            new_id=lambda: uuid.uuid4().hex[:12],
-            observers=observers,
+            parts, settings, clock=time.perf_counter, now=now, new_id=lambda: uuid.uuid4().hex[:12], observers=observers
         )
 
 
 @cache
 def spans(endpoint: str) -> Listener | None:
     """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    if not endpoint:
+        return None
+    from crag_core.observability.spans import open_spans  # OpenTelemetry is heavy
+
     return open_spans(endpoint, VERSION)
 
 
@@ -443,23 +341,6 @@ def preset_choice(
         )
     known_card(judge)
     return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
-
-
-def suit(policy: Policy, evaluator: str) -> Policy:
-    """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
-    return policy.suited_to(known_card(evaluator), known_card(OWN_JUDGE))
-
-
-def default_evaluator(policy: Policy, model: str) -> str:
-    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
-    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
-
-
-def known_card(name: str) -> EvaluatorCard:
-    cards = evaluators.cards()
-    if name not in cards:
-        raise UnknownName.among("evaluator", name, cards)
-    return cards[name]
 
 
 def now() -> str:

@@ -154,19 +154,6 @@ class WebSearcher(Protocol):
         """Never raises for a fault of the provider: the outcome says what happened."""
 
 
-class SearchPause(Protocol):
-    """How long ago the last web search was, for policies that want some time between two."""
-
-    def left(self, seconds: float) -> float:
-        """Seconds until a search is in order again when `seconds` must lie between two; 0: now."""
-
-    def note(self) -> None:
-        """A search was made just now."""
-
-    def forget(self) -> None:
-        """The next search is in order, whenever the last one was."""
-
-
 class SupportMeter(Protocol):
     def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
         """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.base.types import Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.base.types import Action, Correction, CorrectionKind, Handling, Passage
 from crag_core.decision.policy import Again, Policy, Route, Strategy, WebUse
 

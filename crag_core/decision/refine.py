@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens

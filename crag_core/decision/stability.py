@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds

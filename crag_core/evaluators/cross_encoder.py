@@ -14,11 +14,9 @@ from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
 from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators.coverage import coverage
-from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
-from crag_core.evaluators.shared.pair_encoder import PairReader, open_reader
+from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, coverage, read_file
+from crag_core.evaluators.shared.pair_encoder import PairReader, Pieces, cut_windows, open_reader, why_unread
 from crag_core.evaluators.shared.parts import EvaluatorParts
-from crag_core.evaluators.shared.word_pieces import Pieces, cut_windows, why_unread
 
 _EMBEDDING = "all-MiniLM-L6-v2"
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.base.concurrency.event_loop import apart
+from crag_core.base.concurrency.cancellation import apart
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types import Usage
-from crag_core.llms.reply_shape import Reading, WrongShape, counts, is_of_model
+from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, is_of_model
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -52,15 +52,6 @@ class Patience:
     first: float = math.inf
     silence: float = math.inf
     whole: float = math.inf
-
-
-class TooLong(Exception):
-    """A reply did not come in time, or has no end; `summary` follows the name of its server."""
-
-    def __init__(self, summary: str, hint: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.hint = hint
 
 
 class LlamaIndexClient:

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from crag_core.base.concurrency.event_loop import run
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
-from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
-from crag_core.llms.model import ServerModel
-from crag_core.llms.reply_shape import note_reply
-from crag_core.llms.server_errors import explain_call
+from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, ollama_url, shown, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
@@ -50,12 +48,12 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     from crag_core.base.network import http_guard
 
     async def keep_key(request: httpx.Request) -> None:
-        own = httpx.URL(ollama_url(os.environ.get("OLLAMA_HOST", ""))).host
+        own = httpx.URL(ollama_url(os.environ.get("OLLAMA_HOST", "").strip())).host
         key = os.environ.get("OLLAMA_API_KEY")
         if key and request.url.host != own and request.headers.get("authorization") == f"Bearer {key}":
             del request.headers["authorization"]
 
-    bounds = http_guard.async_hooks(limit, seconds)
+    bounds = http_guard.hooks(limit, seconds)
     bounds["event_hooks"]["request"].append(keep_key)
     return bounds | {"auth": without_login(host)[1]}
 
@@ -73,7 +71,7 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     except http_guard.NotAsked as error:
         return ServerState(False, (), f"What answers at {called} {error}.", check)
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
-        return silent(host)
+        return ServerState(False, (), f"Ollama does not answer at {called}.", _START)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return ServerState(False, (), f"What answers at {called} is not Ollama.", check)
     if not listed:
@@ -132,10 +130,6 @@ def loaded(host: str) -> tuple[str, ...] | None:
         return run(ask())
     except Exception:  # only the page's words depend on it
         return None
-
-
-def silent(host: str) -> ServerState:
-    return ServerState(False, (), f"Ollama does not answer at {shown(host)}.", _START)
 
 
 def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from crag_core.base.concurrency.event_loop import run
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
-from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.reply_shape import note_reply
-from crag_core.llms.server_errors import explain_call
+from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, shown, wrong_path
 
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
@@ -33,7 +31,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     bare, login = without_login(url)
 
     async def ask() -> httpx.Response:
-        bounds = http_guard.async_hooks(http_guard.LARGEST_LIST, LOOKING)
+        bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
         async with (
             asyncio.timeout(LOOKING),
             httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
@@ -51,7 +49,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         hint = _KEY if status in (401, 403) else check
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
-        return silent(url)
+        return ServerState(False, (), f"No model server answers at {called}.", _START)
     except (ValueError, RecursionError):
         return ServerState(False, (), f"What answers at {called} does not list models.", check)
     return ServerState(True, names)
@@ -66,10 +64,6 @@ def _names(listed: object) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str))
 
 
-def silent(url: str) -> ServerState:
-    return ServerState(False, (), f"No model server answers at {shown(url)}.", _START)
-
-
 def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> ServerModel:
     """A chat model of the server at `url` (usually ending in /v1); `timeout` in seconds of silence in a reply."""
     import_llama_index()
@@ -80,7 +74,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
 
     bare, login = without_login(url)
     waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
-    bounds = http_guard.async_hooks(http_guard.LARGEST_REPLY, waits.whole)
+    bounds = http_guard.hooks(http_guard.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
     llm = OpenAILike(
         model=name,
@@ -108,7 +102,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
 
     async def reads() -> int | None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        bounds = http_guard.async_hooks(http_guard.LARGEST_LIST, LOOKING)
+        bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
         async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as server:
             listed = await server.get(f"{bare.rstrip('/')}/models")
         return reads_at_once(listed.json(), name)
@@ -117,7 +111,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
 
 
 def reads_at_once(listed: object, name: str) -> int | None:
-    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not told."""
+    """The tokens that the model reads at once as vLLM, llama.cpp, LM Studio or OpenRouter list them; None: not said."""
     data = listed.get("data") if isinstance(listed, dict) else None
     of = next((one for one in data or () if isinstance(one, dict) and one.get("id") == name), {})
     meta = of.get("meta")

@@ -36,9 +36,9 @@ class ServerState:
     versions: tuple[tuple[str, str], ...] = ()
 
 
-def host_url(value: str | None) -> str:
+def host_url(value: str) -> str:
     """A usable URL from what people put into OLLAMA_HOST: a bare host, host:port, or the listen address 0.0.0.0."""
-    text = (value or "").strip().rstrip("/") or DEFAULT_HOST
+    text = value.rstrip("/") or DEFAULT_HOST
     if "://" not in text:
         text = f"http://{text}"
     scheme, _, rest = text.partition("://")
@@ -58,7 +58,7 @@ def ollama_url(text: str) -> str:
 
 def check_openai_url(text: str) -> None:
     """Raises `BadRecord` for what can be no server of OPENAI_BASE_URL."""
-    if text.strip():
+    if text:
         _check("OPENAI_BASE_URL", text, text)
 
 
@@ -83,7 +83,7 @@ def unmasked(typed: str, before: str) -> str:
             f"Expected an address with its name and password, found {_HIDDEN}, which only stands for them.",
             hint="Write them out, or leave the address as it was.",
         )
-    return typed.strip()
+    return typed
 
 
 def version_of(model: str, state: ServerState) -> str:
@@ -96,7 +96,7 @@ def version_of(model: str, state: ServerState) -> str:
 
 
 def _check(variable: str, given: str, url: str) -> None:
-    found = re.split(r"\s*,\s*|\s+", given.strip())
+    found = re.split(r"\s*,\s*|\s+", given)
     if len(found) > 1:
         raise BadRecord(
             f"{variable}: expected one address, found {len(found)}.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
@@ -26,25 +25,15 @@ WINDOWS = {"1h": 3600.0, "1d": 86400.0, "7d": 7 * 86400.0, "all": float("inf")}
 _LOG = logging.getLogger("crag.metrics")
 
 
-@dataclass(frozen=True)
-class _Gauge:
-    name: str
-    meaning: str
-    labels: tuple[str, ...] = ()
-
-    def family(self) -> GaugeMetricFamily:
-        return GaugeMetricFamily(f"crag_kept_{self.name}", self.meaning, labels=["window", *self.labels])
-
-
-RUNS = _Gauge("runs", "Kept runs, by ending", ("ending",))
-DECISIONS = _Gauge("decisions", "Kept runs that were decided, by action", ("action",))
-SHARE = _Gauge("share", "Shares in 0..1: corrected, searched, improved, failed, ungraded, cached", ("figure",))
-SECONDS = _Gauge(
-    "seconds", "Exact quantiles: to the context on the fast or the corrected path, or of all", ("path", "quantile")
-)
-CALLS = _Gauge("model_calls", "Model calls of kept runs")
-TOKENS = _Gauge("model_tokens", "Tokens of kept runs, prompt or completion", ("kind",))
-GAUGES = (RUNS, DECISIONS, SHARE, SECONDS, CALLS, TOKENS)
+GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "runs": ("Kept runs, by ending", ("ending",)),
+    "decisions": ("Kept runs that were decided, by action", ("action",)),
+    "share": ("Shares in 0..1: corrected, searched, improved, failed, ungraded, cached", ("figure",)),
+    "seconds": ("Exact quantiles: to the context on the fast or the corrected path, or of all", ("path", "quantile")),
+    "model_calls": ("Model calls of kept runs", ()),
+    "model_tokens": ("Tokens of kept runs, prompt or completion", ("kind",)),
+}
+"""Meaning and labels of each, besides `window`."""
 
 
 class KeptRuns(Collector):
@@ -57,19 +46,19 @@ class KeptRuns(Collector):
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """So that registering reads nothing."""
-        yield from (gauge.family() for gauge in GAUGES)
+        yield from map(_family, GAUGES)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         runs = self._runs()
         yield GaugeMetricFamily("crag_history_up", "1: the history could be read", value=float(runs is not None))
         if runs is None:
             return
-        families = {gauge: gauge.family() for gauge in GAUGES}
+        families = {name: _family(name) for name in GAUGES}
         now = self._clock()
         for window, seconds in WINDOWS.items():
             within = [run for run in runs if run.at >= now - seconds]
-            for gauge, labels, value in _samples(within):
-                families[gauge].add_metric([window, *labels], value)
+            for name, labels, value in _samples(within):
+                families[name].add_metric([window, *labels], value)
         yield from families.values()
 
     def _runs(self) -> Sequence[Measured] | None:
@@ -91,21 +80,26 @@ def registry_of(read: Callable[[], Sequence[Measured]], version: str) -> Collect
     return registry
 
 
-def _samples(runs: Sequence[Measured]) -> Iterator[tuple[_Gauge, tuple[str, ...], float]]:
+def _family(name: str) -> GaugeMetricFamily:
+    meaning, labels = GAUGES[name]
+    return GaugeMetricFamily(f"crag_kept_{name}", meaning, labels=["window", *labels])
+
+
+def _samples(runs: Sequence[Measured]) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """The figures of the runs of one window; without runs there is none, rather than 0."""
     found = figures(runs)
     for ending in Ending:
-        yield RUNS, (ending.value,), sum(run.ending is ending for run in runs)
+        yield "runs", (ending.value,), sum(run.ending is ending for run in runs)
     for action, share in found.actions:
-        yield DECISIONS, (action.value,), share.hits
+        yield "decisions", (action.value,), share.hits
     for name in ("corrected", "searched", "improved", "failed", "ungraded", "cached"):
         share = getattr(found, name)
         if share.value is not None:
-            yield SHARE, (name,), share.value
+            yield "share", (name,), share.value
     for path, times in (("fast", found.fast), ("corrected", found.slow), ("all", found.total)):
         for quantile, milliseconds in (("0.5", times.p50), ("0.95", times.p95)):
             if milliseconds is not None:
-                yield SECONDS, (path, quantile), milliseconds / 1000
-    yield CALLS, (), found.calls
-    yield TOKENS, ("prompt",), found.prompt_tokens
-    yield TOKENS, ("completion",), found.completion_tokens
+                yield "seconds", (path, quantile), milliseconds / 1000
+    yield "model_calls", (), found.calls
+    yield "model_tokens", ("prompt",), found.prompt_tokens
+    yield "model_tokens", ("completion",), found.completion_tokens

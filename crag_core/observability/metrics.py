@@ -1,4 +1,4 @@
-"""Prometheus metrics of runs, and the log line of description 000: one observation for every assembled context.
+"""Prometheus metrics of runs, gauges that are read at every scrape, and the log line of description 000.
 
 Steps, calls, tokens and grades are counted when a run ends, as the difference between the record that it began with and
 the one that it left: a run that is resumed pays only for what is new.
@@ -9,8 +9,11 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+import threading
+import time
 from collections import Counter as Count
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,17 +26,107 @@ from prometheus_client import (
     ProcessCollector,
     start_http_server,
 )
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from crag_core.base.errors import PortUnavailable
 from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
-from crag_core.observability.gauges import Gauges, Read
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.run_stats import Ending, Measured, measure
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
 
-LOG = logging.getLogger("crag.metrics")
+# --- gauges -----------------------------------------------------------------------------------------------------------
+
+
+Read = Callable[[], float | Mapping[str, float]]
+"""One number, or one for each value of the gauge's label."""
+
+_LOG = logging.getLogger("crag.metrics")
+KNOWN: dict[str, tuple[str, str]] = {
+    "crag_runs_waiting": ("Runs that wait in line", ""),
+    "crag_index_documents": ("Documents in the index", ""),
+    "crag_index_passages": ("Chunks in the index", ""),
+    "crag_model_server_busy": ("Calls under way at each model server", "server"),
+    "crag_part_works": ("0: the last use of this part (history, cache, audit) failed", "part"),
+}
+"""Meaning and label of each gauge that can be watched; "": it has none."""
+SLOW_S = 30.0
+"""A slow figure is read at most so often, beside the scrape, which takes the last one."""
+
+
+@dataclass
+class _Source:
+    read: Read
+    is_slow: bool
+    last: Mapping[str, float] | None = None
+    read_at: float = float("-inf")
+    has_failed: bool = False
+    is_reading: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Gauges(Collector):
+    """Those of `KNOWN` that have a source. A source that raises is left out of that scrape, and logged once.
+
+    A slow source, such as one that asks a server, is read in a thread of its own: a scrape never waits for it, and the
+    first one goes without.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sources: dict[str, _Source] = {}
+        registry.register(self)
+
+    def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
+        """A later source takes the place of an earlier one. Raises ValueError for a name that is not in `KNOWN`."""
+        if name not in KNOWN:
+            raise ValueError(f"expected one of {', '.join(KNOWN)}, found {name}")
+        self._sources[name] = _Source(read, is_slow)
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """So that registering reads nothing."""
+        yield from map(_family, KNOWN)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, source in tuple(self._sources.items()):
+            if not source.is_slow:
+                _read(name, source)
+            elif time.monotonic() - source.read_at >= SLOW_S and source.is_reading.acquire(blocking=False):
+                threading.Thread(target=_read_slow, args=(name, source), name=name, daemon=True).start()
+            family = _family(name)
+            for value, number in (source.last or {}).items():
+                family.add_metric([value] if KNOWN[name][1] else [], number)
+            yield family
+
+
+def _family(name: str) -> GaugeMetricFamily:
+    meaning, label = KNOWN[name]
+    return GaugeMetricFamily(name, meaning, labels=[label] if label else [])
+
+
+def _read_slow(name: str, source: _Source) -> None:
+    try:
+        _read(name, source)
+        source.read_at = time.monotonic()
+    finally:
+        source.is_reading.release()
+
+
+def _read(name: str, source: _Source) -> None:
+    try:
+        found = source.read()
+        numbers = found if isinstance(found, Mapping) else {"": found}
+        source.last = {str(value): float(number) for value, number in numbers.items()}
+    except Exception as error:  # whatever a source meets must not cost the other figures
+        source.last = None
+        if not source.has_failed:
+            source.has_failed = True
+            _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
+
+
+# --- metrics of runs --------------------------------------------------------------------------------------------------
+
+
 BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
 """Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path."""
 _CATEGORIES = 50
@@ -71,11 +164,11 @@ class Metrics(Listener):
         )
         self._score = Gauge("crag_relevance_score", "Overall score of the last run", registry=self.registry)
         self._under_way = Gauge("crag_runs_under_way", "Runs under way in this process", registry=self.registry)
-        self._runs = counter("runs", "Runs, by how their first go ended", "ending")
-        self._carried_on = counter("runs_carried_on", "Goes that went on with a run, by ending", "ending")
+        self._runs = counter("runs", "Runs, by how their first attempt ended", "ending")
+        self._carried_on = counter("runs_carried_on", "Attempts that continued a run, by ending", "ending")
         self._bugs = counter("bugs", "Runs broken by an error that is none of the expected ones")
-        self._run_seconds = seconds("run", "All steps of a go that came to its end")
-        self._step_seconds = seconds("step", "One step in one go", "step")
+        self._run_seconds = seconds("run", "All steps of an attempt that was completed")
+        self._step_seconds = seconds("step", "One step in one attempt", "step")
         self._steps = counter("steps", "Steps by how they ended", "step", "state")
         self._failures = counter("step_failures", "Steps that failed, by type of error", "step", "error")
         self._calls = counter("model_calls", "Calls of language models", "step")
@@ -88,7 +181,7 @@ class Metrics(Listener):
         self._start_at_zero()
 
     def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
-        """Ask `read` for a gauge at every scrape, see `gauges.Gauges`."""
+        """Ask `read` for a gauge at every scrape, see `Gauges`."""
         self._gauges.watch(name, read, is_slow=is_slow)
 
     def opened(self, trace: Trace) -> None:
@@ -99,20 +192,20 @@ class Metrics(Listener):
             self._observe(summarize(trace), trace.id)
             self._observe_path(measure(trace, 0.0))
 
-    def ended(self, go: Attempt) -> None:
+    def ended(self, attempt: Attempt) -> None:
         self._under_way.dec()
-        (self._runs if go.is_first else self._carried_on).labels(go.ending.value).inc()
-        self._bugs.inc(bool(go.bug))
-        if go.ending is Ending.DONE:
-            self._run_seconds.observe(max(go.trace.seconds - go.since.seconds, 0.0))
-        self._count_steps(go)
-        made = Count(_grades(go.trace)) - Count(_grades(go.since))
+        (self._runs if attempt.is_first else self._carried_on).labels(attempt.ending.value).inc()
+        self._bugs.inc(bool(attempt.bug))
+        if attempt.ending is Ending.DONE:
+            self._run_seconds.observe(max(attempt.trace.seconds - attempt.since.seconds, 0.0))
+        self._count_steps(attempt)
+        made = Count(_grades(attempt.trace)) - Count(_grades(attempt.since))
         self._grades.inc(made.total())
         self._ungraded.inc(sum(count for grade, count in made.items() if grade.score is None))
         self._cached.inc(sum(count for grade, count in made.items() if grade.from_cache))
-        self._count_web(go.since.web, go.trace.web)
-        if go.trace.answer is not None and go.trace.answer is not go.since.answer:
-            self._answers.labels(_label(go.trace.answer.state.value)).inc()
+        self._count_web(attempt.since.web, attempt.trace.web)
+        if attempt.trace.answer is not None and attempt.trace.answer is not attempt.since.answer:
+            self._answers.labels(_label(attempt.trace.answer.state.value)).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
@@ -123,7 +216,7 @@ class Metrics(Listener):
         if summary.score is not None:
             self._score.set(summary.score)
         score = "none" if summary.score is None else f"{summary.score:.2f}"
-        LOG.info(
+        _LOG.info(
             "[CRAG_METRICS] decision=%s score=%s correction=%s latency_ms=%.1f artifacts=%d",
             summary.decision,
             score,
@@ -155,13 +248,13 @@ class Metrics(Listener):
         self._categories.add(category)
         return category
 
-    def _count_steps(self, go: Attempt) -> None:
-        made = Count(go.trace.steps) - Count(go.since.steps)
+    def _count_steps(self, attempt: Attempt) -> None:
+        made = Count(attempt.trace.steps) - Count(attempt.since.steps)
         for step in made.elements():
             self._steps.labels(step.name, step.state.value).inc()
             if step.state is StepState.FAILED:
                 self._failures.labels(step.name, step.error or "CragError").inc()
-        before, after = _spent(go.since.steps), _spent(go.trace.steps)
+        before, after = _spent(attempt.since.steps), _spent(attempt.trace.steps)
         for name in {step.name for step in made}:
             (seconds, usage), (old_seconds, old) = after[name], before.get(name, (0.0, Usage()))
             self._step_seconds.labels(name).observe(max(seconds - old_seconds, 0.0))

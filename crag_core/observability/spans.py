@@ -1,14 +1,33 @@
-"""A run and its steps as OpenTelemetry spans: names, numbers and states."""
+"""OpenTelemetry spans: one trace a run, its steps, and LlamaIndex's own calls of models below them.
+
+No text of a question, a document, a prompt or a reply is in them: a span has names of classes and methods, the model's
+name, numbers, states, and the type of an error. To be imported only where spans are asked for.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
-from opentelemetry.trace import Span, Status, StatusCode, TracerProvider, set_span_in_context
+from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.span.base import BaseSpan
+from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_context
+from pydantic import PrivateAttr
 
+from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.types import Step, StepState
-from crag_core.observability.redaction import redact
+from crag_core.llms.servers import shown
+from crag_core.observability.logs import redact
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.run_stats import Ending, measure
 from crag_core.trace.trace import Trace
@@ -79,16 +98,16 @@ class Spans(Listener):
         place.span.end()
         PLACE.set(Place(place.run, place.before))
 
-    def ended(self, go: Attempt) -> None:
+    def ended(self, attempt: Attempt) -> None:
         place = PLACE.get()
         if place is None:
             return
-        place.run.set_attribute("crag.ending", go.ending.value)
-        if not go.bug:  # what is left then need not make sense
-            place.run.set_attributes(_figures(go.trace))
-        failure = go.trace.failure
-        if go.ending is Ending.FAILED:
-            fail(place.run, go.bug or (failure.error if failure else "") or "CragError")
+        place.run.set_attribute("crag.ending", attempt.ending.value)
+        if not attempt.bug:  # what is left then need not make sense
+            place.run.set_attributes(_figures(attempt.trace))
+        failure = attempt.trace.failure
+        if attempt.ending is Ending.FAILED:
+            fail(place.run, attempt.bug or (failure.error if failure else "") or "CragError")
         place.run.end()
         PLACE.set(place.before)
 
@@ -118,3 +137,119 @@ def _figures(trace: Trace) -> dict[str, str | float | int | bool]:
         "crag.answer": trace.answer.state.value if trace.answer else None,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+# --- LlamaIndex's calls -----------------------------------------------------------------------------------------------
+
+
+class LlamaSpans(BaseSpanHandler[BaseSpan]):
+    """Only what is called in a run: documents on their way into the index would be thousands of spans."""
+
+    _tracer: Tracer = PrivateAttr()
+    _open: dict[str, Span] = PrivateAttr(default_factory=dict)
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__()
+        self._tracer = tracer
+        self._open = {}
+
+    def span_enter(
+        self, id_: str, bound_args: Any, instance: Any = None, parent_id: str | None = None, tags: Any = None, **_: Any
+    ) -> None:
+        place = PLACE.get()
+        if place is None:
+            return
+        parent = self._open.get(parent_id or "", place.innermost)
+        span = self._tracer.start_span(id_.partition("-")[0], context=set_span_in_context(parent))
+        model = getattr(instance, "model", None) or getattr(instance, "model_name", None)
+        if isinstance(model, str) and not os.path.isabs(model):  # a path says something of the machine
+            span.set_attribute("gen_ai.request.model", model)
+        self._open[id_] = span
+
+    def span_exit(self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any) -> None:
+        if span := self._open.pop(id_, None):
+            span.end()
+
+    def span_drop(
+        self, id_: str, bound_args: Any, instance: Any = None, err: BaseException | None = None, **_: Any
+    ) -> None:
+        if span := self._open.pop(id_, None):
+            fail(span, type(err).__name__)
+            span.end()
+
+    def new_span(self, *arguments: Any, **named: Any) -> None:
+        """The three methods above do it all."""
+
+    prepare_to_exit_span = prepare_to_drop_span = new_span
+
+
+# --- where they are sent ----------------------------------------------------------------------------------------------
+
+
+_LOG = logging.getLogger("crag.telemetry")
+_LAST_CHANCE_S = 2.0
+"""How long the end of the process waits for what is not sent yet."""
+
+
+def open_spans(endpoint: str, version: str) -> Listener:
+    """A listener that makes spans of every run and of LlamaIndex's calls in it.
+
+    `endpoint` is the base URL of a collector (OTLP over HTTP). Everything else is as the SDK's OTEL_ variables say:
+    headers, time-out, certificates, resource, sampler, batches. Call it once a process.
+    """
+    provider = _provider(endpoint, version)
+    get_dispatcher().add_span_handler(LlamaSpans(provider.get_tracer("llama_index")))
+    return Spans(provider, version)
+
+
+def _provider(endpoint: str, version: str) -> TracerProvider:
+    resource = Resource.create({"service.version": version})
+    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):  # no OTEL_ variable names it
+        resource = resource.merge(Resource({SERVICE_NAME: "crag-explorer"}))
+    # The SDK's own variable wins; the setting may have come from a file .env, which the SDK does not read.
+    own = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    exporter = OTLPSpanExporter(None if own else f"{endpoint.rstrip('/')}/v1/traces")
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(_log_changes(exporter, shown(own or endpoint))))
+    _close_at_exit(provider)
+    # It would log every batch that does not arrive, and every span that has no room in the queue.
+    noisy = logging.getLogger("opentelemetry")
+    noisy.addHandler(logging.NullHandler())
+    noisy.propagate = False
+    return provider
+
+
+def _log_changes(exporter: Any, place: str) -> Any:
+    """The exporter, logging once when spans do not arrive, and once when they do again."""
+    export, is_away = exporter.export, False
+
+    def export_and_log(spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        nonlocal is_away
+        try:
+            result: SpanExportResult = export(spans)
+        except Exception:  # whatever a network can do must not end the thread that sends
+            result = SpanExportResult.FAILURE
+        if (result is SpanExportResult.FAILURE) != is_away:
+            is_away = not is_away
+            if is_away:
+                _LOG.warning("Spans do not arrive at %s; those that cannot wait are dropped.", place)
+            else:
+                _LOG.info("Spans arrive at %s again.", place)
+        return result
+
+    exporter.export = export_and_log
+    return exporter
+
+
+def _close_at_exit(provider: TracerProvider) -> None:
+    """The SDK would wait half a minute for a collector that is away. At exit no thread can be started any more."""
+    closing, closed = threading.Event(), threading.Event()
+
+    def close() -> None:
+        closing.wait()
+        provider.shutdown()
+        closed.set()
+
+    threading.Thread(target=close, name="spans-closing", daemon=True).start()
+    # After the runs whose spans these are.
+    at_end(closing.set, lambda seconds: closed.wait(min(seconds, _LAST_CHANCE_S)), is_last=True)

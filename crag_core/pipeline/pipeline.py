@@ -22,12 +22,12 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
-from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepState, WebOutcome, WebSearch
-from crag_core.pipeline import grading, stages, web_stages, write_answer
-from crag_core.pipeline.check_answer import check
+from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.pipeline import answer_stages, grading, stages, web_stages
+from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.retrieve_again import retrieve_again
-from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run
-from crag_core.pipeline.web_query import check_question
+from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run, check_question
+from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
@@ -139,7 +139,7 @@ class Pipeline:
         with self._attempt(trace, run) as record:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
-            for piece in write_answer.stream(edited(trace), self.parts, run):
+            for piece in answer_stages.stream(edited(trace), self.parts, run):
                 if isinstance(piece, str):
                     yield piece
                     continue
@@ -344,42 +344,6 @@ def raise_failure(trace: Trace) -> None:
         )
 
 
-def is_waiting(trace: Trace) -> bool:
-    """Whether the run waits for the user's word on a web query that its decision asks for."""
-    wanted = trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
-    return wanted and trace.web is not None and trace.web.outcome is WebOutcome.PENDING
-
-
-def approve(trace: Trace, query: str) -> Trace:
-    """A waiting trace with the exact query that may leave the machine; resume it to search."""
-    web = _waiting_search(trace)
-    by = web.query_by if query == web.query else "edited by you"
-    settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
-    return replace(trace, web=settled, steps=_answered(trace, "approved by you"))
-
-
-def refuse(trace: Trace) -> Trace:
-    """A waiting trace whose search was refused; resume it to go on without the web."""
-    settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
-    return replace(trace, web=settled, steps=_answered(trace, "refused by you"))
-
-
-def _answered(trace: Trace, word: str) -> tuple[Step, ...]:
-    """The steps, where none waits any more."""
-    return tuple(
-        replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")
-        if step.state is StepState.WAITING
-        else step
-        for step in trace.steps
-    )
-
-
-def _waiting_search(trace: Trace) -> WebSearch:
-    if trace.web is None or trace.web.outcome is not WebOutcome.PENDING:
-        raise ValueError("this run does not wait for approval")
-    return trace.web
-
-
 def _retrieval(settings: RunSettings) -> tuple[object, ...]:
     searches_too = bool(settings.pinned) and settings.search_too
     return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
@@ -387,7 +351,7 @@ def _retrieval(settings: RunSettings) -> tuple[object, ...]:
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """The answer is written from the record as its edits have it, the scores of what it quotes included."""
-    return write_answer.write(edited(trace), parts, run)
+    return answer_stages.write(edited(trace), parts, run)
 
 
 def _is_partly_graded(trace: Trace) -> bool:

@@ -14,7 +14,7 @@ from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.pipeline.run import Parts, Result, Run
-from crag_core.pipeline.web_query import ask_for_query, keyword_query
+from crag_core.pipeline.web_stages import ask_for_query, keyword_query
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace

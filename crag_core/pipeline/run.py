@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from threading import Event, Timer
+from threading import Event, Lock, Timer
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import GLANCE
-from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Retriever, SearchPause, SupportMeter, WebSearcher
+from crag_core.base.errors import BadRecord
+from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
 from crag_core.base.types import Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.run_stats import Ending
@@ -18,6 +20,10 @@ from crag_core.trace.trace import Trace
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
+
+
+LONGEST_QUESTION = 2000
+"""Characters of a question, wherever it comes from; it goes into every prompt of a run."""
 
 
 class WebMode(StrEnum):
@@ -79,7 +85,7 @@ class Parts:
     model: LanguageModel | None = None
     searcher: WebSearcher | None = None
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pause: SearchPause | None = None
+    pause: Cooldown | None = None
     support: SupportMeter | None = None
 
 
@@ -101,6 +107,30 @@ class Run:
 
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)
+
+
+class Cooldown:
+    """When one user last searched the web, for policies that want some time between two. Safe between threads."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._last: float | None = None
+        self._lock = Lock()
+
+    def left(self, seconds: float) -> float:
+        """Seconds until the next search is allowed, when at least `seconds` must lie between two; 0.0: now."""
+        with self._lock:
+            return 0.0 if self._last is None else max(0.0, self._last + seconds - self._clock())
+
+    def note(self) -> None:
+        """The web was searched now."""
+        with self._lock:
+            self._last = self._clock()
+
+    def forget(self) -> None:
+        """As if the web had never been searched."""
+        with self._lock:
+            self._last = None
 
 
 class TimedCancel(Event):
@@ -131,3 +161,12 @@ class TimedCancel(Event):
             super().wait(min(left, GLANCE))
             left -= GLANCE
         return self.is_set()
+
+
+def check_question(question: str) -> None:
+    """Raises `BadRecord` for a question that is too long."""
+    if len(question) > LONGEST_QUESTION:
+        raise BadRecord(
+            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
+            hint="Ask it in fewer words; a long text is better added as a document.",
+        )

@@ -1,15 +1,18 @@
-"""The stages on the web: rewrite, search, grade web."""
+"""The stages on the web: rewrite, search, grade web; the approval of a query; and how queries are written."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crag_core.base import prompts
-from crag_core.base.errors import Stopped
-from crag_core.base.types import CorrectionKind, Grade, Passage, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.errors import CragError, Stopped
+from crag_core.base.protocols import Cancel, LanguageModel, Messages
+from crag_core.base.reply_parsing import without_thoughts
+from crag_core.base.types import CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
-from crag_core.pipeline.web_query import ask_for_query, keyword_query
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace
 
@@ -110,3 +113,82 @@ def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, s
     if query:
         return query, f"rewritten by {parts.model.name}", usage, ""
     return keywords, "the question's keywords", usage, f", {why}"
+
+
+# --- approval of a query ----------------------------------------------------------------------------------------------
+
+
+def is_waiting(trace: Trace) -> bool:
+    """Whether the run waits for the user's word on a web query that its decision asks for."""
+    wanted = trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
+    return wanted and trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+
+
+def approve(trace: Trace, query: str) -> Trace:
+    """A waiting trace with the exact query that may leave the machine; resume it to search."""
+    web = _waiting_search(trace)
+    by = web.query_by if query == web.query else "edited by you"
+    settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
+    return replace(trace, web=settled, steps=_answered(trace, "approved by you"))
+
+
+def refuse(trace: Trace) -> Trace:
+    """A waiting trace whose search was refused; resume it to go on without the web."""
+    settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
+    return replace(trace, web=settled, steps=_answered(trace, "refused by you"))
+
+
+def _answered(trace: Trace, word: str) -> tuple[Step, ...]:
+    """The steps, where none waits any more."""
+    return tuple(
+        replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")
+        if step.state is StepState.WAITING
+        else step
+        for step in trace.steps
+    )
+
+
+def _waiting_search(trace: Trace) -> WebSearch:
+    if trace.web is None or trace.web.outcome is not WebOutcome.PENDING:
+        raise ValueError("this run does not wait for approval")
+    return trace.web
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+_LONGEST = 200
+_LABEL = re.compile(
+    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|keywords?)|rewritten)\s*:", re.IGNORECASE
+)
+
+
+def ask_for_query(
+    model: LanguageModel, messages: Messages, limit: int, cancel: Cancel, tried: Sequence[str] = ()
+) -> tuple[str, Usage, str]:
+    """(the model's query, cost, ""), or ("", cost, why there is none that was not tried); raises `Stopped` alone."""
+    try:
+        reply = model.complete(messages, cancel)
+    except Stopped:
+        raise
+    except CragError as error:
+        return "", Usage(calls=1), f"since: {error.message}"
+    query = clean_query(reply.text, limit)
+    if query and query.casefold() not in {text.casefold() for text in tried}:
+        return query, reply.usage, ""
+    return "", reply.usage, f"since {model.name} {'repeated a query' if query else 'gave no query'}"
+
+
+def clean_query(reply: str, word_limit: int) -> str:
+    """The query in a model's reply: its first line that says something, bare, at most `word_limit` words; maybe ''."""
+    for line in without_thoughts(reply).splitlines():
+        words = _LABEL.sub("", line).strip(" \t\"'`*“”„«».-").split()
+        if words and not words[-1].endswith(":"):  # "Here is the query:" only announces it
+            return " ".join(words[:word_limit])[:_LONGEST]
+    return ""
+
+
+def keyword_query(question: str, keywords: Callable[[str], list[str]], word_limit: int) -> str:
+    """The question's own words that `keywords` finds, in order, at most `word_limit`; else the question itself."""
+    kept = [word.strip(".,;:!?\"'()[]“”„¿¡") for word in question.split() if keywords(word)]
+    return (" ".join(kept[:word_limit]) or question)[:_LONGEST]

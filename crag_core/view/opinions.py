@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Grade
 from crag_core.trace.opinions import Disagreement, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name

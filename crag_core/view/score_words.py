@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.display import clean, shortened
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import Interval, Stability

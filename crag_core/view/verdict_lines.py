@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import flips

@@ -1,23 +1,58 @@
-"""One JSON request with bounds on time and size, no redirects, and cancellation."""
+"""The address of a search server, and one JSON request to it: bounds on time and size, no redirects, cancellation."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
-from crag_core.base.concurrency.event_loop import wait_for
-from crag_core.base.errors import Stopped
+from crag_core.base.concurrency.cancellation import wait_for
+from crag_core.base.errors import BadRecord, Stopped
+from crag_core.base.network.addresses import check_url, without_login
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import WebOutcome
 from crag_core.websearch.results import is_web_address, well_formed
 
 if TYPE_CHECKING:
     import httpx
+
+
+_NOT_IN_AN_ADDRESS = re.compile(r"[\s\x00-\x1f\x7f?#]")
+
+
+def read_address(provider: str, text: str) -> tuple[str, tuple[str, str] | None]:
+    """(the address without a trailing slash and a login, name and password if there are any).
+
+    Raises `BadRecord` for anything but http:// or https:// with a host, a port and a path as they please.
+    """
+    import httpx
+
+    try:
+        parts = urlsplit(text)
+        (parts.hostname or "").encode("idna")  # as the name look-up does, which fails without saying what is wrong
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        url, login = without_login(f"{parts.scheme}{text[len(parts.scheme) :]}")
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):  # the error may quote a part of the password
+        raise _bad(provider, text) from None
+    if not usable or _NOT_IN_AN_ADDRESS.search(text):
+        raise _bad(provider, text)
+    check_url(provider, text)
+    return url.rstrip("/"), login
+
+
+def _bad(provider: str, text: str) -> BadRecord:
+    shown = text.rpartition("@")[2]  # what stands before it may be a password
+    return BadRecord(
+        f"{provider}: expected an address such as http://localhost:8080, found {shown[:80]!r}.",
+        hint="It needs http:// or https:// and a host, and may have a port and a path, but no “?” or “#”.",
+    )
+
 
 LARGEST_REPLY = 2_000_000  # bytes
 _HEADERS = {"Accept": "application/json, */*;q=0.5", "User-Agent": "CRAG-Explorer"}
@@ -143,14 +178,14 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
 def _client(call: Call, seconds: float) -> httpx.AsyncClient:
     import httpx
 
-    from crag_core.base.network.http_guard import async_hooks
+    from crag_core.base.network.http_guard import hooks
 
     async def refuse_redirect(response: httpx.Response) -> None:
         # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
         if response.has_redirect_location:
             raise NoAnswer(WebOutcome.FAILED, _redirected(call, response.headers["location"]))
 
-    bounds: dict[str, Any] = async_hooks(LARGEST_REPLY, seconds)
+    bounds: dict[str, Any] = hooks(LARGEST_REPLY, seconds)
     bounds["event_hooks"]["response"].insert(0, refuse_redirect)
     try:
         return httpx.AsyncClient(headers=_HEADERS, timeout=None, **bounds)

@@ -7,9 +7,8 @@ from typing import Any, Self
 
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import Passage, WebOutcome
-from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
 from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
-from crag_core.websearch.server_address import read_address
 
 _PAGES = 3
 _SILENT_SHOWN = 5  # engines named when nothing was found

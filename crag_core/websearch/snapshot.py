@@ -23,15 +23,15 @@ from crag_core.websearch.results import Hit, failed, is_web_address, passages_of
 
 _FILE = "web.jsonl"
 _LONGEST = 300  # words of a result
-_MEND = "Mend the line, or take it out."
+_CORRECT = "Correct the line, or remove it."
 # Words reach the index with spaces between them; its tokeniser must part them there and nowhere else.
 _SCHEMA = """
 CREATE TABLE pages (id INTEGER PRIMARY KEY, url TEXT UNIQUE, title TEXT, text TEXT);
-CREATE VIRTUAL TABLE spoken USING fts5(words, content='', tokenize="ascii tokenchars '''-.'");
+CREATE VIRTUAL TABLE indexed USING fts5(words, content='', tokenize="ascii tokenchars '''-.'");
 """
 _BEST = """
 SELECT url, title, text FROM pages JOIN
-  (SELECT rowid AS id, bm25(spoken) AS score FROM spoken WHERE spoken MATCH ? ORDER BY score, id LIMIT ?) USING (id)
+  (SELECT rowid AS id, bm25(indexed) AS score FROM indexed WHERE indexed MATCH ? ORDER BY score, id LIMIT ?) USING (id)
 ORDER BY score, id
 """
 
@@ -113,21 +113,21 @@ def _page(place: str, line: bytes) -> Hit:
     try:
         row = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise BadRecord(f"{place}: expected UTF-8, found other bytes.", hint=_MEND) from None
+        raise BadRecord(f"{place}: expected UTF-8, found other bytes.", hint=_CORRECT) from None
     except (ValueError, RecursionError):
-        raise BadRecord(f"{place}: expected a JSON object, found no valid JSON.", hint=_MEND) from None
+        raise BadRecord(f"{place}: expected a JSON object, found no valid JSON.", hint=_CORRECT) from None
     if not isinstance(row, dict):
-        raise BadRecord(f"{place}: expected a JSON object, found {_kind(row)}.", hint=_MEND)
+        raise BadRecord(f"{place}: expected a JSON object, found {_kind(row)}.", hint=_CORRECT)
     url, title, text = (_text(place, row, key) for key in ("url", "title", "text"))
     if not is_web_address(url):
-        raise BadRecord(f"{place}: expected an address with http or https as 'url', found {url[:80]!r}.", hint=_MEND)
+        raise BadRecord(f"{place}: expected an address with http or https as 'url', found {url[:80]!r}.", hint=_CORRECT)
     return Hit(url, title, text)
 
 
 def _text(place: str, row: dict[str, Any], key: str) -> str:
     value = row.get(key)
     if not isinstance(value, str):
-        raise BadRecord(f"{place}: expected a text as {key!r}, found {_kind(value)}.", hint=_MEND)
+        raise BadRecord(f"{place}: expected a text as {key!r}, found {_kind(value)}.", hint=_CORRECT)
     return well_formed(value)
 
 
@@ -145,8 +145,8 @@ def _index_of(path: Path, fingerprint: str) -> sqlite3.Connection:
         row = (page.url, page.title, page.text)
         added = index.execute("INSERT OR IGNORE INTO pages (url, title, text) VALUES (?, ?, ?)", row)
         if added.rowcount:
-            spoken = " ".join([*words(page.title), *words(page.text)])
-            index.execute("INSERT INTO spoken (rowid, words) VALUES (?, ?)", (added.lastrowid, spoken))
+            indexed = " ".join([*words(page.title), *words(page.text)])
+            index.execute("INSERT INTO indexed (rowid, words) VALUES (?, ?)", (added.lastrowid, indexed))
     index.commit()
     if _fingerprint(path) != fingerprint:
         raise BadRecord(f"{path} has changed since it was opened; start again to use it as it is now.")
@@ -162,13 +162,13 @@ def _snippet(text: str, asked: frozenset[str]) -> str:
     A word counts more where few sentences of the page hold it, and several in one sentence more than scattered ones.
     """
     spans = split(text)
-    spoken = [words(text[start:end]) for start, end in spans]
-    if sum(map(len, spoken)) <= _LONGEST:
+    indexed = [words(text[start:end]) for start, end in spans]
+    if sum(map(len, indexed)) <= _LONGEST:
         return text
-    held = [asked.intersection(sentence) for sentence in spoken]
+    held = [asked.intersection(sentence) for sentence in indexed]
     often = Counter(word for sentence in held for word in sentence)
     worth = [math.fsum(math.log1p(len(spans) / often[word]) for word in sentence) ** 2 for sentence in held]
-    runs = list(_runs([len(sentence) for sentence in spoken]))
+    runs = list(_runs([len(sentence) for sentence in indexed]))
     values = [math.fsum(worth[first:end]) for first, end in runs]
     most = max(values)
     best = [run for run, value in zip(runs, values, strict=True) if value == most]

@@ -9,9 +9,8 @@ from typing import Any, Self
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import WebOutcome
-from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
 from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
-from crag_core.websearch.server_address import read_address
 
 _MOST = 20  # results that Tavily gives at once
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what may follow "Bearer" (RFC 6750)
@@ -24,7 +23,7 @@ class Tavily:
     needs = "TAVILY_API_KEY"
 
     def __init__(self, key: str, timeout: float = 8.0, url: str = "https://api.tavily.com/search") -> None:
-        self._key = key.strip()
+        self._key = key
         if not _TOKEN.fullmatch(self._key):
             raise BadRecord(
                 "TAVILY_API_KEY: expected a key such as tvly-…, found nothing, or signs that are in no key.",

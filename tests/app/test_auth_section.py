@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.app.access.oidc_settings import read_auth
+from crag_core.app.access import read_auth
 from crag_core.base.errors import BadRecord
 
 GOOD = {

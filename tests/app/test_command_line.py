@@ -16,12 +16,13 @@ import pytest
 from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.config import Config
-from crag_core.app.workbench import OWN_JUDGE, Workbench
+from crag_core.app.policy_files import OWN_JUDGE
+from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.embedding import EmbeddingEvaluator
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.trace.trace import SCHEMA, Trace
 from crag_core.websearch import PROVIDERS
 from tests.fakes import FakeSearcher, found_web

@@ -16,7 +16,7 @@ from crag_core.__main__ import main
 from crag_core.app import workbench as build
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
-from crag_core.app.cli.set_files import open_set
+from crag_core.app.cli.options import open_set
 from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable

@@ -11,13 +11,13 @@ from crag_core.app.config import Config
 from crag_core.app.configuration_text import (
     KEYS,
     Configuration,
-    choice_of,
+    plain_choice,
     read_configuration,
     read_configurations,
     starting,
 )
-from crag_core.app.policy_files import DEFAULT, PLAIN, load_policies, plain_rag
-from crag_core.app.workbench import OWN_JUDGE, Workbench, suit
+from crag_core.app.policy_files import DEFAULT, OWN_JUDGE, PLAIN, load_policies, plain_rag, suit
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, UnknownName, WrongUse
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -298,13 +298,9 @@ def test_the_same_twice_under_two_names_is_somebodys_right(workbench: Workbench)
 
 
 def test_a_choice_by_names_is_the_one_that_the_words_mean(workbench: Workbench) -> None:
-    settings = workbench.config
-    for name in ("paper", "worst-chunk", PLAIN):
-        assert choice_of(name, "", EXTRACTIVE, settings) == read(name, workbench).choice
-    graded = choice_of("paper", "heuristic", MODEL, settings)
-    assert graded == read(f"paper,evaluator=heuristic,model={MODEL}", workbench).choice
-    assert starting(workbench.policies["paper"], "heuristic", MODEL, 7) == graded
-    with pytest.raises(UnknownName, match="policy 'nobody'"):
-        choice_of("nobody", "", EXTRACTIVE, settings)
+    assert plain_choice(EXTRACTIVE, 7) == read(PLAIN, workbench).choice
+    for name, evaluator, model in (("paper", "", EXTRACTIVE), ("paper", "heuristic", MODEL)):
+        written = f"{name},model={model}" + (f",evaluator={evaluator}" if evaluator else "")
+        assert starting(workbench.policies[name], evaluator, model, 7) == read(written, workbench).choice
     with pytest.raises(UnknownName, match="evaluator 'nobody'"):
-        choice_of("paper", "nobody", EXTRACTIVE, settings)
+        starting(workbench.policies["paper"], "nobody", EXTRACTIVE, 7)

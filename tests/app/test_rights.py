@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.app.access.identity import address_in, check_age, sign_in_of
-from crag_core.app.access.permissions import Grants, NotAllowed, Right, read_grants
+from crag_core.app.access import Grants, NotAllowed, Right, address_in, check_age, read_grants, sign_in_of
 from crag_core.app.config import Config, load
 from crag_core.base.errors import BadRecord
 

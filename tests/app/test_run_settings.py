@@ -15,7 +15,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.pipeline.run import WebMode
-from crag_core.websearch.cached import CachedSearcher
+from crag_core.websearch.search_chain import CachedSearcher
 from tests.fakes import FakeSearcher, found_web
 from tests.word_embedder import WordEmbedder
 

@@ -131,6 +131,23 @@ def test_variable_sets_its_own_field_and_no_other() -> None:
         assert {other for other in DEFAULTS if getattr(config, other) != DEFAULTS[other][1]} == {name}
 
 
+def test_spaces_around_a_value_that_is_typed_or_given_do_not_count() -> None:
+    spaced = Config(
+        ollama_host=" box:1234 ", openai_url="http://box/v1 ", searxng_url=" http://box:8080", history=" off"
+    )
+    assert spaced == Config(
+        ollama_host="box:1234", openai_url="http://box/v1", searxng_url="http://box:8080", history="off"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:///runs.db", "sqlite+pysqlite:///x", "postgres://h/d", "postgresql://h/d", "postgresql+psycopg://h/d"],
+)
+def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
+    assert load({"CRAG_HISTORY": url}).history == url
+
+
 def test_all_at_once() -> None:
     config = load({variable: text for variable, (text, _) in GIVEN.items()})
     assert config == Config(**{name: GIVEN[variable][1] for name, (variable, _) in DEFAULTS.items()})
@@ -159,6 +176,11 @@ def test_all_at_once() -> None:
         ("CRAG_SUPPORT", "extractive", "words, ollama/NAME or openai/NAME, found 'extractive'"),
         ("CRAG_SUPPORT", "ollama/", "words, ollama/NAME or openai/NAME, found 'ollama/'"),
         ("CRAG_SUPPORT", "WORDS", "words, ollama/NAME or openai/NAME, found 'WORDS'"),
+        (
+            "CRAG_HISTORY",
+            "mysql://me:s3cret@box/crag",
+            "disk, off, sqlite:///FILE or postgresql://HOST/DATABASE, found a URL that starts with mysql://",
+        ),
         ("CRAG_CACHE_HOURS", "a day", "a number, found 'a day'"),
         ("CRAG_CACHE_HOURS", "0", "0.01 to 87600, found 0.0"),
         ("OLLAMA_HOST", "box, box:11434", "one address, found 2"),

@@ -16,8 +16,8 @@ import pytest
 from crag_core.app import config
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, find_policy, load_policies
-from crag_core.app.workbench import Choice, Workbench, known_card, suit
+from crag_core.app.policy_files import DEFAULT, find_policy, known_card, load_policies, suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.types import Action, Handling
 from crag_core.evaluators import EVALUATORS

@@ -13,7 +13,7 @@ from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 AT_ONCE = """
 import threading
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.llms import ollama; from crag_core.llms import openai_compatible
 from crag_core.base.documents import Document
 from crag_core.retrieval.chunking import split as chunking

@@ -18,7 +18,7 @@ from dataclasses import replace
 import streamlit as st
 from crag_core.view.run_view import view_run
 from tests.builders import graded, policy, trace
-from ui.run.score_line import draw_scores
+from ui.run.verdict import draw_scores
 
 found, grades = graded(0.83, 0.52, None, 0.1)
 found = (replace(found[0], source="<img src=x onerror=alert(1)>.md", page=7), *found[1:])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.base.types import Action, CorrectionKind, Decision, Grade, Scores
 from crag_core.decision.decide import decide, effective_scores, match_rule
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy

@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import find_policy, suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.trace.trace import Trace
 from tests.experiments.test_kept_files import PRESET, SET
 from tests.storage.history_parts import passage_label

@@ -105,7 +105,7 @@ def test_an_evaluator_that_asks_a_model_refuses_to_be_built_without(monkeypatch:
     monkeypatch.setitem(EVALUATORS, "mine", Mine)
     with pytest.raises(ModelMissing, match="The evaluator 'llm' needs a language model"):
         Workbench(Config()).evaluator("mine", None)
-    server = workbench.Workbench(Config()).language_model("ollama/one")
+    server = workbench.Workbench(Config()).servers.model("ollama/one")
     assert isinstance(Workbench(Config(cache="off")).evaluator("mine", server), Mine)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
 from crag_core.base.protocols import Piece
-from crag_core.evaluators.citations.word_check import WordSupport
+from crag_core.evaluators.support import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, Evidence, lacking
 
 METER = WordSupport(EVALUATOR_FOLDER, frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from crag_core.evaluators.coverage import Rarity, coverage
+from crag_core.evaluators.shared.model_files import Rarity, coverage
 
 RARITY = Rarity(99, {"ferry": 49, "leaves": 9, "the": 99})
 STOP_WORDS = frozenset({"when", "does"})

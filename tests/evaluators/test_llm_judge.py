@@ -15,7 +15,7 @@ from crag_core.base.errors import Stopped
 from crag_core.base.types import Grade, Passage
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from tests.fakes import QUESTION, passage, passages
 from tests.stand_ins.engines import Ask, Finish, Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -15,7 +15,7 @@ from crag_core.base.protocols import Messages
 from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from tests.fakes import QUESTION, FakeModel, passage, passages
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer

@@ -15,11 +15,10 @@ from crag_core.base import prompts
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage
-from crag_core.evaluators.citations.model_check import SCORES, ModelSupport
-from crag_core.evaluators.citations.word_check import MOST
 from crag_core.evaluators.shared.ask_model import ROOM
+from crag_core.evaluators.support import MOST, SCORES, ModelSupport
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.trace.grounding.citation_check import Standing, standing
 from tests.fakes import FakeModel, set_when
 from tests.stand_ins.engines import ScriptedModel

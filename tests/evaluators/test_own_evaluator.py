@@ -13,8 +13,8 @@ import pytest
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import load_policies
-from crag_core.app.workbench import OWN_JUDGE, Choice, Workbench, build_pipeline, default_evaluator, suit
+from crag_core.app.policy_files import OWN_JUDGE, default_evaluator, load_policies, suit
+from crag_core.app.workbench import Choice, Workbench, build_pipeline
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.evaluators.shared.word_pieces import Pieces, share_of_other_scripts, why_unread
+from crag_core.evaluators.shared.pair_encoder import Pieces, share_of_other_scripts, why_unread
 
 
 def seen(text: str, pieces: int = 10, unknown: int = 0) -> Pieces:

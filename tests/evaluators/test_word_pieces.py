@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.evaluators.shared.word_pieces import Pieces, Window, cut_windows
+from crag_core.evaluators.shared.pair_encoder import Pieces, Window, cut_windows
 
 
 def letters(count: int) -> Pieces:

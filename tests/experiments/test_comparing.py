@@ -18,7 +18,7 @@ from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
-from crag_core.evaluators.citations.model_check import ModelSupport
+from crag_core.evaluators.support import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
@@ -27,9 +27,8 @@ from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import OutcomeLog
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run
+from crag_core.pipeline.run import Cooldown, Run
 from crag_core.trace.trace import Trace
-from crag_core.websearch.cooldown import Cooldown
 from tests import builders
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, changed, passage, set_when
 from tests.stand_ins.local_server import wait_until

@@ -16,6 +16,7 @@ import pytest
 from crag_core.base.documents import Document, IngestOutcome, Recipe, State
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types import Grade, WebOutcome
+from crag_core.pipeline.run import Cooldown
 from crag_core.retrieval.backends import objects as object_lock
 from crag_core.retrieval.backends import worker_lease
 from crag_core.retrieval.backends.backend import name_content
@@ -26,7 +27,6 @@ from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
 from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
-from crag_core.websearch.cooldown import Cooldown
 from tests.conftest import REPOSITORY
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching

@@ -18,7 +18,7 @@ from crag_core.base.errors import HistoryUnavailable, ScoresUnavailable, StoreUn
 from crag_core.experiments.comparison.setup import Setup
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.observability.audit_log import AuditLog
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
 from tests.experiments.test_outcome_log import FULL as FULL_OUTCOME

@@ -7,13 +7,14 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import Choice, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice
 from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.types import Action, AnswerState, Excerpt
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.context_window import capacity_of
+from crag_core.llms.model import CallLimit
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
 from tests.builders import passage

@@ -15,10 +15,9 @@ from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit, run_of
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
 from crag_core.llms.context_window import Capacity
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel, run_of
 from crag_core.pipeline.run import TimedCancel
 from tests.fakes import Hand, set_when
 from tests.stand_ins.engines import ScriptedModel

@@ -13,10 +13,9 @@ from crag_core.base.errors import PromptTooLong
 from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
 from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from tests.builders import passage
 
 REAL = (  # as Ollama sends it on from its runner

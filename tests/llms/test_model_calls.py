@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.concurrency import event_loop
+from crag_core.base.concurrency import cancellation
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms import client as llama_client
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from tests.fakes import set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
@@ -289,7 +288,7 @@ def test_a_call_cancelled_twice_still_closes_what_it_opened() -> None:
             closed.append(True)
 
     async def work() -> None:
-        task = asyncio.ensure_future(event_loop.apart(call()))
+        task = asyncio.ensure_future(cancellation.apart(call()))
         for _ in range(2):
             await asyncio.sleep(0.01)
             task.cancel()
@@ -329,7 +328,7 @@ def test_work_that_ends_just_as_the_wait_for_it_times_out_is_not_lost(monkeypatc
         return LateFuture()
 
     monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
-    assert event_loop.wait_for(work(), no_cancel()) == "done"
+    assert cancellation.wait_for(work(), no_cancel()) == "done"
 
 
 def test_timeout_of_the_work_itself_is_raised() -> None:
@@ -338,7 +337,7 @@ def test_timeout_of_the_work_itself_is_raised() -> None:
         raise TimeoutError("of the work")
 
     with pytest.raises(TimeoutError, match="of the work"):
-        event_loop.wait_for(work(), no_cancel())
+        cancellation.wait_for(work(), no_cancel())
 
 
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(server: ModelServer) -> None:

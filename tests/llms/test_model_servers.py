@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.llms.servers import ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
@@ -25,13 +25,11 @@ from tests.stand_ins.openai_server import OpenAIServer
 # --- where Ollama is ------------------------------------------------------------------------------------------------
 
 HOSTS = [
-    (None, "http://127.0.0.1:11434"),
     ("", "http://127.0.0.1:11434"),
-    ("   ", "http://127.0.0.1:11434"),
     ("box", "http://box:11434"),
     ("box:1234", "http://box:1234"),
     ("192.168.0.7", "http://192.168.0.7:11434"),
-    (" box:1234/ ", "http://box:1234"),
+    ("box:1234/", "http://box:1234"),
     ("0.0.0.0", "http://127.0.0.1:11434"),
     ("0.0.0.0:8080", "http://127.0.0.1:8080"),
     ("http://0.0.0.0:8080", "http://127.0.0.1:8080"),
@@ -51,7 +49,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("value", "url"), HOSTS, ids=repr)
-def test_host_url_makes_an_address_of_what_people_write(value: str | None, url: str) -> None:
+def test_host_url_makes_an_address_of_what_people_write(value: str, url: str) -> None:
     assert host_url(value) == url
     assert host_url(url) == url, "reading it again changes nothing"
 

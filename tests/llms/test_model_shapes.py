@@ -14,9 +14,8 @@ from crag_core.base.network import http_guard
 from crag_core.base.protocols import Reply
 from crag_core.base.types import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
-from crag_core.llms.reply_shape import LARGEST_COUNT
+from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.llms.reply_errors import LARGEST_COUNT
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -199,7 +198,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
     call: Callable[[ServerModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The place tells it from a client's: a function made in the module whose part it takes."""
-    monkeypatch.setattr(http_guard._Tally, "count", eval("lambda self, piece: [][1]", vars(http_guard)))
+    monkeypatch.setattr(http_guard._Bounded, "_check", eval("lambda self, left: [][1]", vars(http_guard)))
     with pytest.raises(IndexError):
         call(CLIENTS["ollama"](sound.url))
     assert len(sound.paths) == 1

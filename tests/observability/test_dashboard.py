@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.observability.gauges import KNOWN
 from crag_core.observability.history_metrics import registry_of
-from crag_core.observability.metrics import Metrics
+from crag_core.observability.metrics import KNOWN, Metrics
 from crag_core.observability.trends import (
     CORRECT_TARGET,
     CORRECTED_TARGET,

@@ -17,12 +17,10 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Grade, StepState
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import WITHHELD, RunLog, redact, show_logs
 from crag_core.observability.metrics import Metrics
-from crag_core.observability.redaction import WITHHELD, redact
-from crag_core.observability.run_log import RunLog
-from crag_core.pipeline.pipeline import approve
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.web_stages import approve
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, found_web, passage
@@ -167,8 +165,8 @@ def test_a_process_without_standard_error_works(tmp_path: Path) -> None:
         [
             *(sys.executable, "-c"),
             "import os; os.close(2)\n"
-            "from crag_core.observability.log_format import show_logs; show_logs('json')\n"
-            "from tests.fakes import Bench; from crag_core.observability.run_log import RunLog\n"
+            "from crag_core.observability.logs import show_logs; show_logs('json')\n"
+            "from tests.fakes import Bench; from crag_core.observability.logs import RunLog\n"
             "print(Bench(observers=(RunLog(),)).pipeline.run('When?').answer.state)",
         ],
         cwd=Path(__file__).parents[2],

@@ -14,11 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from crag_core.base.errors import ModelUnavailable, PortUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Grade, Usage, WebAttempt, WebOutcome
-from crag_core.observability import gauges
 from crag_core.observability import metrics as metrics_module
 from crag_core.observability.metrics import Metrics
-from crag_core.pipeline.pipeline import approve
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.web_stages import approve
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card
 from tests.observability.scraped import Scraped, read
 
@@ -249,7 +248,7 @@ def test_a_slow_figure_never_holds_up_a_scrape(monkeypatch: pytest.MonkeyPatch) 
         go_on.wait(20)
         return 7
 
-    monkeypatch.setattr(gauges, "SLOW_S", 0.0)
+    monkeypatch.setattr(metrics_module, "SLOW_S", 0.0)
     metrics.watch("crag_index_documents", slow, is_slow=True)
     for _ in range(3):  # while the first reading lasts
         assert "crag_index_documents" not in read(metrics).names

@@ -21,7 +21,7 @@ from crag_core.base.errors import PortUnavailable
 from crag_core.base.types import Step, StepState, Usage, WebOutcome, WebSearch
 from crag_core.decision.policy import FastPath
 from crag_core.observability.audit_log import AuditLog, find_events
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import Metrics
 from crag_core.trace.actions_taken import carried_out
 from crag_core.trace.reroute import reroute

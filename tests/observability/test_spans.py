@@ -19,11 +19,9 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
-from crag_core.observability import tracing
-from crag_core.observability.llamaindex_spans import LlamaSpans
-from crag_core.observability.spans import PLACE, Spans
+from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.observability import spans
+from crag_core.observability.spans import PLACE, LlamaSpans, Spans
 from crag_core.pipeline.run import Listener, Run
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, passage
@@ -45,7 +43,7 @@ class Sent:
     """Observers whose spans are sent when `flush` is called, as the process would after a while."""
 
     def __init__(self, endpoint: str) -> None:
-        self.provider: TracerProvider = tracing._provider(endpoint, "1.2.3")
+        self.provider: TracerProvider = spans._provider(endpoint, "1.2.3")
         self.spans = Spans(self.provider, "1.2.3")
         self.llama = LlamaSpans(self.provider.get_tracer("llama_index"))
         get_dispatcher().add_span_handler(self.llama)
@@ -283,9 +281,9 @@ def test_a_collector_that_is_slow_keeps_no_run_waiting(collector: OTLPServer, mo
 RUN_ONE = """
 import logging, sys
 logging.basicConfig()
-from crag_core.observability.tracing import open_spans
+from crag_core.app import workbench
 from tests.fakes import Bench
-spans = open_spans(sys.argv[1], "1.2.3")
+spans = workbench.spans(sys.argv[1])
 print(Bench(observers=(spans,) if spans else ()).pipeline.run("When?").answer.state)
 print(sorted({name.split(".")[0] for name in sys.modules} & {"opentelemetry", "google", "requests"}))
 """

@@ -12,8 +12,8 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.observability.audit_log import AuditLog
+from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.observability.run_log import RunLog
 from crag_core.observability.spans import Spans
 from tests.observability.scraped import read
 from tests.stand_ins.otlp_server import OTLPServer

@@ -26,7 +26,7 @@ from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.pipeline.run import WebMode

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.experiments.comparison.setting_changes import changes
@@ -59,33 +60,33 @@ def test_a_run_tells_the_version_of_its_model_and_asks_for_it_once(
     bench = workbench(tmp_path, server)
     made = [bench.pipeline(choice(bench, name)).settings.writer_version for _ in range(3)]
     assert made == [DIGEST] * 3 and looks(server) == 1
-    bench.models()
+    bench.servers.look()
     assert bench.pipeline(choice(bench, name)).settings.writer_version == DIGEST and looks(server) == 2
 
 
 def test_after_a_look_at_the_models_nobody_is_asked(tmp_path: Path, server: OllamaServer) -> None:
     bench = workbench(tmp_path, server)
-    bench.models()
-    assert bench.using(replace(bench.config, web="auto")).writer_version("ollama/llama3.2") == DIGEST
+    bench.servers.look()
+    assert bench.using(replace(bench.config, web="auto")).servers.version_of("ollama/llama3.2") == DIGEST
     assert looks(server) == 1
 
 
 def test_without_a_model_or_a_server_that_tells_there_is_no_version(tmp_path: Path, server: OllamaServer) -> None:
     bench = workbench(tmp_path, server)
     assert bench.pipeline(choice(bench, "extractive", "embedding")).settings.writer_version == ""
-    assert bench.writer_version("openai/gpt") == "" and looks(server) == 0
-    assert bench.writer_version("ollama/another") == ""
+    assert bench.servers.version_of("openai/gpt") == "" and looks(server) == 0
+    assert bench.servers.version_of("ollama/another") == ""
 
 
 def test_a_server_that_is_away_costs_one_look_and_no_version(tmp_path: Path) -> None:
-    assert [workbench(tmp_path).writer_version("ollama/llama3.2") for _ in range(2)] == ["", ""]
+    assert [workbench(tmp_path).servers.version_of("ollama/llama3.2") for _ in range(2)] == ["", ""]
 
 
 def test_a_server_that_goes_away_has_the_models_that_it_had(tmp_path: Path, server: OllamaServer) -> None:
     bench = workbench(tmp_path, server)
-    bench.models()
+    bench.servers.look()
     server.stop()
-    assert not bench.models().ollama.reachable and bench.writer_version("ollama/llama3.2") == DIGEST
+    assert not bench.servers.look().ollama.reachable and bench.servers.version_of("ollama/llama3.2") == DIGEST
 
 
 def test_a_version_is_that_of_the_model_or_of_its_latest() -> None:
@@ -130,8 +131,8 @@ def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServ
     bench = workbench(tmp_path, server)
     keys = []
     for digest in ("a1", "b2", ""):
-        bench._seen[bench.config.ollama_url] = ServerState(True, versions=(("llama3.2:latest", digest),))
-        made = bench.evaluator("llm", bench.language_model("ollama/llama3.2"), "ollama/llama3.2")
+        bench.servers._seen[bench.config.ollama_url] = ServerState(True, versions=(("llama3.2:latest", digest),))
+        made = bench.evaluator("llm", bench.servers.model("ollama/llama3.2"), "ollama/llama3.2")
         assert isinstance(made, CachedEvaluator)
         keys.append(made._identity)
     assert len(set(keys)) == 3 and keys[2].startswith("llm|ollama/llama3.2|prompts"), "as it was before"

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import Stopped
 from crag_core.base.types import AnswerState
 from tests.judge import judging
@@ -74,26 +75,26 @@ def test_all_sessions_with_one_server_share_its_places(home: Path, server: Ollam
     def ask(flag: threading.Event) -> None:
         own = workbench.using(replace(workbench.config, top_k=3))
         with suppress(Stopped):
-            own.language_model(f"ollama/{MODEL}").complete((("user", "Hello"),), flag)  # type: ignore[union-attr]
+            own.servers.model(f"ollama/{MODEL}").complete((("user", "Hello"),), flag)  # type: ignore[union-attr]
 
     threads = [threading.Thread(target=ask, args=(flag,)) for flag in flags]
     for thread in threads:
         thread.start()
     assert wait_until(lambda: server.active == 2, 5.0)
-    assert wait_until(lambda: sum(map(workbench.is_model_busy, flags)) == 2, 5.0)
+    assert wait_until(lambda: sum(map(workbench.servers.is_busy, flags)) == 2, 5.0)
     for flag in flags:
         flag.set()
     for thread in threads:
         thread.join()
     assert server.chat_calls == 2, "the others were never sent"
-    assert not any(map(workbench.is_model_busy, flags))
+    assert not any(map(workbench.servers.is_busy, flags))
 
 
 def test_what_is_offered_is_what_both_servers_have(home: Path, server: OllamaServer) -> None:
     server.models = ["a:1b", "b:1b"]
     with OpenAIServer(ScriptedModel([]), models=["d"]) as far:
-        found = Workbench(Config(home=home, ollama_host=server.url, openai_url=far.api_base)).models()
-        away = Workbench(Config(home=home, ollama_host="127.0.0.1:9", openai_url=far.api_base)).models()
+        found = Workbench(Config(home=home, ollama_host=server.url, openai_url=far.api_base)).servers.look()
+        away = Workbench(Config(home=home, ollama_host="127.0.0.1:9", openai_url=far.api_base)).servers.look()
     assert found.choices == ("ollama/a:1b", "ollama/b:1b", "extractive", "openai/d")
     assert away.choices == ("extractive", "openai/d") and away.ollama.hint == "Start it with: ollama serve"
 
@@ -113,15 +114,15 @@ def test_both_servers_are_asked_at_the_same_time(home: Path) -> None:
             return await super()._list(body)
 
     with Ollama(ScriptedModel([]), models=["a"]) as near, OpenAI(ScriptedModel([]), models=["d"]) as far:
-        found = Workbench(Config(home=home, ollama_host=near.url, openai_url=far.api_base)).models()
+        found = Workbench(Config(home=home, ollama_host=near.url, openai_url=far.api_base)).servers.look()
     assert found.choices == ("ollama/a:latest", "extractive", "openai/d")
 
 
 LOOKING = """
 from crag_core.app.workbench import Workbench
 bench = Workbench()
-assert bench.language_model("ollama/llama3.2") is not None
-print(bench.models().ollama.message)
+assert bench.servers.model("ollama/llama3.2") is not None
+print(bench.servers.look().ollama.message)
 """
 START = "from crag_core.app.workbench import Workbench; Workbench()"
 

@@ -11,10 +11,10 @@ import pytest
 
 from crag_core.base import prompts
 from crag_core.base.types import AnswerState, StepName, StepState
-from crag_core.evaluators.citations.model_check import SCORES, ModelSupport
 from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.support import SCORES, ModelSupport
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace

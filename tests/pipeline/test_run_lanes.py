@@ -9,8 +9,9 @@ import pytest
 
 from crag_core.base.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
 from crag_core.base.types import AnswerState, StepState, WebOutcome
-from crag_core.pipeline.pipeline import approve, is_waiting, raise_failure, refuse
+from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, lanes, set_when, step_names
 from tests.stand_ins.local_server import wait_until

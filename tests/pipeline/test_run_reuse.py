@@ -10,8 +10,9 @@ import pytest
 
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, AnswerState, Grade, Passage, StepState, Usage, WebOutcome
-from crag_core.pipeline.pipeline import Pipeline, approve, is_waiting
+from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
+from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import (

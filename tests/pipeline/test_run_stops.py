@@ -17,8 +17,7 @@ from crag_core.base.errors import (
 )
 from crag_core.base.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
 from crag_core.llms import ollama
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.trace import Trace

@@ -11,9 +11,9 @@ import pytest
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
-from crag_core.evaluators.citations.model_check import ModelSupport
+from crag_core.evaluators.support import ModelSupport
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.check_answer import check, unmeasured
+from crag_core.pipeline.answer_stages import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel

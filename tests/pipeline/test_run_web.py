@@ -13,11 +13,10 @@ from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, AnswerState, StepState, WebOutcome
 from crag_core.decision.policy import Policy, Route
 from crag_core.pipeline import web_stages
-from crag_core.pipeline.pipeline import approve, is_waiting, refuse
-from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.run import Cooldown, Run, WebMode
+from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from crag_core.websearch.cooldown import Cooldown
 from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, card, changed, found_web, set_when, step_names
 from tests.stand_ins.local_server import wait_until
 

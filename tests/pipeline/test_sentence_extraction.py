@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.decision.refine import decompose
-from crag_core.pipeline.sentence_extraction import locate, parse_sentences
+from crag_core.pipeline.stages import locate, parse_sentences
 from tests.builders import passage
 
 

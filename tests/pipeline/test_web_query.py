@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crag_core.decision.signals import SignalMeter
-from crag_core.pipeline.web_query import clean_query, keyword_query
+from crag_core.pipeline.web_stages import clean_query, keyword_query
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from crag_core.app.config import Config
 from crag_core.base.errors import BadRecord
 from crag_core.base.network.addresses import read_address, why_refused
-from crag_core.websearch.server_address import read_address as read_provider
+from crag_core.websearch.http import read_address as read_provider
 
 METADATA = [
     "169.254.169.254",

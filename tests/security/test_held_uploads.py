@@ -19,14 +19,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.browser.conftest import serve
-from ui.documents.held_uploads import bounded
+from ui.session.uploads import bounded
 
 SCRIPT = """
 import streamlit as st
-from ui.documents import held_uploads
+from ui.session import uploads
 
-held_uploads.MOST_FILES, held_uploads.MOST_MB, held_uploads.MOST_MB_IN_ALL = 5, 4, 100
-held_uploads.bound()
+uploads.MOST_FILES, uploads.MOST_MB, uploads.MOST_MB_IN_ALL = 5, 4, 100
+uploads.bound()
 st.file_uploader("Files", key="files", accept_multiple_files=True)
 """
 MEGABYTE = 2**20
@@ -131,7 +131,7 @@ def test_a_server_refuses_what_is_too_much_of_one_session_and_takes_what_others_
 def test_the_application_puts_the_bound_in_place_before_it_draws_anything() -> None:
     source = (Path(__file__).parents[2] / "app.py").read_text("utf-8")
     calls = re.findall(r"(?m)^(\w+\.\w+)\(", source)
-    assert calls.index("held_uploads.bound") < calls.index("st.set_page_config"), calls
+    assert calls.index("uploads.bound") < calls.index("st.set_page_config"), calls
 
 
 @pytest.mark.parametrize("size", [0, 1])

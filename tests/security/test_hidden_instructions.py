@@ -19,7 +19,7 @@ from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
 from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
+from crag_core.llms.model import CallLimit
 from crag_core.trace.injection_scan import remark, warnings
 from tests.builders import passage, web_page
 from tests.fakes import Bench

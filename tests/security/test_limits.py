@@ -16,12 +16,12 @@ from crag_core.__main__ import main
 from crag_core.base.errors import BadRecord
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.web_query import LONGEST_QUESTION
+from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.retrieval.upload import Allowance, unpack
 from tests.fakes import Bench
 from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
-from ui.session import trace_upload
-from ui.session.trace_upload import check_files, read_record
+from ui.session import uploads
+from ui.session.uploads import check_files, read_record
 
 ROOT = Path(__file__).parents[2]
 LONG = "why " * 1000
@@ -68,14 +68,14 @@ def test_a_record_with_such_a_question_is_refused() -> None:
 
 def test_a_record_beyond_its_size_is_refused_before_it_is_read() -> None:
     with pytest.raises(BadRecord, match="expected at most 20"):
-        read_record(b"{" + b" " * (trace_upload.LARGEST_MB * 2**20))
+        read_record(b"{" + b" " * (uploads.LARGEST_MB * 2**20))
 
 
 def test_an_upload_has_a_number_and_a_size_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     check_files([("a.txt", b"x")] * 100)
     with pytest.raises(BadRecord, match="20,001 files"):
         check_files([("a.txt", b"x")] * 20_001)
-    monkeypatch.setattr(trace_upload, "MOST_MB", 1)
+    monkeypatch.setattr(uploads, "MOST_MB", 1)
     with pytest.raises(BadRecord, match="2 MB"):
         check_files([("a.txt", b"x" * 2**20), ("b.txt", b"x" * 2**20)])
 

@@ -21,8 +21,7 @@ from crag_core.base.network.http_guard import NotAsked
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import WebOutcome
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.call_limit import CallLimit
-from crag_core.llms.model import ServerModel
+from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
 from tests.security.servers import Asked, Said, answering

@@ -12,12 +12,12 @@ from urllib.request import urlopen
 
 import pytest
 
-from crag_core.app.access.oidc_settings import Provider
+from crag_core.app.access import Provider
 from crag_core.base.network import http_guard
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.oidc_server import OidcServer
-from ui.shell import sign_in_provider as of_sign_in
-from ui.shell.sign_in_provider import ProviderUnavailable, check_provider
+from ui.shell import sign_in as of_sign_in
+from ui.shell.sign_in import ProviderUnavailable, check_provider
 
 PATH = "/.well-known/openid-configuration"
 METADATA = "http://169.254.169.254/latest/meta-data/iam/security-credentials/"

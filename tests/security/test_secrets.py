@@ -17,9 +17,10 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core import report
 from crag_core.app.config import Config, load
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import WebMode
 from tests.matrix import mostly
 from tests.security.pages import PAGES, every_word
@@ -115,7 +116,7 @@ def test_a_run_leaves_no_secret_behind(
     show_logs(form)
     workbench = Workbench(load({**environment, "CRAG_HOME": str(tmp_path), "CRAG_LOG": form}))
     workbench.store.ingest([("dues.md", b"A yacht of up to ten metres pays 14 pounds a night. Longer ones pay 21.")])
-    told: list[str] = [repr(workbench.models())]
+    told: list[str] = [repr(workbench.servers.look())]
     policy = suit(workbench.policies["paper"], "cross-encoder").with_thresholds(0.01, 0.99, 0.1)
     try:
         pipeline = workbench.pipeline(Choice(policy, "cross-encoder", model, WebMode.AUTO))

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Workbench, default_evaluator, suit
+from crag_core.app.policy_files import default_evaluator, suit
+from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.text.language import language_of, script_of
+from crag_core.base.text.words import language_of, script_of
 from crag_core.trace.grounding.claims import (
     claim_of,
     content_of,

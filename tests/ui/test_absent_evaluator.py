@@ -9,7 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import workbench
-from crag_core.app.workbench import EVALUATOR_FOLDER, OWN_JUDGE
+from crag_core.app.policy_files import OWN_JUDGE
+from crag_core.app.workbench import EVALUATOR_FOLDER
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts
 

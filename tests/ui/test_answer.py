@@ -13,9 +13,8 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.protocols import SupportMeter
 from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
 from crag_core.decision.refine import decompose
-from crag_core.evaluators.citations.model_check import ModelSupport
-from crag_core.evaluators.citations.word_check import WordSupport
-from crag_core.pipeline.check_answer import check
+from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.run import Parts, Run
 from crag_core.report import render
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS

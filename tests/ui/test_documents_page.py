@@ -193,7 +193,7 @@ def test_hostile_names_stay_text(start: Start, home: Path) -> None:
 def passage_list() -> None:
     import streamlit as st
 
-    from ui.documents.passage_list import draw_passage_list
+    from ui.documents.document_list import draw_passage_list
 
     store = st.session_state["store"]
     draw_passage_list(store, next(row for row in store.listing() if row.is_whole))

@@ -17,8 +17,8 @@ from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import HOSTILE, fake_runs, run, whole_run
-from ui.history import import_export
-from ui.history.import_export import Imported, take_in, to_csv, to_lines
+from ui.history import bulk_actions
+from ui.history.bulk_actions import Imported, take_in, to_csv, to_lines
 
 
 def table(*runs: KeptRun) -> list[dict[str, str]]:
@@ -71,9 +71,9 @@ def test_every_line_of_an_export_is_a_record() -> None:
 
 
 def test_an_export_stops_at_what_one_file_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_export, "MOST_RECORDS", 2)
+    monkeypatch.setattr(bulk_actions, "MOST_RECORDS", 2)
     assert to_lines(run(f"run-{number}") for number in range(5)).count(b"\n") == 2
-    monkeypatch.setattr(import_export, "MOST_EXPORTED_MB", 0)
+    monkeypatch.setattr(bulk_actions, "MOST_EXPORTED_MB", 0)
     assert to_lines([whole_run("large"), run("next")]).count(b"\n") == 1, "the first goes in whatever its size"
 
 
@@ -108,6 +108,6 @@ def test_of_many_refusals_the_first_are_told() -> None:
 def test_a_file_that_is_too_large_or_empty_is_refused_whole(
     name: str, value: int, content: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_export, name, value)
+    monkeypatch.setattr(bulk_actions, name, value)
     with pytest.raises(BadRecord, match=words):
         taken(content)

@@ -13,9 +13,9 @@ from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import RunSettings
 from tests import builders
-from ui.history.filter import TITLES as NAMES
-from ui.history.filter import Filter, unusable
-from ui.history.run_diff import SETTINGS, Differing, differing
+from ui.history.history_state import TITLES as NAMES
+from ui.history.history_state import Filter, unusable
+from ui.history.run_detail import SETTINGS, Differing, differing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night

@@ -274,7 +274,7 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
 
 
 def test_an_exported_file_comes_back_record_by_record(store: HistoryStore) -> None:
-    from ui.history.import_export import take_in, to_lines
+    from ui.history.bulk_actions import take_in, to_lines
 
     made = [whole_run("one"), run("two", question=HOSTILE)]
     for one in made:

@@ -99,7 +99,7 @@ def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
         server.faults.delay_s = 60.0
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
         other = threading.Event()
-        model = app_state.shared_workbench().language_model(f"ollama/{MODEL}")
+        model = app_state.shared_workbench().servers.model(f"ollama/{MODEL}")
         assert model is not None
 
         def ask() -> None:
@@ -111,9 +111,9 @@ def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
         assert wait_until(lambda: server.active == 1, 5.0)
         begin(app)
         job = app.session_state["job"]
-        assert wait_until(lambda: app_state.shared_workbench().is_model_busy(job.cancel), 20.0)
+        assert wait_until(lambda: app_state.shared_workbench().servers.is_busy(job.cancel), 20.0)
         assert "Waiting for the model: it serves others" in shown(app.run())
-        assert not app_state.shared_workbench().is_model_busy(other)
+        assert not app_state.shared_workbench().servers.is_busy(other)
         server.faults.clear()
         other.set()
         thread.join()

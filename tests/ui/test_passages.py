@@ -15,7 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
-from ui.run.passages.passages import CardActions, draw_passages, draw_web
+from ui.run.passages import CardActions, draw_passages, draw_web
 
 
 def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:

@@ -50,7 +50,7 @@ def shown(store: PassageStore, passage: Passage, verdicts: Sequence[StripVerdict
         import streamlit as st
 
         if page is None or st.button("Show"):
-            from ui.run.passages.page_view import draw_place, open_place
+            from ui.run.page_view import draw_place, open_place
 
             (draw_place if page is None else open_place)(*arguments)
 

@@ -16,8 +16,7 @@ from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, shown
-from ui.policies.manual_scores import read_rows
-from ui.policies.policy_table import Verdict, judge_scores
+from ui.policies import Verdict, judge_scores, read_rows
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]

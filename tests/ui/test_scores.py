@@ -31,7 +31,7 @@ from tests.builders import (
     twice,
     web_page,
 )
-from ui.run.score_line import read_move
+from ui.run.verdict import read_move
 
 
 def drawn(of: Policy, run: Trace) -> Picture:
@@ -379,7 +379,7 @@ def page() -> None:
 
     from crag_core.view.run_view import view_run
     from tests.builders import graded, policy, trace
-    from ui.run.score_line import draw_scores
+    from ui.run.verdict import draw_scores
 
     of = policy("paper")
     found, grades = graded(*st.session_state.get("given", (0.9, None, 0.1)))

@@ -17,7 +17,7 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, press, settle, shown
 from ui.session import app_state
-from ui.shell import health
+from ui.shell import sidebar
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -168,7 +168,7 @@ def test_a_server_that_is_back_is_found_at_the_next_look_of_the_strip(start: Sta
     app = start(OLLAMA_HOST=server.url)
     with_settings = app.session_state["config"]
     before = app_state.look_for_models(with_settings)
-    assert not before.ollama.reachable and health._LOOK_EVERY + 3 < 10
+    assert not before.ollama.reachable and sidebar._LOOK_EVERY + 3 < 10
     server.start()
     assert not app_state.look_for_models(with_settings).ollama.reachable, "remembered for ten seconds"
     app_state.look_again.clear()
@@ -192,7 +192,7 @@ def test_only_a_page_that_waits_for_a_server_looks_by_itself(
     assert timers == [None, None]
     timers.clear()
     kill(server, app)
-    assert timers == [health._LOOK_EVERY] * 2
+    assert timers == [sidebar._LOOK_EVERY] * 2
 
 
 # --- while a model works --------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from crag_core.trace.trace import Trace
 from tests.builders import graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
-from ui.run.share.share_links import (
+from ui.run.share import (
     Parameters,
     SharedView,
     Titles,
@@ -36,8 +36,8 @@ from ui.run.share.share_links import (
     parse_link,
     view_of,
 )
-from ui.session import trace_upload
-from ui.session.trace_upload import read_record
+from ui.session import uploads
+from ui.session.uploads import read_record
 
 TITLES = Titles({"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"}, {"hand": "By hand"})
 PAPER = policy("paper")
@@ -252,7 +252,7 @@ def test_a_file_of_no_use_is_refused_with_what_to_do(content: bytes, words: str)
 
 
 def test_a_file_that_is_too_large_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_upload, "LARGEST_MB", 1)
+    monkeypatch.setattr(uploads, "LARGEST_MB", 1)
     assert read_record(exported(recorded()) + b" " * 2**19) == recorded()
     with pytest.raises(BadRecord, match=r"This file has 1\.5 MB, expected at most 1\."):
         read_record(b"x" * (2**20 + 2**19))
@@ -290,7 +290,7 @@ def test_a_run_with_more_passages_than_a_page_can_show_is_refused() -> None:
 def sharing() -> None:
     import streamlit as st
 
-    from ui.run.share.share import draw_share
+    from ui.run.share import draw_share
 
     state = st.session_state
     draw_share(state["taken"], state["trace"], state["policy"], state["titles"], state["url"], state["no_link"])
@@ -326,7 +326,7 @@ def test_where_no_link_can_lead_the_reason_stands_in_its_place(url: str | None, 
 
 
 def test_the_record_leaves_with_the_edits_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ui.run.share.share import draw_downloads
+    from ui.run.share import draw_downloads
 
     saved: dict[str, Callable[[], bytes]] = {}
 
@@ -344,7 +344,7 @@ def test_the_record_leaves_with_the_edits_of_the_page(monkeypatch: pytest.Monkey
 def importing() -> None:
     import streamlit as st
 
-    from ui.run.share.share import draw_import
+    from ui.run.share import draw_import
 
     opened = st.session_state.setdefault("opened", [])
     draw_import(opened.append, "import")
@@ -386,7 +386,7 @@ def settings() -> None:
     import streamlit as st
 
     from tests.ui.test_share import titles_here
-    from ui.run.share.share_links import link_parameters, parse_link
+    from ui.run.share import link_parameters, parse_link
     from ui.shell import sidebar
 
     given = {name: st.query_params.get_all(name) for name in st.query_params}

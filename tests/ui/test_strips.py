@@ -15,7 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, searched, strips_of, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, said
-from ui.run.passages.sentence_table import draw_strips
+from ui.run.passages import draw_strips
 
 
 def page(run: Trace, policy: Policy) -> None:

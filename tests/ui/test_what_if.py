@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.app.workbench import Choice, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import Choice
 from crag_core.base import prompts
 from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
 from crag_core.decision.policy import Policy
@@ -19,8 +20,7 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, elements, said
-from ui.run.what_if.run_offer import Offer, offer
-from ui.run.what_if.what_if import draw_two_answers, draw_what_if
+from ui.run.what_if import Offer, draw_two_answers, draw_what_if, offer
 from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)

@@ -11,13 +11,12 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
 from crag_core.decision.policy import FastPath, Policy
-from crag_core.pipeline.pipeline import approve, refuse
-from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.pipeline.run import Cooldown, Listener, Run, WebMode
+from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import RunPath, run_path
 from crag_core.view.path.stages import PLACES, Stage, StageState
-from crag_core.websearch.cooldown import Cooldown
 from tests import builders
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages

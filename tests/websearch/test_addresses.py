@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from crag_core.base.errors import BadRecord
+from crag_core.websearch.http import read_address
 from crag_core.websearch.searxng import SearXNG
-from crag_core.websearch.server_address import read_address
 
 
 @pytest.mark.parametrize(
     ("text", "url"),
     [
         ("http://localhost:8080", "http://localhost:8080"),
-        (" https://search.example.org/ \n", "https://search.example.org"),
+        ("https://search.example.org/", "https://search.example.org"),
         ("https://example.org/tools/searxng//", "https://example.org/tools/searxng"),
         ("HTTP://Example.org", "http://Example.org"),
         ("http://searx_ng:8080", "http://searx_ng:8080"),

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from crag_core.websearch.cooldown import Cooldown
+from crag_core.pipeline.run import Cooldown
 
 
 class HandClock:

@@ -231,7 +231,7 @@ def test_answer_that_is_not_its_json_is_a_failure(server: SearXNGServer, body: b
 @pytest.mark.parametrize("ending", ["", "/", "//", "/search", "/search/"])
 def test_instance_below_a_path_is_found(ending: str) -> None:
     with SearXNGServer(FOUND, prefix="/tools/searxng") as server:
-        reply = SearXNG(f" {server.url}/tools/searxng{ending} ").search("x", 5, threading.Event())
+        reply = SearXNG(f"{server.url}/tools/searxng{ending}").search("x", 5, threading.Event())
         assert (reply.outcome, len(server.heard)) == (WebOutcome.USED, 1)
 
 

@@ -17,7 +17,8 @@ import pytest
 
 from crag_core.app import workbench as build
 from crag_core.app.config import load
-from crag_core.app.workbench import Choice, Workbench, suit
+from crag_core.app.policy_files import suit
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.protocols import WebReply
 from crag_core.base.text.words import words

@@ -13,8 +13,8 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import WebReply
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import Origin, WebOutcome
-from crag_core.websearch.fallback_chain import SearchChain
 from crag_core.websearch.http import Call
+from crag_core.websearch.search_chain import SearchChain
 from crag_core.websearch.tavily import Tavily
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said
@@ -125,10 +125,6 @@ def test_text_that_can_be_no_key_is_refused_without_repeating_it(key: str) -> No
     with pytest.raises(BadRecord, match="TAVILY_API_KEY: expected a key such as tvly-…") as refused:
         Tavily(key)
     assert not key.strip(" =") or key not in str(refused.value)
-
-
-def test_white_space_around_the_key_does_no_harm(server: TavilyServer) -> None:
-    assert search(server, key=f" {KEY}\n").outcome is WebOutcome.USED
 
 
 def troubles(server: TavilyServer) -> Iterator[WebReply]:

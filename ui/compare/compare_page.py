@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
-from crag_core.app.policy_files import PLAIN
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import PLAIN, known_card
 from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Decision
 from crag_core.decision.decide import ALWAYS

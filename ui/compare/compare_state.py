@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.configuration_text import Configuration, choice_of, starting
-from crag_core.app.policy_files import PLAIN
-from crag_core.app.workbench import Choice, default_evaluator, known_card
+from crag_core.app.configuration_text import Configuration, plain_choice, starting
+from crag_core.app.policy_files import PLAIN, default_evaluator, known_card
+from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
@@ -255,7 +255,7 @@ def _is_busy() -> bool:
 
 
 def _plain() -> Configuration:
-    made = choice_of(PLAIN, "", EXTRACTIVE, app_state.settings())
+    made = plain_choice(EXTRACTIVE, app_state.settings().top_k)
     return Configuration(made.policy.title, made)
 
 

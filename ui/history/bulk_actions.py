@@ -1,22 +1,115 @@
-"""Delete, export and import on the History page."""
+"""Delete, export and import on the History page: recorded runs as JSON Lines and CSV, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.text.csv_cells import written
 from crag_core.base.text.display import counted
 from crag_core.storage.history.runs import KeptRun, Selection
+from crag_core.trace.trace import Trace
 from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed
-from ui.history.import_export import LARGEST_IMPORT_MB, MOST_EXPORTED_MB, MOST_RECORDS, Imported
-from ui.session import app_state
+from ui.session import app_state, run_job
+from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
 from ui.text import plain
+
+MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
+"""Of one file that leaves: it is made in memory."""
+LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
+_MOST_SHOWN = 20
+_IMPORTED = "history_imported"
+_COLUMNS = (
+    "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
+    "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
+    "asked by", "imported",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of importing a file of records. `refused` has a sentence for each of the first refused lines."""
+
+    taken: int = 0
+    refused_count: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def to_lines(traces: Iterable[Trace]) -> bytes:
+    """One record a line, as many as one file may have; in ASCII, so that no text of a record ends a line."""
+    made: list[bytes] = []
+    size = 0
+    for trace in traces:
+        line = json.dumps(trace.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"
+        size += len(line)
+        if made and (len(made) >= MOST_RECORDS or size > MOST_EXPORTED_MB * 2**20):
+            break
+        made.append(line)
+    return b"".join(made)
+
+
+def to_csv(runs: Iterable[KeptRun], zone: tzinfo) -> bytes:
+    """With a mark in front that tells spreadsheets that it is UTF-8. No cell can be taken for a formula."""
+    rows = (tuple(_values(run, zone)) for run in runs)
+    return b"\xef\xbb\xbf" + written([_COLUMNS, *rows]).encode("utf-8", "replace")
+
+
+def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callable[[float], object]) -> Imported:
+    """Give every record of the file to `keep`; a line that is no record is refused, and the others go in.
+
+    Raises `BadRecord` for a file that is too large or empty, and whatever `keep` raises.
+    """
+    size = len(content) / 2**20
+    lines = [(number, line) for number, line in enumerate(_lines(content), start=1) if line.strip()]
+    if size > LARGEST_IMPORT_MB or len(lines) > MOST_LINES:
+        raise BadRecord(
+            f"This file has {size:.0f} MB and {len(lines):,} lines, expected at most {LARGEST_IMPORT_MB} MB and "
+            f"{MOST_LINES:,} lines.",
+            hint="Import it in parts.",
+        )
+    if not lines:
+        raise BadRecord("This file is empty, expected one record a line.", hint="Choose a file that Export has saved.")
+    refused = []
+    for place, (number, line) in enumerate(lines, start=1):
+        try:
+            found = read_record(line)
+        except CragError as error:
+            refused.append(f"Line {number}: {error.message}")
+        else:
+            keep(found)
+        on_progress(place / len(lines))
+    return Imported(len(lines) - len(refused), len(refused), tuple(refused[:_MOST_SHOWN]))
+
+
+def _lines(content: bytes) -> Sequence[bytes]:
+    """A record that Share has saved has many lines, and is one record."""
+    try:
+        if isinstance(json.loads(content[: LARGEST_MB * 2**20]), dict):
+            return [content]
+    except (ValueError, RecursionError):
+        pass
+    return content.split(b"\n")
+
+
+def _values(run: KeptRun, zone: tzinfo) -> Iterator[object]:
+    kept = datetime.fromtimestamp(run.kept_at, zone).isoformat(sep=" ", timespec="seconds")
+    yield from (run.id, kept, run.question, run.action.value if run.action else "")
+    yield from ("" if run.score is None else run.score, run.policy, run.evaluator, run.evaluator_version)
+    yield from (run.writer, run.writer_version, run.embedding, run.fingerprint)
+    yield from (round(run.seconds, 3), run.calls, run.tokens)
+    yield from (run.route.value if run.route else "", run.answer.value if run.answer else "", run.labelled)
+    yield from (run.ending.value, run.asked_by, "yes" if run.is_imported else "no")
+
+
+# --- the buttons ------------------------------------------------------------------------------------------------------
 
 
 def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
@@ -52,22 +145,26 @@ def draw_import() -> None:
             "A file of records that Export has saved, or one that Share has saved. What is here already stays as it is."
         )
         file = st.file_uploader(
-            "Records", ["jsonl", "json"], key=f"history_file_{history_state.import_round()}",
+            "Records", ["jsonl", "json"], key=uploader_key("history_file"),
             max_upload_size=LARGEST_IMPORT_MB,
         )  # fmt: skip
         if st.button("Import", type="primary", key="history_import", disabled=file is None) and file is not None:
             bar = st.progress(0.0, "Reading")
             try:
-                history_state.import_file(file.getvalue(), lambda share: bar.progress(share, "Reading"))
+                done = take_in(file.getvalue(), run_job.keep_import, lambda share: bar.progress(share, "Reading"))
             except CragError as error:
                 bar.empty()
                 st.error(plain(str(error)), icon=":material/error:", title="This file cannot be imported")
             else:
+                st.session_state[_IMPORTED] = done
+                empty_uploader("history_file")
+                history_state.look_again()
                 st.rerun()
 
 
-def draw_imported(done: Imported | None) -> None:
-    """What became of a file, every refusal with its line."""
+def draw_imported() -> None:
+    """What became of a file since the last redraw, every refusal with its line."""
+    done: Imported | None = st.session_state.pop(_IMPORTED, None)
     if done is None:
         return
     if done.taken:
@@ -81,11 +178,11 @@ def draw_imported(done: Imported | None) -> None:
 def _draw_export(chosen: Selection, count: int) -> None:
     st.caption(f"{counted(count, 'run')}, newest first.")
     st.download_button(
-        "Records (JSON Lines)", lambda: history_state.lines(chosen), "crag-runs.jsonl", "application/jsonl",
+        "Records (JSON Lines)", lambda: _lines_of(chosen), "crag-runs.jsonl", "application/jsonl",
         icon=":material/data_object:", on_click="ignore", key="history_lines",
     )  # fmt: skip
     st.download_button(
-        "Table (CSV)", lambda: history_state.table(chosen), "crag-runs.csv", "text/csv",
+        "Table (CSV)", lambda: _table_of(chosen), "crag-runs.csv", "text/csv",
         icon=":material/table:", on_click="ignore", key="history_csv",
     )  # fmt: skip
     limit = f"the newest {MOST_RECORDS:,} runs, and {MOST_EXPORTED_MB} MB"
@@ -109,6 +206,21 @@ def _draw_question(chosen: Selection, count: int) -> None:
 def _delete(chosen: Selection) -> None:
     history_state.leave()
     with app_state.reporting():
-        deleted = history_state.delete(chosen)
+        deleted = app_state.workbench().history.delete_all(_own(chosen))  # with their labels
+        history_state.look_again()
         st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
     st.rerun()
+
+
+def _lines_of(selection: Selection) -> bytes:
+    return to_lines(app_state.workbench().history.export(_own(selection)))
+
+
+def _table_of(selection: Selection) -> bytes:
+    return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
+
+
+def _own(selection: Selection) -> Selection:
+    """Nobody deletes or exports what they may not see."""
+    own = history_state.scope()
+    return selection if own is None else replace(selection, asked_by=own)

@@ -1,26 +1,136 @@
-"""State of the History page, and its actions on recorded runs."""
+"""State of the History page: its filter, from fields that are part of the address, and the runs that match it.
+
+What stands in the address may be anybody's text: `unusable` checks it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import streamlit as st
 
-from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection
+from crag_core.base.types import Action
+from crag_core.storage.history.runs import EVERYTHING, Feedback, KeptRun, Selection
+from crag_core.trace.run_stats import Ending
 from crag_core.trace.trace import Trace
-from ui.history import filter
-from ui.history.filter import Filter
-from ui.history.import_export import Imported, take_in, to_csv, to_lines
-from ui.session import access, app_state, run_job
+from ui.session import access, app_state
+
+ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
+FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"
+"""Keys of the fields, and names in the address."""
+
+ACTIONS: dict[str, Action | None] = {
+    "Correct": Action.CORRECT,
+    "Ambiguous": Action.AMBIGUOUS,
+    "Incorrect": Action.INCORRECT,
+    "Undecided": None,
+}
+ANY_TIME, TODAY, WEEK, MONTH, BETWEEN = "Any time", "Today", "7 days", "30 days", "From – to"
+TIMES = (ANY_TIME, TODAY, WEEK, MONTH, BETWEEN)
+FEEDBACKS = {
+    "Route right": Feedback.ROUTE_RIGHT,
+    "Route wrong": Feedback.ROUTE_WRONG,
+    "Answer right": Feedback.ANSWER_RIGHT,
+    "Answer wrong": Feedback.ANSWER_WRONG,
+    "None": Feedback.NONE,
+}
+ENDINGS = {"Done": Ending.DONE, "Failed": Ending.FAILED, "Stopped": Ending.STOPPED, "Waiting": Ending.WAITING}
+LONGEST_TEXT = 200
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2200, 1, 1)
+
+TITLES = {
+    TEXT: "text",
+    ACTION: "action",
+    POLICY: "policy",
+    WHEN: "time",
+    SINCE: "first day",
+    UNTIL: "last day",
+    FEEDBACK: "feedback",
+    ENDING: "ending",
+}
+"""Of all fields."""
+_DAYS = {WEEK: 7, MONTH: 30}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The values of the fields; an empty one filters nothing. `since` and `until` are whole days, both included."""
+
+    text: str = ""
+    actions: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    when: str = ANY_TIME
+    since: date | None = None
+    until: date | None = None
+    feedback: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+
+    @property
+    def problem(self) -> str:
+        """Why no run can match, "" where one can."""
+        if self.when == BETWEEN and self.since and self.until and self.since > self.until:
+            return f"The first day, {self.since}, is after the last one, {self.until}."
+        return ""
+
+    def selection(self, now: datetime, titles: Mapping[str, str], asked_by: str | None) -> Selection:
+        """`now` is in the visitor's time zone, whose midnight begins a day. `titles` are those of policies by name."""
+        since, until = self._times(now)
+        return Selection(
+            actions=tuple(ACTIONS[word] for word in self.actions),
+            policies=tuple(name for name, title in titles.items() if title in self.policies),
+            endings=tuple(ENDINGS[word] for word in self.endings),
+            feedback=tuple(FEEDBACKS[word] for word in self.feedback),
+            since=since,
+            until=until,
+            text=self.text.strip(),
+            asked_by=asked_by,
+        )
+
+    def _times(self, now: datetime) -> tuple[float | None, float | None]:
+        if self.when in _DAYS:
+            return (now - timedelta(days=_DAYS[self.when])).timestamp(), None
+        if self.when == TODAY:
+            return _midnight(now.date(), now), None
+        if self.when != BETWEEN:
+            return None, None
+        after = None if self.until is None else self.until + timedelta(days=1)
+        return _midnight(self.since, now), _midnight(after, now)
+
+
+def unusable(parameters: Mapping[str, Sequence[str]], policies: Collection[str]) -> tuple[str, ...]:
+    """Names of fields in an address whose values they cannot have."""
+    options = {ACTION: ACTIONS, POLICY: policies, WHEN: TIMES, FEEDBACK: FEEDBACKS, ENDING: ENDINGS}
+
+    def can_have(name: str, value: str) -> bool:
+        if name in options:
+            return value in options[name]
+        return len(value) <= LONGEST_TEXT if name == TEXT else not value or _is_day(value)
+
+    given = {name: parameters[name] for name in TITLES if name in parameters}
+    twice = {name for name in (TEXT, WHEN, SINCE, UNTIL) if len(given.get(name, ())) > 1}
+    return tuple(
+        name for name, values in given.items() if name in twice or not all(can_have(name, value) for value in values)
+    )
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return FIRST_DAY <= date.fromisoformat(text) <= LAST_DAY
+    except ValueError:
+        return False
+
+
+def _midnight(day: date | None, now: datetime) -> float | None:
+    return None if day is None else datetime.combine(day, time(), now.tzinfo).timestamp()
+
 
 A_PAGE = 25
 PAGE, REFRESH = "history_page", "history_refresh"
-_PINNED, _IMPORTED, _ROUND = "history_pinned", "history_imported", "history_round"
-_ASKED = "history_asked"
+_PINNED, _ASKED = "history_pinned", "history_asked"
 
 
 @dataclass(frozen=True)
@@ -51,20 +161,20 @@ def policies() -> dict[str, str]:
 
 def check_address(policy_titles: Collection[str]) -> None:
     """Before the fields are drawn, which would take the values: remove and report those that cannot be used."""
-    given = {name: st.query_params.get_all(name) for name in filter.TITLES if name in st.query_params}
-    if names := filter.unusable(given, policy_titles):
+    given = {name: st.query_params.get_all(name) for name in TITLES if name in st.query_params}
+    if names := unusable(given, policy_titles):
         for name in names:
             del st.query_params[name]
             st.session_state.pop(name, None)
-        left_out = ", ".join(f"its {filter.TITLES[name]}" for name in names)
+        left_out = ", ".join(f"its {TITLES[name]}" for name in names)
         app_state.report(f"This link was opened without {left_out}: there is no such choice here.")
         st.rerun()
 
 
 def clear_filter() -> None:
     """For a callback."""
-    lists: dict[str, Any] = {name: [] for name in (filter.ACTION, filter.POLICY, filter.FEEDBACK, filter.ENDING)}
-    others = {filter.TEXT: "", filter.WHEN: filter.ANY_TIME, filter.SINCE: None, filter.UNTIL: None}
+    lists: dict[str, Any] = {name: [] for name in (ACTION, POLICY, FEEDBACK, ENDING)}
+    others = {TEXT: "", WHEN: ANY_TIME, SINCE: None, UNTIL: None}
     st.session_state.update(lists | others)
 
 
@@ -132,43 +242,5 @@ def leave() -> None:
     st.session_state.pop(_ASKED, None)
 
 
-def delete(selection: Selection) -> int:
-    """With their labels; returns how many runs there were."""
-    deleted = app_state.workbench().history.delete_all(_own(selection))
-    look_again()
-    return deleted
-
-
-def lines(selection: Selection) -> bytes:
-    return to_lines(app_state.workbench().history.export(_own(selection)))
-
-
-def table(selection: Selection) -> bytes:
-    return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
-
-
-def import_file(content: bytes, on_progress: Callable[[float], object]) -> None:
-    """Into the history, as this visitor's; the page shows the result at the next redraw. Raises `CragError`."""
-    st.session_state[_IMPORTED] = take_in(content, run_job.keep_import, on_progress)
-    st.session_state[_ROUND] = import_round() + 1
-    look_again()
-
-
-def import_round() -> int:
-    """Numbers the uploader, so that it is empty again after its file was taken."""
-    return int(st.session_state.setdefault(_ROUND, 0))
-
-
-def take_imported() -> Imported | None:
-    done: Imported | None = st.session_state.pop(_IMPORTED, None)
-    return done
-
-
 def format_time(run: KeptRun) -> str:
     return datetime.fromtimestamp(run.kept_at, app_state.time_zone()).strftime("%Y-%m-%d %H:%M")
-
-
-def _own(selection: Selection) -> Selection:
-    """Nobody deletes or exports what they may not see."""
-    own = scope()
-    return selection if own is None else replace(selection, asked_by=own)

@@ -1,20 +1,24 @@
-"""One recorded run, or two side by side, on the History page."""
+"""One recorded run, or two side by side with the settings in which they differ, on the History page."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted, sentence, shortened
+from crag_core.base.types import EvaluatorCard
+from crag_core.decision.policy import Policy
 from crag_core.storage.history.runs import KeptRun
-from crag_core.trace.trace import Trace
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.trace import RunSettings, Trace
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state
-from ui.history.run_diff import differing
-from ui.run.share import open_link
+from ui.run import share
 from ui.run.verdict import headline
 from ui.text import plain, versioned
 
@@ -79,7 +83,7 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
         changed = f" · {counted(edits, 'chunk')} dropped or pinned" if edits else ""
         st.caption(plain(f"{cost(trace)}{changed}{whose} · kept {history_state.format_time(run)} · run {run.id}"))
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-            open_link.draw_share_of(trace)
+            share.draw_share_of(trace)
 
 
 def _draw_verdict(trace: Trace) -> None:
@@ -150,3 +154,59 @@ def _draw_sentences(found: Sequence[Trace]) -> None:
         f"{counts[False, True]} in B alone."
     )
     draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")
+
+
+# --- settings that differ ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A setting, and its value in each of the two runs."""
+
+    setting: str
+    first: str
+    second: str
+
+
+SETTINGS: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
+    "evaluator": ("Evaluator", lambda made: _card(made.evaluator)),
+    "strip_evaluator": ("Sentences scored by", lambda made: _card(made.strip_evaluator)),
+    "embedding": ("Embedding model", lambda made: made.embedding),
+    "writer": ("Model", lambda made: made.writer),
+    "writer_version": ("Version of the model", lambda made: made.writer_version or "not known"),
+    "web_mode": ("Web search", lambda made: made.web_mode),
+    "top_k": ("Chunks read", lambda made: str(made.top_k)),
+    "prompts": ("Version of the prompts", lambda made: made.prompts),
+    "version": ("Version of the program", lambda made: made.version),
+    "pinned": ("Files read whole", lambda made: counted(len(made.pinned), "file") if made.pinned else "none"),
+    "search_too": ("Searched beside those files", lambda made: "yes" if made.search_too else "no"),
+    "support": ("Answer checked by", lambda made: "its words" if made.support == WORDS else made.support),
+    "collection": ("Collection", lambda made: made.collection or "all"),
+}
+"""(title, value in words) of every setting but the policy, which has several."""
+
+
+def differing(first: RunSettings, second: RunSettings) -> tuple[Differing, ...]:
+    found = [*_policies(first.policy, second.policy)]
+    for field, (setting, describe) in SETTINGS.items():
+        if getattr(first, field) != getattr(second, field):
+            one, other = describe(first), describe(second)
+            found.append(Differing(setting, one, other if one != other else f"{other}, another one"))
+    return tuple(found)
+
+
+def _policies(first: Policy, second: Policy) -> list[Differing]:
+    found = [] if first.name == second.name else [Differing("Policy", first.title, second.title)]
+    for setting, one, other in zip(
+        ("Lower threshold", "Upper threshold", "Sentence cut-off"), first.thresholds, second.thresholds, strict=True
+    ):
+        if one != other:
+            found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
+    has_same_rules = replace(first.with_thresholds(*second.thresholds), presets=second.presets) == second
+    if first.name == second.name and not has_same_rules:
+        found.append(Differing("Rules of the policy", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
+    return found
+
+
+def _card(card: EvaluatorCard) -> str:
+    return versioned(card.title, card.version)

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
@@ -17,9 +17,8 @@ from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.run_stats import Ending
 from crag_core.view.run_view import model_name
-from ui.history import filter, history_state
-from ui.history.filter import BETWEEN, Filter
-from ui.history.history_state import Listed
+from ui.history import history_state
+from ui.history.history_state import BETWEEN, Filter, Listed
 from ui.session import access, app_state
 from ui.text import plain
 
@@ -34,19 +33,21 @@ def draw_filter(titles: Mapping[str, str]) -> Filter:
     history_state.check_address(titles.values())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         text = st.text_input(
-            "Question or answer", key=filter.TEXT, type="search", icon=":material/search:", width=190,
-            placeholder="part of its text", max_chars=filter.LONGEST_TEXT, bind="query-params",
+            "Question or answer", key=history_state.TEXT, type="search", icon=":material/search:", width=190,
+            placeholder="part of its text", max_chars=history_state.LONGEST_TEXT, bind="query-params",
             persist_state="session",
         )  # fmt: skip
-        actions = _draw_choice("Action", filter.ACTION, filter.ACTIONS)
-        policies = _draw_choice("Policy", filter.POLICY, sorted(set(titles.values()), key=str.casefold), width=160)
-        feedback = _draw_choice("Feedback", filter.FEEDBACK, filter.FEEDBACKS)
-        endings = _draw_choice("How it ended", filter.ENDING, filter.ENDINGS)
-        when = st.selectbox(
-            "Time", filter.TIMES, key=filter.WHEN, width=130, bind="query-params", persist_state="session"
+        actions = _draw_choice("Action", history_state.ACTION, history_state.ACTIONS)
+        policies = _draw_choice(
+            "Policy", history_state.POLICY, sorted(set(titles.values()), key=str.casefold), width=160
         )
-        since = _draw_day("From", filter.SINCE) if when == BETWEEN else None
-        until = _draw_day("To", filter.UNTIL) if when == BETWEEN else None
+        feedback = _draw_choice("Feedback", history_state.FEEDBACK, history_state.FEEDBACKS)
+        endings = _draw_choice("How it ended", history_state.ENDING, history_state.ENDINGS)
+        when = st.selectbox(
+            "Time", history_state.TIMES, key=history_state.WHEN, width=130, bind="query-params", persist_state="session"
+        )
+        since = _draw_day("From", history_state.SINCE) if when == BETWEEN else None
+        until = _draw_day("To", history_state.UNTIL) if when == BETWEEN else None
     return Filter(text or "", actions, policies, when, since, until, feedback, endings)
 
 
@@ -60,8 +61,8 @@ def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145)
 
 def _draw_day(label: str, key: str) -> date | None:
     return st.date_input(
-        label, None, filter.FIRST_DAY, filter.LAST_DAY, key=key, format="YYYY-MM-DD", width=150, bind="query-params",
-        persist_state="session",
+        label, None, history_state.FIRST_DAY, history_state.LAST_DAY, key=key, format="YYYY-MM-DD", width=150,
+        bind="query-params", persist_state="session",
     )  # fmt: skip
 
 

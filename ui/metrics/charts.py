@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from crag_core.base.types import Action
 from crag_core.observability import trends
 from crag_core.observability.trends import Figures
-from ui.metrics.periods import width_of
+from ui.metrics.metrics_state import width_of
 from ui.tune.charts import BLUE, GRAY, GREEN, ORANGE, RED
 
 _VIOLET = "#7a5fc7"

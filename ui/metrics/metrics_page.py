@@ -13,7 +13,7 @@ from crag_core.base.types import Action
 from crag_core.observability import trends
 from crag_core.observability.trends import Figures, Share, Times
 from ui.metrics import charts
-from ui.metrics.periods import width_of
+from ui.metrics.metrics_state import width_of
 
 MANY = 20
 """Runs from which on a 95th percentile says more than the slowest run."""

@@ -1,17 +1,16 @@
-"""State of the Metrics page: period and policy, and the runs they select."""
+"""State of the Metrics page: period and policy, the runs that they select, and the steps of time."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import streamlit as st
 
 from crag_core.observability.trends import Figures, figures, over_time
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.run_stats import Measured
-from ui.metrics.periods import edges
 from ui.session import access, app_state
 
 PERIODS = {"24 hours": timedelta(days=1), "7 days": timedelta(days=7), "30 days": timedelta(days=30), "All": None}
@@ -62,3 +61,41 @@ def _history_id() -> str:
     """One history from another."""
     now = app_state.settings()
     return f"{now.home} {now.history}"
+
+
+DAY = timedelta(days=1)
+_HOURLY, _DAILY = 2 * DAY, 93 * DAY
+
+
+def edges(since: datetime, until: datetime) -> tuple[datetime, ...]:
+    """From before `since` to after `until`, an hour, a day or a week apart, by how long that is.
+
+    Both are of one time zone. Days begin at midnight there, also those with 23 or 25 hours; weeks begin on Monday.
+    """
+    if until - since <= _HOURLY:
+        return _hours(since, until)
+    step = DAY if until - since <= _DAILY else 7 * DAY
+    start = datetime(since.year, since.month, since.day)
+    if step > DAY:
+        start -= timedelta(days=start.weekday())
+    found = [start]
+    while _placed(found[-1], since.tzinfo) <= until:
+        found.append(found[-1] + step)  # without a zone: midnight stays midnight
+    return tuple(_placed(one, since.tzinfo) for one in found)
+
+
+def width_of(steps: tuple[datetime, ...]) -> str:
+    """What one step is called."""
+    apart = steps[1].replace(tzinfo=None) - steps[0].replace(tzinfo=None)
+    return "week" if apart > DAY else "day" if apart == DAY else "hour"
+
+
+def _hours(since: datetime, until: datetime) -> tuple[datetime, ...]:
+    hour = timedelta(hours=1)
+    start = since.timestamp() // 3600 * 3600
+    count = int((until.timestamp() - start) // hour.total_seconds()) + 2
+    return tuple(datetime.fromtimestamp(start + number * 3600, since.tzinfo) for number in range(count))
+
+
+def _placed(day: datetime, zone: tzinfo | None) -> datetime:
+    return day.replace(tzinfo=zone)

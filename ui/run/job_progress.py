@@ -111,12 +111,12 @@ def waiting_for(job: Job[Any, Any]) -> str:
     runs = job.ticket.before if job.ticket else None
     if runs is not None:
         return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
-    return "Waiting for the model: it serves others" if app_state.workbench().is_model_busy(job.cancel) else ""
+    return "Waiting for the model: it serves others" if app_state.workbench().servers.is_busy(job.cancel) else ""
 
 
 def _doing(job: run_job.RunJob) -> str:
     seconds = time.monotonic() - job.started_at
     now = job.progress
     progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""
-    waits = "" if (line := waiting_for(job)) else app_state.workbench().waits_for(job.cancel)
+    waits = "" if (line := waiting_for(job)) else app_state.workbench().servers.waits_for(job.cancel)
     return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

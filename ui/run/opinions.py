@@ -15,6 +15,7 @@ from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, comparisons
 from crag_core.view.run_view import RunView
+from ui.run.passages import chart_of_rows
 from ui.run.verdict import COLOURS, ICONS, headline
 from ui.text import chart_text, plain
 
@@ -109,16 +110,10 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
             icon=":material/gavel:",
         )
     st.plotly_chart(
-        _figure(found),
-        config={"displayModeBar": False},
-        alt=f"{found.summary} Numbers below.",
-        key=f"gaps_{key}",
+        _figure(found), config={"displayModeBar": False}, alt=f"{found.summary} Numbers below.", key=f"gaps_{key}"
     )
     st.table(
-        [_cells(row, found) for row in found.rows],
-        hide_index=True,
-        border="horizontal",
-        alt="Both opinions by chunk",
+        [_cells(row, found) for row in found.rows], hide_index=True, border="horizontal", alt="Both opinions by chunk"
     )
 
 
@@ -143,7 +138,7 @@ def _cell(cell: Cell) -> str:
 def _figure(found: Comparison) -> go.Figure:
     """For each passage its two scores, and a line between them, dashed where the bands differ too."""
     rows = [row for row in found.rows if all(grade and grade.score is not None for grade in row.grades)]
-    figure = go.Figure()
+    figure = chart_of_rows([row.label.short for row in rows], _ROW)
     for at, row in enumerate(rows):
         ends = [grade.score for grade in row.grades if grade]
         dash, colour = ("dash", _APART) if row.sign else ("solid", "gray")
@@ -162,20 +157,6 @@ def _figure(found: Comparison) -> go.Figure:
             hovertext=[chart_text(_hover(row, which)) for row in rows],
             hoverinfo="text",
         )
-    figure.update_xaxes(range=[-0.02, 1.02], dtick=0.1, zeroline=False, fixedrange=True)
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[chart_text(row.label.short) for row in rows],
-        range=[len(rows) - 0.5, -0.5],
-        zeroline=False,
-        fixedrange=True,
-    )
-    figure.update_layout(
-        height=_ROW * len(rows) + 80,
-        margin={"l": 8, "r": 8, "t": 34, "b": 30},
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 1, "xanchor": "right"},
-        hovermode="closest",
-    )
     return figure
 
 

@@ -1,30 +1,31 @@
-"""A recorded run on the page, in two fragments that a moved threshold redraws."""
+"""A recorded run on the page, in two fragments that a moved threshold redraws, and its record."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
-from crag_core.base.types import CorrectionKind
+from crag_core.app.policy_files import known_card
+from crag_core.base.serialization import to_plain
+from crag_core.base.types import CorrectionKind, StepState
 from crag_core.evaluators import EVALUATORS
-from crag_core.pipeline.pipeline import is_waiting
+from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.view.run_view import view_run
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
+from crag_core.view.record import RoundRow, cost_of, round_rows, settings_of
+from crag_core.view.run_view import RunView, view_run
 from ui.run.answer import draw_answer
 from ui.run.feedback import draw_feedback, passage_feedback
 from ui.run.opinions import draw_opinions
-from ui.run.passages.page_view import open_place
-from ui.run.passages.passages import CardActions, draw_passages, draw_web
-from ui.run.passages.sentence_table import draw_strips
+from ui.run.page_view import open_place
+from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
-from ui.run.record import draw_record, draw_rounds
-from ui.run.score_line import draw_scores
-from ui.run.verdict import draw_verdict
-from ui.run.what_if.run_actions import ask_opinion, draw_approval, draw_failure, generate
-from ui.run.what_if.run_offer import offer
-from ui.run.what_if.what_if import draw_two_answers, draw_what_if
+from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generate
+from ui.run.verdict import draw_scores, draw_verdict, headline
+from ui.run.what_if import draw_two_answers, draw_what_if, offer
 from ui.session import app_state, current_run
 from ui.session.current_run import View
+from ui.text import plain
 
 
 def draw_run(view: View) -> None:
@@ -101,3 +102,62 @@ def _draw_evidence() -> None:
     if passage := current_run.take_place():
         verdicts = [one for one in routed.knowledge.verdicts if one.strip.passage_id == passage.id]
         open_place(passage, verdicts, app_state.workbench())
+
+
+_ICONS = {
+    StepState.DONE: ":green[:material/check_circle:]",
+    StepState.SKIPPED: ":gray[:material/do_not_disturb_on:]",
+    StepState.FAILED: ":red[:material/error:]",
+    StepState.STOPPED: ":orange[:material/stop_circle:]",
+    StepState.WAITING: ":orange[:material/hourglass_top:]",
+}
+
+
+def draw_rounds(view: RunView) -> None:
+    """Nothing for a run that retrieved once."""
+    if rows := round_rows(view):
+        with st.container(border=True):
+            st.subheader(":material/replay: Looked again", anchor=False)
+            st.markdown("\n\n".join(_round_line(number, row) for number, row in enumerate(rows, start=1)))
+
+
+def _round_line(number: int, row: RoundRow) -> str:
+    line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"
+    return f"{line} → {headline(row.decision)}: {plain(row.decision.reason)}" if row.decision else line
+
+
+def draw_record(trace: Trace) -> None:
+    st.markdown(
+        "  \n".join(
+            f"{_ICONS[step.state]} **{plain(step.name)}** {plain(step.summary)} :gray[:small[{cost_of(step)}]]"
+            for step in trace.steps
+        )
+    )
+    if trace.corrections:
+        _draw_corrections(trace)
+        with st.popover("Summary of this run", icon=":material/summarize:"):
+            rows = [{"field": name, "value": _shown(value)} for name, value in to_plain(summarize(trace)).items()]
+            st.dataframe(rows, hide_index=True, alt="Summary of the run")
+    st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
+
+
+def _draw_corrections(trace: Trace) -> None:
+    """What was really carried out, with the query where there was one."""
+    st.table(
+        [
+            {
+                "Correction": f"**{plain(one.kind.value)}**",
+                "Why": plain(one.reason),
+                "Query": plain(one.query) or "–",
+                "Chunk": plain(one.passage_id or "") or "all",
+            }
+            for one in trace.corrections or ()
+        ],
+        hide_index=True,
+        border="horizontal",
+        alt="Corrections that were carried out, in order",
+    )
+
+
+def _shown(value: object) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -9,8 +9,7 @@ import time
 
 import streamlit as st
 
-from crag_core.app.access.identity import address_in, check_age, sign_in_of
-from crag_core.app.access.permissions import Grants, NotAllowed, Right
+from crag_core.app.access import Grants, NotAllowed, Right, address_in, check_age, sign_in_of
 from crag_core.app.config import Config, load
 
 __all__ = ["Right", "end", "grants", "is_known", "is_on", "may", "refusal", "require", "trouble", "user"]
@@ -24,14 +23,14 @@ def is_on() -> bool:
 
 
 def is_known() -> bool:
-    """Whether the provider has said who this is; they may be kept out all the same, see `trouble`."""
+    """Whether the provider has said who this is; they may still lack the right to enter, see `trouble`."""
     return is_on() and bool(st.user.get("is_logged_in"))
 
 
 def user() -> str:
     """The address of who is signed in and may enter; "" for everybody else, and with sign-in off.
 
-    Known only while a page is drawn or a callback runs: a thread has to be told.
+    Known only while a page is drawn or a callback runs: a thread must be given it.
     """
     try:
         return _entering() if is_known() else ""

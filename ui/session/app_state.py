@@ -13,22 +13,24 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Models, Workbench, default_evaluator, suit
+from crag_core.app.model_servers import Models
+from crag_core.app.policy_files import default_evaluator, suit
+from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
-from crag_core.base.protocols import DocumentStore, SearchPause
+from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
-from crag_core.observability.log_format import show_logs
-from crag_core.pipeline.run import WebMode
+from crag_core.observability.logs import show_logs
+from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
 from ui.session.background_jobs import Job
-from ui.session.trace_upload import check_files
+from ui.session.uploads import check_files
 
 T = TypeVar("T")
 
@@ -125,7 +127,7 @@ def shared_rebuild() -> SharedRebuild:
 
 @st.cache_resource(ttl=10, show_spinner=False, max_entries=50)
 def look_for_models(settings: Config) -> Models:
-    return shared_workbench().using(settings).models()
+    return shared_workbench().using(settings).servers.look()
 
 
 @st.cache_resource(ttl=3, show_spinner=False, max_entries=50)
@@ -267,11 +269,9 @@ def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in document_ids if one in known)
 
 
-def pause() -> SearchPause:
+def pause() -> Cooldown:
     """When this session last searched the web."""
-    if "pause" not in st.session_state:
-        st.session_state["pause"] = shared_workbench().new_pause()
-    kept: SearchPause = st.session_state["pause"]
+    kept: Cooldown = st.session_state.setdefault("pause", Cooldown())
     return kept
 
 
@@ -338,7 +338,7 @@ def settings_now() -> RunSettings | None:
 
 
 def report(problem: str) -> None:
-    """Something to tell the user at the next redraw, with what is to be told already."""
+    """A message for the user, shown at the next redraw after those that wait already."""
     before = st.session_state.get("problem") or ""
     st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
 

@@ -142,7 +142,7 @@ class RunProgress(Listener):
         self.step, self.counted = name, None
 
     def progressed(self, name: str, done: int, total: int) -> None:
-        if name == self.step:  # of two lanes, the one that was begun last is told of
+        if name == self.step:  # of two lanes, the one that was begun last is shown
             self.counted = (done, total)
 
     def finished(self, step: Step, trace: Trace) -> None:

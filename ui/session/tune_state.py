@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import DATA, Choice, known_card
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import DATA, Choice
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions, conditions_of
@@ -138,9 +139,7 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
     now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
     return app_state.remembered(
-        "tune_calibration",
-        now,
-        lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created),
+        "tune_calibration", now, lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created)
     )
 
 

@@ -26,7 +26,7 @@ def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
     each = max(MOST_PASSAGES // max(len(documents), 1), 3)
     passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
     found = draft_questions(passages, _everyday(), count, seed=0)
-    model = app_state.workbench().language_model(st.session_state["model"]) if ask_model else None
+    model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
     return reword(found, passages, model, Event()) if model else found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.workbench import known_card
+from crag_core.app.policy_files import known_card
 from crag_core.base.text.display import counted
 from ui.session import access, tune_state
 from ui.session.access import Right

@@ -15,7 +15,7 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_csv,
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
-from ui.shell.not_allowed import is_allowed
+from ui.shell.page import is_allowed
 from ui.text import plain
 from ui.tune import draft_questions
 

@@ -8,20 +8,17 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from crag_core.app.cli.options import STREAM, add_choice, with_thresholds
-from crag_core.app.cli.set_files import check_collection
+from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
 from crag_core.app.configuration_text import choose
-from crag_core.app.workbench import Choice, Workbench, known_card
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
-from crag_core.observability.log_format import show_logs
-from crag_core.pipeline.call_budget import JUDGING, budget
-from crag_core.pipeline.pipeline import approve, is_waiting, refuse
-from crag_core.pipeline.run import Listener, Run, WebMode
-from crag_core.pipeline.web_query import LONGEST_QUESTION, check_question
+from crag_core.observability.logs import show_logs
+from crag_core.pipeline.call_budget import JUDGING
+from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
+from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.citation_check import WORDS
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -101,14 +98,7 @@ class _Progress(Listener):
 
 
 def _cost(choice: Choice, support: str) -> str:
-    passages = len(choice.pinned) + (choice.top_k if choice.search_too or not choice.pinned else 0)
-    calls = budget(
-        choice.policy,
-        known_card(choice.evaluator),
-        passages,
-        writer=choice.model != EXTRACTIVE,
-        searches=choice.web is not WebMode.OFF,
-    )
+    calls = choice.calls_by_action()
     words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
     return f"model calls by route: {words}" + ("" if support == WORDS else f", {JUDGING}")
 

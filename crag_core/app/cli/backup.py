@@ -91,7 +91,7 @@ def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
 
 
 def _is_here(setting: str) -> bool:
-    return setting.strip() in ("", "disk")
+    return setting in ("", "disk")
 
 
 def _not_in_it(settings: Config) -> list[str]:

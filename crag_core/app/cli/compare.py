@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,9 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crag_core.app.cli.options import add_set, count
-from crag_core.app.cli.set_files import Opened, open_set, write_file
-from crag_core.app.cli.tune_output import Progress
+from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, write_file
+from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now
@@ -75,7 +73,7 @@ def compare(options: argparse.Namespace) -> int:
         )
         for one in wanted
     ]
-    try:
+    with interruptible(controls, "was run"):
         done = run_set(
             questions,
             contenders,
@@ -85,10 +83,6 @@ def compare(options: argparse.Namespace) -> int:
             on_progress=Progress("run"),
             prepare=lambda: warm_up([one.pipeline for one in contenders], controls.cancel),
         )
-    except KeyboardInterrupt:
-        controls.cancel.set()
-        print("\nstopped; what was run is kept, and the same command continues from there", file=sys.stderr)
-        raise SystemExit(130) from None
     experiments = opened.workbench.experiments
     results = {one.name: contender.keeper.load() for one, contender in zip(wanted, contenders, strict=True)}
     table = Table(questions, results | {one.name: experiments.outcomes(one.kept).load() for one in beside})

@@ -11,7 +11,7 @@ from typing import Any
 from crag_core.app.workbench import VERSION, Workbench
 from crag_core.base.errors import BadRecord, HistoryUnavailable, WrongUse
 from crag_core.observability.history_metrics import registry_of
-from crag_core.observability.log_format import show_logs
+from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
 
 

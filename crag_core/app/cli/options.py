@@ -1,13 +1,23 @@
-"""Options that several commands share, and the values that they take."""
+"""Options that several commands share, and the labelled sets and files that they name."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from crag_core.app.policy_files import DEFAULT
-from crag_core.base.errors import WrongUse
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.experiments.batch import Controls
+from crag_core.experiments.labelled.public_sets import read_set
+from crag_core.experiments.labelled.questions import LabelledSet
+from crag_core.experiments.labelled.read import Read, read_questions
 
 STREAM = "-"
 """In place of a file's name: standard input, or output."""
@@ -71,3 +81,111 @@ def with_thresholds(policy: Policy, options: argparse.Namespace) -> Policy:
         return policy.with_thresholds(options.lower, options.upper, getattr(options, "cutoff", None))
     except ValueError as error:
         raise WrongUse(f"{error}.") from None
+
+
+# --- labelled sets ----------------------------------------------------------------------------------------------------
+
+
+CORPORA = "corpora"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A set, and the workbench with the documents that it is about; `judged` has the grades of files, by question."""
+
+    labelled: LabelledSet
+    workbench: Workbench
+    judged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def open_set(named: str, workbench: Workbench) -> Opened:
+    """`named` is a kept set, a CSV or JSONL file, or a folder with queries.jsonl and its own corpus.jsonl.
+
+    Such a corpus is indexed apart from the user's documents, once. Raises `BadRecord` with every row that is wrong,
+    `UnknownName` where there is no such set.
+    """
+    path = Path(named)
+    try:
+        if named.strip() and path.is_dir():
+            return _open_folder(path, workbench)
+        is_file = path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt")
+        if not is_file and named not in (known := workbench.experiments.set_names()):
+            raise UnknownName.among("labelled set", named, known)
+        read = read_questions(path.name, path.read_bytes()) if is_file else workbench.experiments.load_set(named)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        unknown = UnknownName.among("labelled set", named, workbench.experiments.set_names())
+        raise UnknownName(f"There is no file {named}.", hint=f"Kept sets: {unknown.hint}") from error
+    except OSError as error:
+        raise BadRecord(f"The labelled set {named[:200]} cannot be read: {error.strerror}.") from error
+    return Opened(_checked(path.stem if path.suffix else named, read), workbench)
+
+
+@contextmanager
+def interruptible(controls: Controls, done: str) -> Iterator[None]:
+    """Around the questions of a set, of which what was `done` is kept: Ctrl-C stops them, and the exit code is 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        controls.cancel.set()
+        print(f"\nstopped; what {done} is kept, and the same command continues from there", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+def check_collection(name: str, workbench: Workbench) -> None:
+    """Raises `UnknownName` for a collection that holds no document; "" means all."""
+    if name:
+        known = {document.collection for document in workbench.store.documents()}
+        if name not in known:
+            raise UnknownName.among("collection", name, known)
+
+
+def _checked(name: str, read: Read) -> LabelledSet:
+    for remark in read.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    if read.problems:
+        message = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
+        more = f"\n  and {len(read.problems) - 20} more" if len(read.problems) > 20 else ""
+        raise BadRecord(
+            f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{message}{more}"
+        )
+    if not read.questions:
+        raise BadRecord(f"The labelled set {name!r} has no question.")
+    return LabelledSet(name, read.questions)
+
+
+def _open_folder(folder: Path, workbench: Workbench) -> Opened:
+    def content(name: str) -> bytes:
+        file = folder / name
+        return file.read_bytes() if file.is_file() else b""
+
+    if not (folder / "queries.jsonl").is_file():
+        raise UnknownName(
+            f"Expected queries.jsonl in the folder {folder}, found none.", hint="Name a folder of a set, or a file."
+        )
+    found = read_set(content("queries.jsonl"), content("corpus.jsonl"), content("qrels.tsv"))
+    for remark in found.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    own = workbench
+    if found.documents:
+        home = workbench.config.home / "laboratory" / CORPORA / folder.name
+        own = Workbench(replace(workbench.config, home=home, store="disk"))
+        own.experiments = workbench.experiments
+        _index(own, found.documents)
+    return Opened(LabelledSet(folder.name, found.questions), own, found.graded)
+
+
+def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None:
+    """Those that are not there yet; what a kill interrupted is finished."""
+    there = {document.name for document in workbench.store.documents()}
+    missing = [(name, text.encode("utf-8")) for name, text in documents if name not in there and text.strip()]
+    if missing:
+        print(f"indexing {len(missing)} documents of the set", file=sys.stderr)
+        workbench.store.ingest(missing)
+
+
+def write_file(path: Path, text: str, what: str) -> None:
+    try:
+        path.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise BadRecord(f"The {what} cannot be written to {path}: {error}.") from error
+    print(f"written to {path}")

@@ -6,30 +6,43 @@ import argparse
 import json
 import re
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.cli.options import add_choice, add_set, confidence, share, with_thresholds
-from crag_core.app.cli.set_files import Opened, check_collection, open_set, write_file
-from crag_core.app.cli.tune_output import Progress, advice, describe, plain
+from crag_core.app.cli.options import (
+    Opened,
+    add_choice,
+    add_set,
+    check_collection,
+    confidence,
+    interruptible,
+    open_set,
+    share,
+    with_thresholds,
+    write_file,
+)
 from crag_core.app.configuration_text import choose
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import Choice, Workbench, now, suit
+from crag_core.app.policy_files import find_policy, suit
+from crag_core.app.workbench import Choice, Workbench, now
 from crag_core.base.errors import CragError, WrongUse
-from crag_core.experiments.batch import Controls
+from crag_core.base.serialization import to_plain
+from crag_core.experiments.batch import Controls, SetProgress
 from crag_core.experiments.grade_set import score
 from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.labelled.scored import cases
 from crag_core.experiments.statistics.auroc import auroc
 from crag_core.experiments.statistics.calibration import calibrated
+from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.rates import Rates, confusion, rate
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 NOT_KEPT = 3
@@ -129,15 +142,11 @@ def grade(options: argparse.Namespace) -> Graded:
     conditions = opened.workbench.conditions(pipeline)
     log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
-    try:
+    with interruptible(controls, "is graded"):
         done = score(
             questions, pipeline, log, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
             on_progress=Progress("graded"),
         )  # fmt: skip
-    except KeyboardInterrupt:
-        controls.cancel.set()
-        print("\nstopped; what is graded is kept, and the same command continues from there", file=sys.stderr)
-        raise SystemExit(130) from None
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
@@ -199,3 +208,101 @@ def _cost(part: str) -> tuple[str, Any]:
         return name, float(value)
     except ValueError:
         raise ValueError(f"expected a number for {name}, found {value!r}") from None
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
+"""The rates that are shares, in the order in which they are printed."""
+
+Table = Sequence[Sequence[int]]
+
+
+def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estimate | None) -> str:
+    """A labelled set under one policy; `parting` is how well the deciding score tells answerable questions."""
+    policy = board.policy
+    lines = [
+        f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
+        f"lower {policy.lower:.3f}, upper {policy.upper:.3f}",
+        "",
+        f"{'expected':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
+    ]
+    lines += [
+        f"{expected:<14}" + "".join(f"{count:>12}" for count in counts)
+        for expected, counts in zip(Expected, table, strict=True)
+        if any(counts)
+    ]
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(getattr(rates, share))}" for share in SHARES)]
+    lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
+    lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
+    return "\n".join(lines)
+
+
+def plain(
+    name: str, board: Board, conditions: Conditions, rates: Rates, table: Table, parting: Estimate | None
+) -> dict[str, Any]:
+    """The same, ready for JSON."""
+    policy = board.policy
+    return {
+        "set": name,
+        "questions": len(board),
+        "policy": policy.name,
+        "lower": policy.lower,
+        "upper": policy.upper,
+        "conditions": to_plain(conditions),
+        "table": {
+            expected.value: dict(zip(ACTIONS, counts, strict=True))
+            for expected, counts in zip(Expected, table, strict=True)
+        },
+        "rates": to_plain(rates),
+        "auroc": to_plain(parting),
+    }
+
+
+def advice(found: Recommendation) -> str:
+    """Thresholds that are recommended, with how far they can be trusted."""
+    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}: chosen on {found.chosen_on} questions"]
+    if found.plateau:
+        spans = [found.grid[place] for axis in (0, 1) for place in found.plateau.span(axis)]
+        lines.append("as good: lower {:.3f} to {:.3f}, upper {:.3f} to {:.3f}".format(*spans))
+    if found.drawn:
+        (low, high), (other_low, other_high) = found.drawn
+        lines.append(
+            f"best of resampled questions: lower {low:.3f} to {high:.3f}, upper {other_low:.3f} to {other_high:.3f}"
+        )
+    if found.guaranteed:
+        lines.append(found.guaranteed.reason)
+    lines += [
+        "",
+        f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",
+    ]
+    for one in found.compared:
+        saved = f"  {one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else ""
+        wrong = describe_share(one.rates.confidently_wrong)
+        lines.append(f"{one.name:<24}{one.lower:>7.3f}{one.upper:>7.3f}{one.cost:>8.3f}  {wrong}{saved}")
+    return "\n".join(lines)
+
+
+class Progress:
+    """One line that grows on a terminal, a line every minute elsewhere."""
+
+    def __init__(self, done: str) -> None:
+        """`done` is what was done with a question."""
+        self._done = done
+        self._lock, self._last, self._pause = threading.Lock(), 0.0, 0.5 if sys.stderr.isatty() else 60.0
+
+    def __call__(self, scoring: SetProgress) -> None:
+        is_last = scoring.done + scoring.failed == scoring.total
+        with self._lock:
+            if not is_last and time.monotonic() - self._last < self._pause:
+                return
+            self._last = time.monotonic()
+        left = "" if scoring.left is None or is_last else f", about {scoring.left:.0f} s left"
+        failed = f", {scoring.failed} failed" if scoring.failed else ""
+        end = "\n" if is_last or not sys.stderr.isatty() else "\r"
+        print(f"{self._done} {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
+
+
+def describe_share(found: Estimate | None) -> str:
+    return "–" if found is None else f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%})"

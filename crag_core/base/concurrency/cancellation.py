@@ -1,11 +1,18 @@
-"""Waits for work in another thread while watching a cancel flag."""
+"""Waits for work of other threads while watching a cancel flag, and the one event loop of all model calls and searches.
+
+A synchronous HTTP read cannot be interrupted from another thread; an awaited one can, and closes its connection.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
@@ -24,8 +31,12 @@ REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=_
 """Hears of each reply, or failure, of the model calls that are made together here, before all of them are back."""
 
 
-def wait_for(future: Future[Value], cancel: Cancel) -> Value:
-    """What the work returns or raises; `Stopped` once `cancel` is set, and then the work is cancelled if it can be."""
+def wait_for(work: Future[Value] | Coroutine[Any, Any, Value], cancel: Cancel) -> Value:
+    """What the work returns or raises; a coroutine runs on the loop. `Stopped` once `cancel` is set.
+
+    Then the work is cancelled; a thread that is at work already is left to its own end.
+    """
+    future = work if isinstance(work, Future) else asyncio.run_coroutine_threadsafe(work, _loop())
     while True:
         try:
             return future.result(timeout=GLANCE)
@@ -35,3 +46,56 @@ def wait_for(future: Future[Value], cancel: Cancel) -> Value:
             if cancel.is_set():
                 future.cancel()
                 raise Stopped("Stopped by you.") from None
+
+
+def run(work: Coroutine[Any, Any, Value]) -> Value:
+    """Run `work`, which has an end of its own, on the loop and return its value."""
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+async def apart(work: Awaitable[Value]) -> Value:
+    """Await `work` in a task of its own, which closes its connection even where the awaiting task is cancelled twice.
+
+    A time limit and a cancelled batch may meet: the second cancellation would break off what the first one closes.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
+
+
+def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
+    """The items of an asynchronous iterator as they come; `cancel`, or closing this iterator, closes that one."""
+    items: queue.SimpleQueue[Value] = queue.SimpleQueue()
+    future = asyncio.run_coroutine_threadsafe(_forward(work, items), _loop())
+    try:
+        while not (future.done() and items.empty()):
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+            try:
+                yield items.get(timeout=GLANCE)
+            except queue.Empty:
+                continue
+        future.result()
+    finally:
+        future.cancel()
+
+
+async def _forward(work: AsyncIterator[Value], items: queue.SimpleQueue[Value]) -> None:
+    try:
+        async for item in work:
+            items.put(item)
+    finally:
+        close = getattr(work, "aclose", None)
+        if close:
+            await close()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="network-calls", daemon=True).start()
+    return loop

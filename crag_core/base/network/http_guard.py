@@ -12,7 +12,7 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
@@ -35,27 +35,8 @@ class NotAsked(httpx.RequestError):
     """A request was not sent, or its reply not read; the message goes on where the server's name begins a sentence."""
 
 
-def client(limit: int, seconds: float, **options: Any) -> httpx.Client:
-    """A client whose replies end after `limit` bytes and `seconds` from their first byte."""
-    return httpx.Client(**options, **hooks(limit, seconds))
-
-
 def hooks(limit: int, seconds: float) -> dict[str, Any]:
-    """Arguments for a synchronous `httpx` client."""
-
-    def on_request(request: httpx.Request) -> None:
-        request.headers["accept-encoding"] = _PLAIN
-        _check_found([request.url.host, *(_look_up(request.url.host) if _is_asked_here(request.url) else ())])
-
-    def on_response(response: httpx.Response) -> None:
-        _check_reply(response)
-        response.stream = _Bounded(response.stream, limit, seconds)
-
-    return _options(on_request, on_response)
-
-
-def async_hooks(limit: int, seconds: float) -> dict[str, Any]:
-    """Arguments for an asynchronous `httpx` client."""
+    """Arguments for an `httpx.AsyncClient`: a reply ends after `limit` bytes and `seconds` from its first byte."""
 
     async def on_request(request: httpx.Request) -> None:
         request.headers["accept-encoding"] = _PLAIN
@@ -63,14 +44,10 @@ def async_hooks(limit: int, seconds: float) -> dict[str, Any]:
 
     async def on_response(response: httpx.Response) -> None:
         _check_reply(response)
-        response.stream = _BoundedAsync(response.stream, limit, seconds)
+        response.stream = _Bounded(response.stream, limit, seconds)
 
-    return _options(on_request, on_response)
-
-
-def _options(on_request: Any, on_response: Any) -> dict[str, Any]:
-    made = {"request": [on_request], "response": [on_response]}
-    return {"event_hooks": made, "follow_redirects": False, "verify": certificates()}
+    found = {"request": [on_request], "response": [on_response]}
+    return {"event_hooks": found, "follow_redirects": False, "verify": certificates()}
 
 
 async def check_request(request: httpx.Request) -> None:
@@ -135,43 +112,25 @@ def _look_up(host: str) -> list[str]:
         return []
 
 
-class _Tally:
-    def __init__(self, limit: int, seconds: float) -> None:
+class _Bounded(httpx.AsyncByteStream):
+    def __init__(self, stream: Any, limit: int, seconds: float) -> None:
+        self._stream = stream
         self._limit = limit
-        self._left = limit
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 
-    def count(self, piece: bytes) -> bytes:
-        self._left -= len(piece)
-        if self._left < 0:
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._limit
+        async for piece in self._stream:
+            left -= len(piece)
+            self._check(left)
+            yield piece
+
+    def _check(self, left: int) -> None:
+        if left < 0:
             raise NotAsked(f"answered with more than {self._limit / 1_000_000:g} MB; the rest is not read")
         if time.monotonic() > self._end:
             raise NotAsked(f"went on answering for more than {self._seconds:g} s; the rest is not read")
-        return piece
-
-
-class _Bounded(httpx.SyncByteStream):
-    def __init__(self, stream: Any, limit: int, seconds: float) -> None:
-        self._stream = stream
-        self._tally = _Tally(limit, seconds)
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._stream:
-            yield self._tally.count(piece)
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _BoundedAsync(httpx.AsyncByteStream):
-    def __init__(self, stream: Any, limit: int, seconds: float) -> None:
-        self._stream = stream
-        self._tally = _Tally(limit, seconds)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._stream:
-            yield self._tally.count(piece)
 
     async def aclose(self) -> None:
         await self._stream.aclose()

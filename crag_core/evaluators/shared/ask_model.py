@@ -15,7 +15,7 @@ from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
 ROOM = 18_000
-"""Bytes of passages in one call: some 6000 tokens in any script. A longer prompt the server cuts, and tells nobody."""
+"""Bytes of passages in one call: some 6000 tokens in any script. A server cuts a longer prompt without saying so."""
 
 Group = tuple[Passage, ...]
 

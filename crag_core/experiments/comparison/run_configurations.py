@@ -16,7 +16,7 @@ from crag_core.experiments.batch import Controls, OnSetProgress, SetProgress, Ta
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.grade_set import failure_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.pipeline.check_answer import unmeasured
+from crag_core.pipeline.answer_stages import unmeasured
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace

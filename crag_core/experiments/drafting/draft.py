@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from crag_core.base.text.language import language_of
-from crag_core.base.text.words import fold, words
+from crag_core.base.text.words import fold, language_of, words
 from crag_core.base.types import Passage
 from crag_core.experiments.drafting.english import ask
 from crag_core.experiments.drafting.keywords import LITTLE_WORDS, Asked, search_words

@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crag_core.base.text.language import COMMON_WORDS, script_of
-from crag_core.base.text.words import words
+from crag_core.base.text.words import COMMON_WORDS, script_of, words
 
 
 @dataclass(frozen=True)

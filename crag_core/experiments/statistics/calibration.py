@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.experiments.labelled.conditions import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
 from crag_core.experiments.statistics.reliability import brier

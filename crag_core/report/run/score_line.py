@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import readable
 from crag_core.view.score_line import Line, Picture, Row
 from crag_core.view.score_words import QUESTIONS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.network.database_url import show_place
+from crag_core.base.network.database import show_place
 
 if TYPE_CHECKING:
     from crag_core.retrieval.backends.backend import Backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.network.database_url import show_place
+from crag_core.base.network.database import show_place
 from crag_core.storage.cache.disk import DiskCache
 from crag_core.storage.cache.grade_cache import GradeCache
 from crag_core.storage.cache.postgres import PostgresCache

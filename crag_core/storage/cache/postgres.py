@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
-from crag_core.base.network.reply_timeout import limited
+from crag_core.base.network.database import driver_options, hide_password, limited, name_of, read_postgres_url
 from crag_core.base.protocols import Clock
 from crag_core.storage.cache.grade_cache import Fault, GradeCache
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
-from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
-from crag_core.base.network.reply_timeout import limited
+from crag_core.base.network.database import driver_options, hide_password, limited, name_of, read_postgres_url
 from crag_core.storage import sqlite_file
 
 if TYPE_CHECKING:

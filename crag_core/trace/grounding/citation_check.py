@@ -14,8 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from crag_core.base.protocols import Piece
-from crag_core.base.text.language import language_of, script_of
-from crag_core.base.text.words import words
+from crag_core.base.text.words import language_of, script_of, words
 from crag_core.base.types import Excerpt, Strip, Support
 from crag_core.decision.refine import decompose
 from crag_core.trace.grounding.claims import (

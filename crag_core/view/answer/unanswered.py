@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
 from crag_core.decision.stability import flips
 from crag_core.trace.reroute import reroute

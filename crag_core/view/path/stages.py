@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.display import counted, duration
-from crag_core.base.text.numbers import readable
+from crag_core.base.text.display import counted, duration, readable
 from crag_core.base.types import (
     Action,
     CorrectionKind,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.network import reply_timeout
-from crag_core.base.network.database_url import driver_options, hide_password, name_of, read_postgres_url
+from crag_core.base.network import database
+from crag_core.base.network.database import driver_options, hide_password, name_of, read_postgres_url
 
 if TYPE_CHECKING:
     from psycopg.rows import TupleRow
@@ -242,4 +242,4 @@ def explain_faults(place: str, address: URL) -> Iterator[None]:
 
 
 def limited(connection: Connection, seconds: float) -> AbstractContextManager[None]:
-    return reply_timeout.limited(connection.fileno(), seconds, psycopg.Error)
+    return database.limited(connection.fileno(), seconds, psycopg.Error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
-from crag_core.base.network.reply_timeout import Line
+from crag_core.base.network.database import Line
 from crag_core.retrieval.backends.postgres.server import READ_S, Server, limited
 
 if TYPE_CHECKING:

@@ -1,0 +1,244 @@
+"""Who may do what, who is signed in, and the section [auth] of Streamlit's secrets. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
+from urllib.parse import urlsplit
+
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.serialization import fingerprint
+
+EVERYBODY, NOBODY = "*", "nobody"
+_SHOWN = 3
+# Only ASCII letters: Unicode lower-cases the Kelvin sign to k too, which would make two addresses equal.
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_HINT = "Write addresses (ann@example.org), whole domains (@example.org), * for everybody who signs in, or nobody."
+
+
+class Right(StrEnum):
+    """A permission. Its value is the end of the name of the setting that grants it."""
+
+    ENTER = "enter"
+    INDEX = "index"
+    TUNE = "tune"
+    SEE_HISTORY = "see_history"
+    SET_UP = "set_up"
+
+    @property
+    def variable(self) -> str:
+        return f"CRAG_MAY_{self.value.upper()}"
+
+    @property
+    def permission(self) -> str:
+        """The action that it allows, for the sentence "Only ann@example.org may …"."""
+        return _PERMISSIONS[self]
+
+
+_PERMISSIONS = {
+    Right.ENTER: "use this application",
+    Right.INDEX: "add, move and remove documents",
+    Right.TUNE: "grade labelled sets and keep presets",
+    Right.SEE_HISTORY: "see the runs of others",
+    Right.SET_UP: "see and change the servers",
+}
+
+
+class NotAllowed(CragError):
+    """A signed-in person lacks the right to do this."""
+
+
+@dataclass(frozen=True)
+class Grants:
+    """The entries of each right in lower case: addresses, domains beginning with "@", or `EVERYBODY`; () is nobody."""
+
+    entries: Mapping[Right, tuple[str, ...]]
+
+    def allows(self, right: Right, address: str) -> bool:
+        """Whether this address has the right, in whatever case; a text that is not an address has none."""
+        sent = address.translate(_LOWER)
+        return is_address(sent) and any(
+            entry == EVERYBODY or sent == entry or (entry.startswith("@") and sent.partition("@")[2] == entry[1:])
+            for entry in self.entries[right]
+        )
+
+    def who(self, right: Right) -> str:
+        """Who has the right, as "ann@example.org and everybody of example.net"; of many, the first few."""
+        names = [_describe(entry) for entry in self.entries[right]] or [NOBODY]
+        if len(names) > _SHOWN:
+            names = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+    def refusal(self, right: Right) -> str:
+        """The message for a person who lacks the right."""
+        who = self.who(right)
+        return f"Nobody may {right.permission} here." if who == NOBODY else f"Only {who} may {right.permission}."
+
+
+def read_grants(texts: Mapping[Right, str]) -> Grants:
+    """Parse the settings; a right without a setting is granted to everybody.
+
+    Raises `BadRecord`, which names the variable, for an entry that is neither an address nor a domain.
+    """
+    return Grants({right: _read(right.variable, texts.get(right, EVERYBODY)) for right in Right})
+
+
+def is_address(text: str) -> bool:
+    """Whether this has the form of an e-mail address: a name, one "@", a domain."""
+    name, at, domain = text.partition("@")
+    return bool(name and at) and is_domain(domain) and text.isprintable() and not set(text) & set(' ,;<>()"*')
+
+
+def is_domain(text: str) -> bool:
+    return bool(text) and "@" not in text and not text.startswith(".") and not text.endswith(".")
+
+
+def _read(variable: str, text: str) -> tuple[str, ...]:
+    entries = tuple(dict.fromkeys(entry.strip().translate(_LOWER) for entry in text.split(",")))
+    for entry in entries:
+        if entry in (EVERYBODY, NOBODY):
+            if len(entries) > 1:
+                raise BadRecord(f"{variable}: expected {entry!r} alone, found it among others in {text!r}.", hint=_HINT)
+        elif not is_address(f"ann{entry}" if entry.startswith("@") else entry):
+            raise BadRecord(f"{variable}: expected addresses or domains, found {entry!r}.", hint=_HINT)
+    return () if entries == (NOBODY,) else entries
+
+
+def _describe(entry: str) -> str:
+    if entry == EVERYBODY:
+        return "everybody"
+    return f"everybody of {entry[1:]}" if entry.startswith("@") else entry
+
+
+# --- the signed-in person ---------------------------------------------------------------------------------------------
+
+
+LONGEST_DAYS = 30
+"""The lifetime of Streamlit's cookie; a page that stays open for longer asks for a new sign-in too."""
+
+
+def address_in(claims: Mapping[str, object]) -> str:
+    """The e-mail address in the claims of an identity token; rights are granted to it.
+
+    Raises `NotAllowed` where there is none, or where the provider says that it is not verified: otherwise a person
+    could enter another's address there and get their rights. A provider that says nothing of it is trusted.
+    """
+    address = claims.get("email")
+    if not address:
+        raise NotAllowed(
+            "Expected an e-mail address from the provider of sign-in, found none.",
+            hint="Whoever runs this application can have the provider release the claim email to it.",
+        )
+    if not isinstance(address, str) or not is_address(address):
+        raise NotAllowed(
+            "Expected one e-mail address from the provider of sign-in, found something else.",
+            hint="Have the address corrected at the provider, and sign in again.",
+        )
+    if claims.get("email_verified", True) not in (True, "true"):  # some providers write it as text
+        raise NotAllowed(
+            f"The provider of sign-in has not verified that {address} is yours.",
+            hint="Confirm the address at the provider, and sign in again.",
+        )
+    return address
+
+
+def check_age(claims: Mapping[str, object], now: float) -> None:
+    """Raises `NotAllowed` for a sign-in older than `LONGEST_DAYS`; `now` in seconds since 1970, as the claim iat."""
+    at = claims.get("iat")
+    if isinstance(at, bool) or not isinstance(at, int | float):
+        raise NotAllowed("Expected the time of the sign-in from its provider, found none.", hint="Sign in again.")
+    if now - at > LONGEST_DAYS * 86_400:
+        raise NotAllowed(f"You signed in more than {LONGEST_DAYS} days ago.", hint="Sign in again.")
+
+
+def sign_in_of(claims: Mapping[str, object]) -> str:
+    """The id of one sign-in: each sign-in of the same person has its own."""
+    return fingerprint({name: str(claims.get(name)) for name in ("iss", "sub", "iat", "nonce")})
+
+
+# --- the sign-in providers --------------------------------------------------------------------------------------------
+
+
+CALLBACK = "/oauth2callback"
+_SHORTEST_SECRET = 32
+_NEEDED = ("client_id", "client_secret", "server_metadata_url")
+_HERE = ("localhost", "127.0.0.1", "::1")
+_SCOPE = "openid email profile"  # what Streamlit asks for by default
+_AUTH_HINT = "docs/sign-in.md shows the whole section. CRAG_SIGN_IN=off lets everybody in who reaches the application."
+
+
+@dataclass(frozen=True)
+class Provider:
+    """An OpenID provider. `name` is that of its section, "" for the one in [auth] itself."""
+
+    name: str
+    metadata_url: str
+    scope: str
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.metadata_url).hostname or ""
+
+    @property
+    def asks_for(self) -> str:
+        """Which data of a person this application asks for, in words."""
+        return "your name and e-mail address" if "profile" in self.scope.split() else "your e-mail address"
+
+
+@dataclass(frozen=True)
+class Auth:
+    """`origin` is the only address of the application at which sign-in works, such as https://crag.example.org."""
+
+    origin: str
+    providers: tuple[Provider, ...]
+
+
+def read_auth(section: object) -> Auth:
+    """The settings in the section [auth]. Raises `BadRecord`, which names keys and never a secret."""
+    if not isinstance(section, Mapping) or not section:
+        raise _refused("expected a section [auth] in .streamlit/secrets.toml, found none that can be read")
+    secret = section.get("cookie_secret")
+    if not isinstance(secret, str) or len(secret) < _SHORTEST_SECRET:
+        found = f"{len(secret)} characters" if isinstance(secret, str) else "none"
+        raise _refused(f"expected a cookie_secret of at least {_SHORTEST_SECRET} characters, found {found}")
+    origin = _origin(section.get("redirect_uri"))
+    named = {name: value for name, value in section.items() if isinstance(value, Mapping) and name != "client_kwargs"}
+    providers = [_provider(name, value) for name, value in named.items()]
+    if not providers or any(key in section for key in _NEEDED):
+        providers.insert(0, _provider("", section))
+    return Auth(origin, tuple(providers))
+
+
+def _origin(given: object) -> str:
+    parts = urlsplit(given.replace("{port}", "1")) if isinstance(given, str) else None
+    is_safe = parts is not None and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE))
+    if not is_safe or parts is None or not parts.netloc or not parts.path.endswith(CALLBACK):
+        raise _refused(
+            f"expected a redirect_uri such as https://crag.example.org{CALLBACK} (http on localhost alone), "
+            f"found {given!r}"
+        )
+    return "" if "{port}" in str(given) else f"{parts.scheme}://{parts.netloc}"
+
+
+def _provider(name: str, section: Mapping[str, object]) -> Provider:
+    where = f"[auth.{name}]" if name else "[auth]"
+    if "_" in name:
+        raise _refused(f"expected no underscore in the name of a provider, found {where}")
+    missing = [key for key in _NEEDED if not isinstance(section.get(key), str) or not section[key]]
+    if missing:
+        raise _refused(f"expected {', '.join(_NEEDED)} in {where}, found no {', '.join(missing)}")
+    url = str(section["server_metadata_url"])
+    parts = urlsplit(url)
+    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE)):
+        raise _refused(f"expected the server_metadata_url of {where} to begin with https://, found {url!r}")
+    more = section.get("client_kwargs")
+    scope = more.get("scope", _SCOPE) if isinstance(more, Mapping) else _SCOPE
+    if not {"openid", "email"} <= set(str(scope).split()):
+        raise _refused(f"expected the scope of {where} to hold openid and email, found {scope!r}")
+    return Provider(name, url, str(scope))
+
+
+def _refused(message: str) -> BadRecord:
+    return BadRecord(f"CRAG_SIGN_IN is on: {message}.", hint=_AUTH_HINT)

@@ -1,1 +1,0 @@
-"""Who is signed in and what they may do. Pure."""

@@ -1,0 +1,128 @@
+"""The model servers of the settings: what they offer, a model of one, and what a call waits for."""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass
+
+from crag_core.app.config import Config
+from crag_core.base.errors import UnknownName
+from crag_core.base.protocols import Cancel
+from crag_core.llms import ollama, openai_compatible
+from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.llms.servers import ServerState, shown, version_of
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+_LONG_WAIT = 10.0
+"""Seconds after which the page says that a model has not begun to answer."""
+_LOADED_EVERY = 2.0
+"""Seconds between two looks at what a server has loaded, however many pages wait."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """What the model servers offer now: choices such as "ollama/llama3.2", and the state of each server."""
+
+    choices: tuple[str, ...]
+    ollama: ServerState
+    openai: ServerState | None
+
+
+class ModelServers:
+    """Ollama and an OpenAI-compatible server; what is learned of them is shared by all settings (`using`)."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._limits: dict[tuple[str, str, int], CallLimit] = {}
+        self._seen: dict[str, ServerState] = {}
+        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
+
+    def using(self, config: Config) -> ModelServers:
+        other = copy(self)
+        other.config = config
+        return other
+
+    def look(self) -> Models:
+        """Ask both servers at the same time for their models; those that are away cost a time-out of 2 s in all."""
+        url, key = self.config.openai_url, self.config.openai_key
+        with ThreadPoolExecutor(1) as beside:
+            asked = beside.submit(openai_compatible.look, url, key) if url else None
+            local = ollama.look(self.config.ollama_url)
+            remote = asked.result() if asked else None
+        self._remember(local)
+        # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
+        choices = [f"ollama/{name}" for name in local.models]
+        elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
+        return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
+
+    def model(self, choice: str) -> ServerModel | None:
+        """The model named by `choice`; None for "extractive"."""
+        if choice == EXTRACTIVE:
+            return None
+        server, _, name = choice.partition("/")
+        now = self.config
+        if server == "ollama" and name:
+            return ollama.model(now.ollama_url, name, now.model_timeout, self._limit(server))
+        if server == "openai" and name and now.openai_url:
+            return openai_compatible.model(now.openai_url, name, now.openai_key, now.model_timeout, self._limit(server))
+        raise UnknownName(
+            f"Unknown language model {choice!r}.",
+            hint='Expected "extractive", "ollama/NAME", or "openai/NAME" with OPENAI_BASE_URL set.',
+        )
+
+    def version_of(self, choice: str) -> str:
+        """What distinguishes the versions of this model, as far as its server says so: Ollama does.
+
+        By the last look at the server; one is taken here only where there was none, as on the command line.
+        """
+        server, _, name = choice.partition("/")
+        if server != "ollama" or not name:
+            return ""
+        if self.config.ollama_url not in self._seen:
+            self._remember(ollama.look(self.config.ollama_url))
+        return version_of(name, self._seen[self.config.ollama_url])
+
+    def is_busy(self, cancel: Cancel) -> bool:
+        """Whether the run with this flag waits for a server that serves as many calls of others as it may."""
+        return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
+
+    def waits_for(self, cancel: Cancel) -> str:
+        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
+
+        A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
+        """
+        for (server, url, _), limit in tuple(self._limits.items()):
+            model = limit.silent_model(cancel, 1.5)
+            if not model:
+                continue
+            there = self._loaded_by(url) if server == "ollama" else None
+            if there is not None and not {model, f"{model}:latest"} & set(there):
+                return f"{model} is loading"
+            if limit.silent_model(cancel, _LONG_WAIT):
+                return f"{model} has not begun to answer: it loads, or serves others"
+        return ""
+
+    def calls_under_way(self) -> dict[str, float]:
+        urls = {"ollama": self.config.ollama_url, "openai": self.config.openai_url}
+        return {shown(url): self._limit(server).under_way for server, url in urls.items() if url}
+
+    def _remember(self, seen: ServerState) -> None:
+        """A server that is away for a moment has the same models when it is back."""
+        if seen.reachable or self.config.ollama_url not in self._seen:
+            self._seen[self.config.ollama_url] = seen
+
+    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
+        asked_at, names = self._loaded.get(url, (-math.inf, None))
+        if time.monotonic() - asked_at > _LOADED_EVERY:
+            names = ollama.loaded(url)
+            self._loaded[url] = (time.monotonic(), names)
+        return names
+
+    def _limit(self, server: str) -> CallLimit:
+        """Shared by all runs with the same server, so that it is not asked for more than it may be."""
+        now = self.config
+        key = (server, now.ollama_url if server == "ollama" else now.openai_url, now.calls_at_once)
+        return self._limits.setdefault(key, CallLimit(now.calls_at_once))

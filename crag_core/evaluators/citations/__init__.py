@@ -1,1 +1,0 @@
-"""Whether the evidence supports a sentence of an answer: by words, or as a model says."""

@@ -1,0 +1,148 @@
+"""What can be wrong with the reply of a model server, and the project's error for it, the same for every protocol.
+
+What a server sends may be any JSON. The clients read a reply as if it had the shape that it should have, and fail at
+others with errors of Python. Those are distinguished from errors of this program by the moment (a reply had begun to
+come) and the place (not in a module of ours).
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from crag_core.base.errors import CragError, ModelUnavailable
+from crag_core.llms.servers import shown
+
+if TYPE_CHECKING:
+    from httpx import Response
+
+
+LARGEST_COUNT = 1_000_000_000
+"""Tokens of one call; whoever tells more does not count."""
+_OF_SHAPE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+_LONGEST = 160  # characters of what a client says of a field
+
+
+class WrongShape(Exception):
+    """A server sent something else than a reply; `found` ends a sentence that tells what was expected."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found = found
+
+
+class Reading:
+    """One call to a server, made in the task that will read the reply."""
+
+    def __init__(self) -> None:
+        self._response: Response | None = None
+        _under_way.set(self)
+
+    def begin(self, response: Response) -> None:
+        self._response = response
+
+    async def end(self) -> None:
+        """Close the connection, which a client that failed at a piece of a stream leaves open."""
+        if self._response is not None:
+            await self._response.aclose()
+
+    def wrong_shape(self, error: Exception) -> WrongShape | None:
+        """What is wrong with the reply that a client failed to read; None: the error is not of the reply."""
+        if isinstance(error, WrongShape):
+            return error
+        is_of_reply = self._response is not None and isinstance(error, _OF_SHAPE) and not _is_of_ours(error)
+        return WrongShape(f"something else{_why(error)}") if is_of_reply else None
+
+
+_under_way: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+async def note_reply(response: Response) -> None:
+    """A hook of an `httpx` client: the reply to the call that this task makes begins."""
+    reading = _under_way.get()
+    if reading:
+        reading.begin(response)
+
+
+def counts(raw: object) -> tuple[int, int]:
+    """(tokens of the prompt, tokens of the reply) as a server reported them; 0 for what is no count."""
+    usage = _part(raw, "usage")
+    return _count(_part(usage, "prompt_tokens")), _count(_part(usage, "completion_tokens"))
+
+
+def is_of_model(raw: object) -> bool:
+    """Whether a piece of a stream tells of a model at work: then a reply without a word is a reply, too."""
+    choices = _part(raw, "choices")
+    reasons = [_part(choice, "finish_reason") for choice in choices] if isinstance(choices, list) else []
+    is_finished = _part(raw, "done") is True or any(isinstance(reason, str) for reason in reasons)
+    return is_finished or counts(raw)[0] > 0
+
+
+def _part(of: object, name: str) -> Any:
+    return of.get(name) if isinstance(of, dict) else getattr(of, name, None)
+
+
+def _count(value: object) -> int:
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST_COUNT
+    return int(value) if is_count else 0  # type: ignore[call-overload]  # is_count is of its type
+
+
+def _is_of_ours(error: Exception) -> bool:
+    """Whether it was raised in a module of this project, however deep in a client's call."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and str(place.tb_frame.f_globals.get("__name__", "")).startswith("crag_core.")
+
+
+def _why(error: Exception) -> str:
+    """The field that a client did not find as it should be; "" where its error is of Python's own kind."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]  # no word of the server's
+    return f" ({'.'.join(map(str, first['loc']))}: {first['msg']})"[:_LONGEST]
+
+
+class TooLong(Exception):
+    """A reply did not come in time, or has no end; `summary` follows the name of its server."""
+
+    def __init__(self, summary: str, hint: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.hint = hint
+
+
+def explain_call(
+    error: Exception,
+    called: str,
+    url: str,
+    name: str,
+    *,
+    expected: str,
+    check: str,
+    start: str,
+    away: tuple[type[Exception], ...] = (),
+) -> CragError | None:
+    """The project's error for what a client raised; None for a bug.
+
+    `called` begins a sentence about the server, `expected` names its protocol and the shape of a reply. `check` is the
+    hint where something else answers, `start` where nothing does, which the client tells by errors of types `away` too.
+    """
+    import httpx
+
+    from crag_core.base.network.http_guard import refusal_in
+
+    if why := refusal_in(error):
+        return ModelUnavailable(f"What answers at {shown(url)} {why}.", hint=check)
+    if isinstance(error, TooLong):
+        return ModelUnavailable(f"{called} {error.summary} (model {name!r}).", hint=error.hint, is_late=True)
+    if isinstance(error, WrongShape | json.JSONDecodeError):
+        found = error.found if isinstance(error, WrongShape) else "no JSON"
+        wrong = f"does not speak {expected}, found {found}"
+        return ModelUnavailable(f"What answers at {shown(url)} {wrong}.", hint=check)
+    if isinstance(error, (httpx.HTTPError, OSError, *away)):
+        return ModelUnavailable(f"{called} does not answer or went away.", hint=start)
+    return None

@@ -1,0 +1,98 @@
+"""Several providers in order, and a bounded cache of their replies."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+
+from crag_core.base.errors import Stopped
+from crag_core.base.protocols import Cancel, Clock, WebReply, WebSearcher
+from crag_core.base.types import WebAttempt, WebOutcome
+
+
+class SearchChain:
+    """Asks in the given order until one finds something. `attempts` of the reply holds all that were asked, in order.
+
+    When none did, one that found nothing decides over those that failed, and the message is what all of them said.
+    """
+
+    def __init__(self, searchers: Sequence[WebSearcher]) -> None:
+        self._searchers = tuple(searchers)
+
+    @property
+    def name(self) -> str:
+        return ", then ".join(searcher.name for searcher in self._searchers)
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        replies: list[WebReply] = []
+        for searcher in self._searchers:
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+            replies.append(searcher.search(query, limit, cancel))
+            if replies[-1].outcome is WebOutcome.USED:
+                return replace(replies[-1], attempts=_attempts(replies))
+        text = " ".join(reply.message or f"{reply.provider}: {reply.outcome}." for reply in replies)
+        return replace(_deciding(replies), message=text, attempts=_attempts(replies))
+
+
+def _deciding(replies: list[WebReply]) -> WebReply:
+    """The last that found nothing, else the last: a web without results is a fact, an outage is none."""
+    return next((reply for reply in reversed(replies) if reply.outcome is WebOutcome.EMPTY), replies[-1])
+
+
+def _attempts(replies: list[WebReply]) -> tuple[WebAttempt, ...]:
+    return tuple(WebAttempt(reply.provider, reply.outcome, reply.message) for reply in replies)
+
+
+class CachedSearcher:
+    """Keeps at most `size` answers for `seconds`; failures are not kept. Safe to share between sessions."""
+
+    def __init__(
+        self,
+        searcher: WebSearcher,
+        identity: str = "",
+        size: int = 256,
+        seconds: float = 3600.0,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self.identity = identity or searcher.name
+        """Differs wherever other results are to be expected."""
+        self._searcher = searcher
+        self._size = size
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, int], tuple[float, WebReply]] = OrderedDict()
+        self._lock = Lock()
+        self.last: WebReply | None = None
+        """The newest answer of any session, for a health display."""
+
+    @property
+    def name(self) -> str:
+        return self._searcher.name
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        key = (" ".join(query.split()).casefold(), limit)
+        now = self._clock()
+        with self._lock:
+            kept_at, reply = self._kept.get(key, (now - self._seconds, None))
+            if reply is not None and now - kept_at < self._seconds:
+                self._kept.move_to_end(key)
+                return replace(reply, from_cache=True)
+        self.last = reply = self._searcher.search(query, limit, cancel)
+        if _is_worth_keeping(reply):
+            with self._lock:
+                self._kept[key] = (now, reply)
+                self._kept.move_to_end(key)
+                while len(self._kept) > self._size:
+                    self._kept.popitem(last=False)
+        return reply
+
+
+def _is_worth_keeping(reply: WebReply) -> bool:
+    """Results always; "nothing found" only from all that were asked, for one that failed may know more in a minute."""
+    if reply.outcome is WebOutcome.EMPTY:
+        return all(attempt.outcome is WebOutcome.EMPTY for attempt in reply.attempts)
+    return reply.outcome is WebOutcome.USED

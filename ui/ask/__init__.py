@@ -1,1 +1,0 @@
-"""The Ask page: the question, its cost, pinned files, earlier runs and demos."""

@@ -1,0 +1,105 @@
+"""Buttons that continue a recorded run: another route, approval of a web query, resume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from crag_core.app.policy_files import known_card
+from crag_core.app.workbench import Choice
+from crag_core.base.types import StepState
+from crag_core.pipeline.web_stages import approve, refuse
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Reroute
+from crag_core.trace.trace import Trace
+from ui.run.what_if import offer
+from ui.session import app_state, current_run, run_job
+from ui.session.current_run import View
+from ui.text import plain
+
+
+def begin(question: str) -> None:
+    """Start a run in the background; why it cannot start is shown at the next redraw."""
+    with app_state.reporting():
+        run_job.ask(question)
+
+
+def generate(view: View) -> None:
+    """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
+    offered = offer(view.trace, view.routed, app_state.choice(), app_state.settings_now())
+    known = replace(view.trace, web=None) if offered.searches else view.trace
+    if offered.searches:
+        app_state.pause().forget()  # this click asks for the search, however short ago the last one was
+    if view.taken.answer is not None and view.is_changed:
+        current_run.keep_first()
+    with app_state.reporting():
+        run_job.go_on(known, app_state.choice())
+    st.rerun()
+
+
+def ask_opinion(evaluator: str) -> None:
+    """For a callback: let another evaluator grade the passages of the run on the page too."""
+    with app_state.reporting():
+        run_job.start_opinion(evaluator)
+    st.rerun()
+
+
+def draw_approval(trace: Trace, routed: Reroute) -> None:
+    """The exact query that would leave the machine: approve, edit or refuse."""
+    if trace.web is None:
+        return
+    reason = routed.decision.reason
+    with st.container(border=True):
+        st.subheader(":material/public: Search the web?", anchor=False)
+        st.markdown(
+            f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to "
+            f"{plain(app_state.workbench().searcher.name)}, and nothing else ({plain(trace.web.query_by)}):"
+        )
+        query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
+        with st.container(horizontal=True):
+            if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
+                _go_on(approve(trace, query))
+            if st.button("Do not search", icon=":material/block:"):
+                _go_on(refuse(trace))
+
+
+def draw_failure(trace: Trace) -> None:
+    """Where a run stopped or broke off, what helps, and the way on."""
+    step = trace.failure
+    if step is None:
+        return
+    if step.state is StepState.STOPPED:
+        st.info(
+            f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.",
+            icon=":material/stop_circle:",
+        )
+    else:
+        # On one line, since an empty one would end the code, and with it the harmlessness.
+        hint = f"\n\n`{' '.join(step.hint.split())}`" if step.hint and "`" not in step.hint else ""
+        st.error(
+            f"{plain(step.summary)} What was done is kept.{hint}",
+            title=f"The run broke off at “{plain(step.name)}”",
+            icon=":material/error:",
+        )
+    own, now = run_job.own_choice(trace), app_state.choice()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
+            _go_on(trace)
+        if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
+            return
+        if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
+            _go_on(trace, now)
+        message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
+        st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
+
+
+def _describe(chosen: Choice, judge: str) -> str:
+    by = "quotations" if chosen.model == EXTRACTIVE else app_state.called(chosen.model)
+    return plain(f"{chosen.policy.title}, graded by {judge.lower()}, answered by {by}")
+
+
+def _go_on(found: Trace, chosen: Choice | None = None) -> None:
+    with app_state.reporting():
+        run_job.go_on(found, chosen)
+    st.rerun()

@@ -1,1 +1,0 @@
-"""A run as a link or a file, and opening one."""

@@ -1,1 +1,0 @@
-"""What another policy, threshold or edit would change, and running it."""

@@ -1,0 +1,61 @@
+"""What every page begins with: sent through app.py, messages, and a line in place of what is not allowed.
+
+A folder named pages/ makes Streamlit serve its files as pages of their own until st.navigation is called for the first
+time in the server's life. Somebody whose link leads straight to a page could be that first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from crag_core.base.errors import CragError
+from ui.session import access, app_state
+from ui.session.access import Right
+from ui.shell import sign_in
+from ui.text import plain
+
+_ROUTED = "router_routed"
+_WANTED = "router_wanted"
+
+
+def enter(page: str) -> None:
+    """First line of a page: go through app.py, which may ask to sign in, when this session has not, and come back."""
+    if _ROUTED not in st.session_state or not sign_in.is_passed():
+        asked = {name: st.query_params.get_all(name) for name in st.query_params}
+        st.session_state[_WANTED] = page, asked
+        st.switch_page("app.py")
+
+
+def mark_routed() -> None:
+    """For app.py, once its navigation stands."""
+    st.session_state[_ROUTED] = True
+    wanted = st.session_state.pop(_WANTED, None)
+    if wanted:
+        page, asked = wanted
+        st.switch_page(page, query_params=asked)
+
+
+def draw_report() -> None:
+    if problem := app_state.take_report():
+        st.error(plain(problem), icon=":material/error:")
+
+
+@contextmanager
+def errors_drawn(title: str | None = None) -> Iterator[None]:
+    """An expected error in the block is shown in its place, with what helps."""
+    try:
+        yield
+    except CragError as error:
+        st.error(plain(error.message), title=title, icon=":material/error:")
+        st.caption(plain(error.hint))
+
+
+def is_allowed(right: Right) -> bool:
+    """Whether somebody may; where not, a line says who does."""
+    if access.may(right):
+        return True
+    st.caption(f":material/lock: {plain(access.refusal(right))}")
+    return False
