@@ -29,8 +29,8 @@ from crag_core.evaluators.citations.model_check import ModelSupport
 from crag_core.evaluators.citations.word_check import WordSupport
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import Conditions, conditions_of
+from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.llms import ollama, openai_compatible

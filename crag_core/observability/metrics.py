@@ -253,8 +253,7 @@ def _spent(steps: Iterable[Step]) -> dict[str, tuple[float, Usage]]:
 
 def _grades(trace: Trace) -> tuple[Grade, ...]:
     """Of corpus and web, and those of other evaluators."""
-    web = (trace.web.grades if trace.web else None) or ()
-    return (*(trace.grades or ()), *web, *(grade for opinion in trace.opinions for grade in opinion.grades))
+    return (*trace.all_grades, *(grade for opinion in trace.opinions for grade in opinion.grades))
 
 
 def _label(text: str) -> str:

@@ -57,7 +57,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
         return None
     for passages in todo:  # apart, as in a run: some grades are made from the passages beside
         asking.ask(parts.evaluator, trace.question, passages, run)
-    kept = asking.grades_of((*trace.all_passages, *trace.web_passages))
+    kept = asking.grades_of(trace.every_passage)
     # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
     made = settings if card.calls_model else trace.settings
     opinion = Opinion(card, made.writer, kept, made.writer_version)

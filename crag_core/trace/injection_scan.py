@@ -58,7 +58,7 @@ def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
 
 
 def _passages_of(trace: Trace) -> tuple[Passage, ...]:
-    return (*trace.all_passages, *trace.web_passages)
+    return trace.every_passage
 
 
 def _of_passage(passage: Passage) -> Iterator[Suspicion]:

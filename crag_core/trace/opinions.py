@@ -202,7 +202,7 @@ def _verdict(trace: Trace, suited: Suited) -> Verdict:
 
 def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
     """Of every passage that either of the two was asked about."""
-    passages = (*trace.all_passages, *trace.web_passages)
+    passages = trace.every_passage
     one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
     alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
     rows = []

@@ -10,8 +10,19 @@ import pytest
 from crag_core.base.types import Action, EvaluatorCard, Usage
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
-from crag_core.experiments.thresholds.rates import Prices, always, confusion, is_right, macro_f1, rate, seconds
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, INCORRECT, Board
+from crag_core.experiments.thresholds.threshold_board import (
+    ACTIONS,
+    CORRECT,
+    INCORRECT,
+    Board,
+    Prices,
+    always,
+    confusion,
+    is_right,
+    macro_f1,
+    rate,
+    seconds,
+)
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case
 

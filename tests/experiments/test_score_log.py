@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.batch import score
+from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import ScoredQuestion, scored_from
 from crag_core.experiments.store import ScoreLog, score_log
 from tests.fakes import Bench
 
@@ -121,7 +120,7 @@ WORKER = """
 import sys, time
 from pathlib import Path
 from crag_core.experiments.store import ScoreLog
-from crag_core.experiments.grade_set import score
+from crag_core.experiments.batch import score
 from tests.fakes import Bench
 from tests.experiments.test_score_log import CONDITIONS, asked
 

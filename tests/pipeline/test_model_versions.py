@@ -13,9 +13,8 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench, suit
 from crag_core.base.types import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.experiments.comparison.setting_changes import changes
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.comparison.setups import Setup, changes
+from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.llms.servers import ServerState, version_of
 from crag_core.trace.opinions import judged_under
 from crag_core.trace.same_evaluator import judge_of, same_judge

@@ -27,8 +27,8 @@ from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types import Action
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
 from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.comparison.warm_up import QUESTION as WARMING_UP
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.view.evidence_table import Line
@@ -1114,7 +1114,7 @@ def test_a_gain_that_is_certain_says_which_way_it_goes() -> None:
     }
     worse = table_html(Table(asked, results))
     better = table_html(Table(asked, dict(reversed(results.items()))))
-    assert '<small class="worse">-100.0%</small>' in worse and '<small class="better">+100.0%</small>' in better
+    assert '<small class="worse">-100.0</small>' in worse and '<small class="better">+100.0</small>' in better
     assert 'class="better"' not in worse
     alike = {name: results["good"] for name in ("A", "B")}
     assert "<small class=" not in table_html(Table(asked, alike))

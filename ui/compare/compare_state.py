@@ -14,9 +14,8 @@ from crag_core.app.policy_files import PLAIN
 from crag_core.app.workbench import Choice, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
-from crag_core.experiments.comparison.setup import KeptSetup
-from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_each, run_set
+from crag_core.experiments.comparison.setups import KeptSetup
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

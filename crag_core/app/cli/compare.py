@@ -22,12 +22,10 @@ from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now
 from crag_core.base.errors import CragError, UnknownName
 from crag_core.experiments.batch import Controls
-from crag_core.experiments.comparison.earlier_results import Earlier, earlier_results, listed
-from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, run_set
-from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, WarmUp, run_set
+from crag_core.experiments.comparison.setups import Earlier, earlier_results, listed
+from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.experiments.store.result_files import to_csv, to_data, to_text
 from crag_core.pipeline.run import WebMode
 from crag_core.report.comparison.page import Comparison, described, render_comparison
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from crag_core.base.serialization import to_plain
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.thresholds.rates import Rates
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates
 
 SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
 """The rates that are shares, in the order in which they are printed."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.setup import KeptSetup, Setup
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
 from crag_core.experiments.store.score_log import OutcomeLog, ScoreLog, kept_conditions

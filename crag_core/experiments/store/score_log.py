@@ -16,8 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.labelled.conditions import Conditions
-from crag_core.experiments.labelled.scored import ScoredQuestion
+from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.storage import sqlite_file
 from crag_core.trace.trace import Trace
 
