@@ -56,7 +56,7 @@ from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
+from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
 from crag_core.websearch.cached import CachedSearcher

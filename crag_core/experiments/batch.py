@@ -26,6 +26,7 @@ FAILURES = 3
 _RECENT = 20
 
 Asked = TypeVar("Asked")
+Facts = TypeVar("Facts")
 
 
 @dataclass(frozen=True)
@@ -133,18 +134,20 @@ def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:
     return [asked for _, asked in zip(range(count), waiting, strict=False)]
 
 
-class ScoreKeeper(Protocol):
-    """Keeps what was graded under one set of conditions; raises `ScoresUnavailable`."""
+class Keeper(Protocol[Facts]):
+    """Keeps what runs of questions came to, by the key of the question; raises `ScoresUnavailable`."""
 
     def keys(self) -> set[str]: ...
 
-    def add(self, facts: ScoredQuestion, trace: Trace) -> None: ...
+    def load(self) -> dict[str, Facts]: ...
+
+    def add(self, facts: Facts, trace: Trace) -> None: ...
 
 
 def score(
     questions: Sequence[LabelledQuestion],
     pipeline: Pipeline,
-    keeper: ScoreKeeper,
+    keeper: Keeper[ScoredQuestion],
     clock: Clock,
     *,
     workers: int = 1,

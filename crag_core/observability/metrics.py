@@ -29,8 +29,7 @@ from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, Ste
 from crag_core.observability.gauges import Gauges, Read
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.run_stats import Ending, Measured, measure
-from crag_core.trace.summary import Summary, summarize
+from crag_core.trace.summary import Ending, Measured, Summary, measure, summarize
 from crag_core.trace.trace import Trace
 
 LOG = logging.getLogger("crag.metrics")

@@ -10,7 +10,7 @@ from opentelemetry.trace import Span, Status, StatusCode, TracerProvider, set_sp
 from crag_core.base.types import Step, StepState
 from crag_core.observability.redaction import redact
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.summary import Ending, measure
 from crag_core.trace.trace import Trace
 
 

@@ -13,9 +13,8 @@ from crag_core.base.protocols import Evaluator
 from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepName, StepState, Usage
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
-from crag_core.trace.opinions import grades_under, with_opinion
+from crag_core.trace.opinions import graded_by, grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
-from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.trace import RunSettings, Trace
 
 GRADED_TOGETHER = 4

@@ -10,7 +10,7 @@ from crag_core.base.text.numbers import readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import flips
-from crag_core.trace.same_evaluator import judge_of
+from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
 from crag_core.view.score_words import QUESTIONS

@@ -16,9 +16,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     INCORRECT,
     Board,
     Prices,
-    always,
     confusion,
-    is_right,
     macro_f1,
     rate,
     seconds,
@@ -85,7 +83,8 @@ def test_macro_f1_is_scikit_learns() -> None:
 
 def test_either_route_is_right_for_an_unanswerable_question() -> None:
     for action, wanted in ((Action.CORRECT, False), (Action.AMBIGUOUS, True), (Action.INCORRECT, True)):
-        assert is_right(SEEN, always(SEEN, ACTIONS.index(action)))[7] == wanted
+        (right,) = [rate(one, np.array([ACTIONS.index(action)])).right for one in [board(SEEN.cases[7])]]
+        assert right and right.value == wanted
 
 
 def test_costs_add_up() -> None:

@@ -11,7 +11,7 @@ from datetime import date, datetime, time, timedelta
 
 from crag_core.base.types import Action
 from crag_core.storage.history.run_filter import Feedback, Selection
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 
 ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
 FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"

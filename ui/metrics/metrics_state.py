@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.observability.trends import Figures, figures, over_time
 from crag_core.storage.history.run_filter import Selection
-from crag_core.trace.run_stats import Measured
+from crag_core.trace.summary import Measured
 from ui.metrics.periods import edges
 from ui.session import access, app_state
 

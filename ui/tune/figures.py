@@ -19,7 +19,6 @@ from crag_core.experiments.thresholds.threshold_board import (
     Array,
     Board,
     Rates,
-    always,
     confusion,
     macro_f1,
     rate,
@@ -261,7 +260,9 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
     for name, policy in app_state.policies().items():
         start = tune_state.board(seen, name)
         found.append((policy.title, now if name == own.name else rate(start, start.actions(), prices)))
-    found += [(f"always {name}", rate(board, always(board, action), prices)) for action, name in enumerate(ACTIONS)]
+    found += [
+        (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
+    ]
     rows = [
         (title, one.web.value, one.confidently_wrong.value) for title, one in found if one.web and one.confidently_wrong
     ]

@@ -21,8 +21,9 @@ from crag_core.app.configuration_text import KEYS, Configuration, read_configura
 from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now
 from crag_core.base.errors import CragError, UnknownName
-from crag_core.experiments.batch import Controls
-from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, WarmUp, run_set
+from crag_core.experiments.batch import Controls, Keeper
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
 from crag_core.experiments.comparison.setups import Earlier, earlier_results, listed
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
@@ -111,7 +112,7 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
     return tuple(questions[place] for place in sorted(places))
 
 
-def outcome_log(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
+def outcome_log(one: Configuration, workbench: Workbench) -> Keeper[Outcome]:
     """Where the outcomes of a configuration are kept, with the documents of now."""
     setup = workbench.setup(one.choice)
     return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))

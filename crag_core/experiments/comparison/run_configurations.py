@@ -9,31 +9,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
-from crag_core.experiments.batch import Controls, OnSetProgress, SetProgress, TakeTurn, at_once, failure_of, run_batch
+from crag_core.experiments.batch import (
+    Controls,
+    Keeper,
+    OnSetProgress,
+    SetProgress,
+    TakeTurn,
+    at_once,
+    failure_of,
+    run_batch,
+)
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.check_answer import unmeasured
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
-from crag_core.trace.same_evaluator import made_by
+from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import Trace
 
 Judged = Mapping[str, Mapping[str, int]]
 """By the key of a question, the grades of files, where its set has them."""
-
-
-class OutcomeKeeper(Protocol):
-    """Keeps what runs came to under one setup; raises `ScoresUnavailable`."""
-
-    def keys(self) -> set[str]: ...
-
-    def load(self) -> dict[str, Outcome]: ...
-
-    def add(self, facts: Outcome, trace: Trace) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Contender:
     """A configuration that takes part: its pipeline, and where its outcomes go."""
 
     pipeline: Pipeline
-    keeper: OutcomeKeeper
+    keeper: Keeper[Outcome]
 
 
 def run_each(question: str, pipelines: Sequence[Pipeline], run: Run | None = None) -> tuple[Trace, ...]:

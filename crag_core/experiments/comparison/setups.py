@@ -12,7 +12,7 @@ from crag_core.base import serialization
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.same_evaluator import made_by
+from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import RunSettings, as_compared
 
 

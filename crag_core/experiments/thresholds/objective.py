@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -147,7 +146,8 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
     means = np.full(may.shape, np.inf)
     for place, each in rows(board, loss, lowers, uppers):
         means[place] = np.where(may[place], each.mean(axis=0), np.inf)
-    best = _place(means.argmin(), may.shape)
+    first, second = np.unravel_index(means.argmin(), may.shape)
+    best = int(first), int(second)
     at_best = next(each for place, each in rows(board, loss, lowers[best[0] : best[0] + 1], uppers))[:, best[1]]
     near = np.zeros_like(may)
     for place, each in rows(board, loss, lowers, uppers):
@@ -182,12 +182,5 @@ def _middle(cells: Array) -> tuple[int, int]:
             break
     places = np.argwhere(last)
     centre = places.mean(axis=0)
-    return _pair(places[np.abs(places - centre).sum(axis=1).argmin()])
-
-
-def _place(flat: Any, shape: tuple[int, ...]) -> tuple[int, int]:
-    return _pair(np.unravel_index(flat, shape))
-
-
-def _pair(place: Any) -> tuple[int, int]:
-    return int(place[0]), int(place[1])
+    lower, upper = places[np.abs(places - centre).sum(axis=1).argmin()].tolist()
+    return lower, upper

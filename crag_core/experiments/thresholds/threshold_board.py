@@ -168,12 +168,10 @@ class Board:
     def ungraded(self) -> Array:
         """(n,) whether a passage that counts has no grade."""
         top = self.policy.grade_top
-        return np.array([_has_gap({one.id for one in case.scored.passages[:top]}, case) for case in self.cases], bool)
-
-
-def _has_gap(wanted: set[str], case: Case) -> bool:
-    graded = {grade.passage_id for grade in case.scored.grades or () if grade.score is not None}
-    return bool(wanted - graded)
+        cases = [case.scored for case in self.cases]
+        known = [{grade.passage_id for grade in one.grades or () if grade.score is not None} for one in cases]
+        gaps = [any(p.id not in ids for p in one.passages[:top]) for one, ids in zip(cases, known, strict=True)]
+        return np.array(gaps, dtype=bool)
 
 
 def grid(steps: int) -> Array:
@@ -213,10 +211,10 @@ class Rates:
     macro_f1: float | None
 
 
-def rate(board: Board, actions: Array, prices: Prices | None = None) -> Rates:
+def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
     """Of all questions of `board` when they take `actions`, (n,) places in `ACTIONS`."""
-    prices = prices or Prices()
     n = len(board)
+    accepted = np.array([[action in expected.actions for action in ACTIONS] for expected in Expected])
     answered, web = board.answerable, _at(board.web, actions)
     calls = _at(board.calls, actions)
     return Rates(
@@ -226,7 +224,7 @@ def rate(board: Board, actions: Array, prices: Prices | None = None) -> Rates:
         missed_web=_share(~web, ~answered),
         ungraded=_share(board.ungraded, np.ones(n, dtype=bool)),
         discarded=_share(actions == INCORRECT, answered),
-        right=_share(is_right(board, actions), np.ones(n, dtype=bool)),
+        right=_share(accepted[board.expected, actions], np.ones(n, dtype=bool)),
         web=_share(web, np.ones(n, dtype=bool)),
         calls=float(calls.mean()) if n else 0.0,
         seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
@@ -242,11 +240,6 @@ def seconds(board: Board, actions: Array, prices: Prices) -> Array:
     return np.asarray(graded + later * prices.call_seconds + _at(board.web, actions) * prices.web_seconds)
 
 
-def is_right(board: Board, actions: Array) -> Array:
-    """(n,) whether the route taken is one that is expected."""
-    return np.asarray(_accepts()[board.expected, actions])
-
-
 def confusion(board: Board, actions: Array) -> Array:
     """(4, 3) counts: places in `Expected`, places in `ACTIONS`."""
     counts = np.bincount(board.expected * len(ACTIONS) + actions, minlength=len(Expected) * len(ACTIONS))
@@ -260,15 +253,6 @@ def macro_f1(table: Array) -> float | None:
     square = table[: len(ACTIONS)]
     total = square.sum(axis=1) + square.sum(axis=0)
     return float((2 * np.diagonal(square) / np.maximum(total, 1)).mean())
-
-
-def always(board: Board, action: int) -> Array:
-    """(n,) the same action for every question: a baseline that any thresholds should beat."""
-    return np.full(len(board), (CORRECT, AMBIGUOUS, INCORRECT)[action])
-
-
-def _accepts() -> Array:
-    return np.array([[action in expected.actions for action in ACTIONS] for expected in Expected])
 
 
 def _at(table: Array, actions: Array) -> Array:

@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from crag_core.base.types import Action
 from crag_core.storage.history.run_summary import KeptRun
-from crag_core.trace.run_stats import Ending, Measured, ending_of, measure
+from crag_core.trace.summary import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

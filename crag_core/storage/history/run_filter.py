@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Action
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 
 LONGEST_TEXT = 500
 

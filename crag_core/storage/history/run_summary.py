@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crag_core.base.types import Action
 from crag_core.trace.feedback import Mark
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 
 
 @dataclass(frozen=True)

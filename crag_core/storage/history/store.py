@@ -20,7 +20,7 @@ from crag_core.storage.history.run_columns import columns_of, kept_run, measured
 from crag_core.storage.history.run_filter import EVERYTHING, Selection
 from crag_core.storage.history.run_summary import KeptRun
 from crag_core.trace.feedback import About, Label, Mark
-from crag_core.trace.run_stats import Measured
+from crag_core.trace.summary import Measured
 from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from crag_core.pipeline.call_budget import Calls, budget, calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import Missing, Reroute
-from crag_core.trace.same_evaluator import same_judge
 from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.run_view import model_name
 

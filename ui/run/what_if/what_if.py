@@ -9,7 +9,7 @@ import streamlit as st
 from crag_core.base.text.display import model_calls, sentence, shortened
 from crag_core.base.types import Usage
 from crag_core.trace.reroute import Reroute
-from crag_core.view.evidence_diff import Difference, difference
+from crag_core.view.evidence import Difference, difference
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.verdict_lines import changes
