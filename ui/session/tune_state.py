@@ -181,8 +181,7 @@ def take_ended() -> SetJob | None:
     if done is None or done.is_running:
         return None
     st.session_state["tune_grading"] = None
-    for key in [key for key, one in live_gradings().items() if one is done]:
-        live_gradings().pop(key, None)
+    live_gradings().forget(done)
     corpus.clear()  # documents may have come in meanwhile
     return done
 

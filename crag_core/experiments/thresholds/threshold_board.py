@@ -14,9 +14,10 @@ import numpy as np
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard
 from crag_core.decision.aggregation import aggregate, effective_scores
-from crag_core.decision.decide import match_rule, settle, variance
+from crag_core.decision.decide import match_rule, settle
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy, WebUse
+from crag_core.decision.signals import variance
 from crag_core.experiments.labelled.graded import Case
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate, wilson

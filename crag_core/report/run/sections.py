@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crag_core.base.text.display import counted, duration, sentence
-from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Edits, Grade, Passage, Scores, WebOutcome
-from crag_core.decision.aggregation import effective_scores
+from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Edits, WebOutcome
+from crag_core.decision.aggregation import effective_scores, rerank
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.signals import RERANK
 from crag_core.report.text import web_address
@@ -158,7 +157,7 @@ def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
     if policy.aggregation is not Aggregation.SIGNALS:
         return ()
     looked_at = view.routed.decision_path.iterations[-1].passages
-    values = dict(view.changed.signals + _rerank(policy, looked_at, view.changed.grades))
+    values = dict(view.changed.signals + rerank(effective_scores(policy, looked_at, view.changed.grades)))
     return tuple(
         (
             _SIGNALS.get(name, name.replace("_", " ")),
@@ -167,12 +166,6 @@ def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
         )
         for name, weight in policy.weights
     )
-
-
-def _rerank(policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None) -> Scores:
-    counted = (score for score in effective_scores(policy, passages, grades).values() if score is not None)
-    top = sorted(counted, reverse=True)[:3]
-    return ((RERANK, math.fsum(top) / len(top)),) if top else ()
 
 
 # --- chunks ---------------------------------------------------------------------------------------------------------
