@@ -36,7 +36,7 @@ from crag_core.base.types import Action
 from crag_core.observability.trends import figures, quantile
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
-from crag_core.trace.run_stats import measure
+from crag_core.trace.summary import measure
 from crag_core.trace.trace import Trace
 
 ROOT = Path(__file__).parent.parent

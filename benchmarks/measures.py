@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.experiments.statistics.auroc import auroc
-from crag_core.experiments.statistics.curves import Values
+from crag_core.experiments.statistics.curves import Values, auroc
 from crag_core.experiments.statistics.intervals import Estimate, wilson
 
 __all__ = [

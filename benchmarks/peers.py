@@ -36,8 +36,8 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.protocols import Evaluator
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.run_configurations import Contender
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.store.result_files import to_data
+from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.comparison.table import to_data
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 

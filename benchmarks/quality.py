@@ -32,9 +32,9 @@ from crag_core.app.policy_files import OWN_JUDGE, PLAIN, load_policies
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.metrics import MEASURES, Unit
+from crag_core.experiments.comparison.table import figure, to_data
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.store.result_files import figure, to_data
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 ROUTE, LEAFLETS, NEGATIVES = "route_dev", "health-leaflets", "nomiracl_en_dev"

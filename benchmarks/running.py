@@ -16,9 +16,8 @@ from crag_core.app.config import Config
 from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.comparison.run_configurations import Contender, run_set
+from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
 from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.comparison.warm_up import WarmUp
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 HOME = Path(__file__).parent.parent / "build" / "quality-home"

@@ -16,9 +16,9 @@ from benchmarks.tuning_speed import JUDGE
 from crag_core.app.policy_files import find_policy, known_card
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.policy import Policy
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import Case, ScoredQuestion
-from crag_core.experiments.thresholds.risk_bound import guarantee
+from crag_core.experiments.thresholds.recommend import guarantee
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 
 LIMITS, DELTAS = (0.05, 0.10, 0.20), (0.05, 0.10)

@@ -16,9 +16,8 @@ from crag_core.app.config import Config
 from crag_core.app.policy_files import find_policy, suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import EvaluatorCard
-from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.scored import Case, cases
+from crag_core.experiments.batch import SetProgress, score
+from crag_core.experiments.labelled.graded import Case, cases
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.recommend import Compared, Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import Board

@@ -17,12 +17,11 @@ from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import NAMES, RERANK
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import Case, ScoredQuestion
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface
-from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import recommend
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, grid
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Prices, grid
 
 JUDGE = "cross-encoder"
 STEPS, PASSAGES = 21, 6

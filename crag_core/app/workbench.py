@@ -27,8 +27,8 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.support import ModelSupport, WordSupport
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import Conditions, conditions_of
+from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
@@ -50,7 +50,7 @@ from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.same_evaluator import DEPEND_ON_OTHERS
+from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain

@@ -95,10 +95,14 @@ def _best_two(policy: Policy, judged: tuple[Passage, ...], grades: tuple[Grade, 
 
 
 def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:
-    top = sorted((s for p in passages if (s := scores[p.id]) is not None), reverse=True)[:3]
-    rerank: Scores = ((RERANK, math.fsum(top) / len(top)),) if top else ()
-    score = weigh(signals + rerank, policy.weights)
+    score = weigh(signals + rerank(scores), policy.weights)
     if score is None:
         return Overall(None)
     ids = tuple(passage.id for passage in passages)
     return Overall(round(min(max(score, 0.0), 1.0), 9), "weighted sum of signals", ids)
+
+
+def rerank(scores: EffectiveScores) -> Scores:
+    """The one signal that is made of grades, the mean of the three best; () where nothing is graded."""
+    top = sorted((score for score in scores.values() if score is not None), reverse=True)[:3]
+    return ((RERANK, math.fsum(top) / len(top)),) if top else ()

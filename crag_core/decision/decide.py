@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from crag_core.base.types import Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.signals import variance
 
 ALWAYS = "always"
 """The name of the rule by which nobody has judged anything."""
@@ -141,9 +141,3 @@ def _relation(value: float, threshold: float, passes: bool) -> str:
     if value == threshold:
         return "reaches" if passes else "does not exceed"
     return "is above" if passes else "is below"
-
-
-def variance(values: tuple[float, ...]) -> float:
-    """Of no values: infinite, since nothing agrees."""
-    mean = math.fsum(values) / len(values) if values else 0.0
-    return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf

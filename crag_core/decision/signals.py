@@ -68,5 +68,10 @@ def _share_found(terms: list[str], text: str) -> float:
 
 def _coherence(cosines: list[float]) -> float:
     mean = math.fsum(cosines) / len(cosines)
-    variance = math.fsum((cosine - mean) ** 2 for cosine in cosines) / len(cosines)
-    return min(max(mean * (1.0 - min(variance, 0.3)), 0.0), 1.0)
+    return min(max(mean * (1.0 - min(variance(cosines), 0.3)), 0.0), 1.0)
+
+
+def variance(values: Sequence[float]) -> float:
+    """Of no values: infinite, since nothing agrees."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf

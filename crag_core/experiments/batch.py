@@ -1,4 +1,4 @@
-"""Runs many questions, several at a time, with pause, stop, resume and an estimate of the time left."""
+"""Runs many questions, several at a time, with pause, stop, resume and an estimate of the time left; grades a set."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from crag_core.base import errors
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
+from crag_core.base.text.words import fold
+from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
+from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.pipeline.pipeline import Pipeline
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
 
 FAILURES = 3
 """Questions that fail one after the other until the rest is not tried: then something is away."""
 _RECENT = 20
 
 Asked = TypeVar("Asked")
+Facts = TypeVar("Facts")
 
 
 @dataclass(frozen=True)
@@ -124,3 +132,65 @@ class _Progress:
 
 def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:
     return [asked for _, asked in zip(range(count), waiting, strict=False)]
+
+
+class Keeper(Protocol[Facts]):
+    """Keeps what runs of questions came to, by the key of the question; raises `ScoresUnavailable`."""
+
+    def keys(self) -> set[str]: ...
+
+    def load(self) -> dict[str, Facts]: ...
+
+    def add(self, facts: Facts, trace: Trace) -> None: ...
+
+
+def score(
+    questions: Sequence[LabelledQuestion],
+    pipeline: Pipeline,
+    keeper: Keeper[ScoredQuestion],
+    clock: Clock,
+    *,
+    workers: int = 1,
+    sentences: bool = True,
+    controls: Controls | None = None,
+    on_progress: OnSetProgress = lambda scoring: None,
+    take_turn: TakeTurn = at_once,
+) -> SetProgress:
+    """Grade what `keeper` does not hold yet; what is graded is kept at once, so that a kill loses what was under way.
+
+    `sentences`: score those of passages that hold a known answer too. Raises as `run_batch` does.
+    """
+    controls = controls or Controls()
+    known = keeper.keys()
+    todo = [question for question in questions if question.key not in known]
+
+    def do(asked: LabelledQuestion) -> CragError | None:
+        trace = _grade(asked, pipeline, sentences, Run(cancel=controls.cancel))
+        failure = failure_of(trace)
+        if failure is None:
+            keeper.add(scored_from(trace, asked), trace)
+        return failure
+
+    return run_batch(
+        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
+        take_turn=take_turn,
+    )  # fmt: skip
+
+
+def failure_of(trace: Trace) -> CragError | None:
+    """What broke a run off, `Stopped` where somebody stopped it."""
+    failure = trace.failure
+    if failure is None:
+        return None
+    return errors.kind_named(failure.error)(failure.summary, hint=failure.hint) if failure.error else Stopped("")
+
+
+def _grade(asked: LabelledQuestion, pipeline: Pipeline, sentences: bool, run: Run) -> Trace:
+    trace = pipeline.hiding(asked.without).grade(asked.question, run)
+    answers = tuple(filter(None, map(fold, asked.answers)))
+    holding = tuple(
+        passage for passage in trace.passages or () if any(answer in fold(passage.text) for answer in answers)
+    )
+    if sentences and holding and trace.failure is None:
+        trace = pipeline.score_strips(trace, holding, run)
+    return trace

@@ -18,7 +18,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.protocols import Clock
 from crag_core.observability.metrics import new_registry
 from crag_core.observability.trends import figures
-from crag_core.trace.run_stats import Ending, Measured
+from crag_core.trace.summary import Ending, Measured
 
 WINDOWS = {"1h": 3600.0, "1d": 86400.0, "7d": 7 * 86400.0, "all": float("inf")}
 """Seconds; the values of the label `window`."""

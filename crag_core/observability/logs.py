@@ -129,10 +129,9 @@ def _queries(trace: Trace) -> Iterator[str]:
 
 
 def _texts(trace: Trace) -> Iterator[str]:
-    web = trace.web
-    for passage in (*trace.all_passages, *(web.passages if web else ())):
+    for passage in trace.every_passage:
         yield passage.text
-    for grade in (*(trace.grades or ()), *((web.grades if web else None) or ())):
+    for grade in trace.all_grades:
         yield from (grade.raw or "", grade.reason)
     yield from (extraction.raw or "" for extraction in trace.extractions or ())
     yield trace.answer.text if trace.answer else ""

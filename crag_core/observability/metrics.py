@@ -33,8 +33,7 @@ from crag_core.base.errors import PortUnavailable
 from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.run_stats import Ending, Measured, measure
-from crag_core.trace.summary import Summary, summarize
+from crag_core.trace.summary import Ending, Measured, Summary, measure, summarize
 from crag_core.trace.trace import Trace
 
 # --- gauges -----------------------------------------------------------------------------------------------------------
@@ -346,8 +345,7 @@ def _spent(steps: Iterable[Step]) -> dict[str, tuple[float, Usage]]:
 
 def _grades(trace: Trace) -> tuple[Grade, ...]:
     """Of corpus and web, and those of other evaluators."""
-    web = (trace.web.grades if trace.web else None) or ()
-    return (*(trace.grades or ()), *web, *(grade for opinion in trace.opinions for grade in opinion.grades))
+    return (*trace.all_grades, *(grade for opinion in trace.opinions for grade in opinion.grades))
 
 
 def _label(text: str) -> str:

@@ -29,7 +29,7 @@ from crag_core.base.types import Step, StepState
 from crag_core.llms.servers import shown
 from crag_core.observability.logs import redact
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.summary import Ending, measure
 from crag_core.trace.trace import Trace
 
 

@@ -13,9 +13,8 @@ from crag_core.base.protocols import Evaluator
 from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepName, StepState, Usage
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
-from crag_core.trace.opinions import grades_under, with_opinion
+from crag_core.trace.opinions import graded_by, grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
-from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.trace import RunSettings, Trace
 
 GRADED_TOGETHER = 4
@@ -57,7 +56,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
         return None
     for passages in todo:  # apart, as in a run: some grades are made from the passages beside
         asking.ask(parts.evaluator, trace.question, passages, run)
-    kept = asking.grades_of((*trace.all_passages, *trace.web_passages))
+    kept = asking.grades_of(trace.every_passage)
     # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
     made = settings if card.calls_model else trace.settings
     opinion = Opinion(card, made.writer, kept, made.writer_version)

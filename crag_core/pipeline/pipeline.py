@@ -31,10 +31,9 @@ from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
-from crag_core.trace.opinions import judged_under
+from crag_core.trace.opinions import judged_under, made_by, same_judge
 from crag_core.trace.reroute import decision_path_of
-from crag_core.trace.run_stats import Ending, ending_of
-from crag_core.trace.same_evaluator import made_by, same_judge
+from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
 
 Stage = Callable[[Trace, Parts, Run], Result | None]

@@ -15,7 +15,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
 from crag_core.base.types import Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")

@@ -17,9 +17,8 @@ from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Extraction, Handling, Passage, StepState, Strip, Usage
 from crag_core.decision.refine import as_passage, decompose
 from crag_core.pipeline.run import Parts, Result, Run
-from crag_core.trace.actions_taken import carried_out
 from crag_core.trace.edits import edited
-from crag_core.trace.reroute import decision_path_of, reroute
+from crag_core.trace.reroute import carried_out, decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 
 

@@ -14,9 +14,16 @@ from markupsafe import Markup
 from crag_core.base.text.display import moment
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run import verdict
 from crag_core.report.run.score_line import drawings_of
-from crag_core.report.run.sections import absences, answer_of, cards_of, path_of, signals_of
+from crag_core.report.run.sections import (
+    absences,
+    answer_of,
+    cards_of,
+    changes_of,
+    path_of,
+    signals_of,
+    verdict_of,
+)
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
@@ -44,8 +51,8 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         view=view,
         trace=trace,
         taken=moment(trace.created),
-        verdict=verdict.verdict_of(view),
-        changes=verdict.changes_of(view),
+        verdict=verdict_of(view),
+        changes=changes_of(view),
         path=path_of(view),
         rounds=round_rows(view),
         scores=scores,

@@ -76,7 +76,7 @@ class Label:
 
 def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, created: str) -> Label | None:
     """None for a passage that is not in the record."""
-    found = next((one for one in (*trace.all_passages, *trace.web_passages) if one.id == passage_id), None)
+    found = next((one for one in trace.every_passage if one.id == passage_id), None)
     if found is None:
         return None
     return _label(trace, policy, About.PASSAGE, mark, created, target=passage_id, text=fingerprint(found.text))

@@ -147,6 +147,11 @@ class Trace:
         return self.web.passages if self.web else ()
 
     @property
+    def every_passage(self) -> tuple[Passage, ...]:
+        """Chunks of the documents, then snippets of the web."""
+        return self.all_passages + self.web_passages
+
+    @property
     def all_grades(self) -> tuple[Grade, ...]:
         """Of corpus and web."""
         return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
@@ -244,7 +249,7 @@ def _check_card(path: str, card: EvaluatorCard) -> None:
 def _check_support(trace: Trace) -> None:
     """Sentences are cut out of the answer and drawn one after the other, with their evidence beside them."""
     text = trace.answer.text if trace.answer else ""
-    known = {passage.id for passage in (*trace.all_passages, *trace.web_passages)}
+    known = {passage.id for passage in trace.every_passage}
     known |= {strip.id for strip in trace.all_strips}
     done = 0
     for index, one in enumerate(trace.support or ()):
@@ -261,7 +266,7 @@ def _check_support(trace: Trace) -> None:
 
 def _check_suspicions(trace: Trace) -> None:
     """Places are cut out of their passages to be shown."""
-    known = {passage.id: passage for passage in (*trace.all_passages, *trace.web_passages)}
+    known = {passage.id: passage for passage in trace.every_passage}
     for index, one in enumerate(trace.suspicions or ()):
         passage = known.get(one.passage_id)
         length = 0 if passage is None else len(passage.source if one.in_source else passage.text)

@@ -84,7 +84,7 @@ def chunk_cards(view: RunView) -> tuple[ChunkCard, ...]:
 
 
 def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:
-    return tuple(_Cards(view).make(view.web_passages))
+    return tuple(_Cards(view).make(view.trace.web_passages))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Cards:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
             is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
-            is_web = passage in view.web_passages
+            is_web = passage in view.trace.web_passages
             decides = _decides(decision, id_, counting) if view.is_decided else ""
             compared, scores = _scores(grade, has_two=decision.topical is not None)
             yield ChunkCard(

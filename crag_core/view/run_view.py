@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import clean, shortened
-from crag_core.base.types import EvaluatorCard, Origin, Passage, Strip
+from crag_core.base.types import EvaluatorCard, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited
@@ -64,21 +64,12 @@ class RunView:
         is_open = self.trace.decision is None and self.routed.decision_path.ungraded
         return self.trace.passages is not None and not is_open
 
-    @property
-    def web_passages(self) -> tuple[Passage, ...]:
-        return self.trace.web.passages if self.trace.web else ()
-
-    @property
-    def all_strips(self) -> tuple[Strip, ...]:
-        known = self.changed
-        return (*(known.strips or ()), *((known.web.strips if known.web else None) or ()))
-
     @cached_property
     def labels(self) -> dict[str, Label]:
         """By passage id, dropped ones too; ids of a record may hold anything, so anchors are made of numbers alone."""
         return {
             one.id: _label(one, rank)
-            for passages in (self.web_passages, self.trace.all_passages)
+            for passages in (self.trace.web_passages, self.trace.all_passages)
             for rank, one in enumerate(passages, start=1)
         }
 

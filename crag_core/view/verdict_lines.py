@@ -9,7 +9,7 @@ from crag_core.base.text.display import counted, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import flips
-from crag_core.trace.same_evaluator import judge_of
+from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
 from crag_core.view.score_words import QUESTIONS
@@ -142,8 +142,7 @@ def _instead(before: float, now: float) -> str:
 def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
     """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
     chosen, message = set(ids), []
-    web = trace.web.passages if trace.web else ()
-    for noun, passages in (("chunk", trace.all_passages), ("web result", web)):
+    for noun, passages in (("chunk", trace.all_passages), ("web result", trace.web_passages)):
         ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
         if ranks:
             listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]

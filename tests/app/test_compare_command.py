@@ -22,9 +22,9 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.comparison.metrics import Unit
-from crag_core.experiments.comparison.warm_up import QUESTION
+from crag_core.experiments.comparison.run_configurations import QUESTION
+from crag_core.experiments.comparison.table import figure
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.store.result_files import figure
 from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel

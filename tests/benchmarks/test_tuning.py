@@ -22,9 +22,8 @@ from crag_core.decision.decide import decide
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import Objective, losses
-from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import halves
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from tests.benchmarks.test_sets import ask, write_set
 from tests.builders import POLICIES
 from tests.word_embedder import WordEmbedder

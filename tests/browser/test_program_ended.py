@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from crag_core.storage.history import HistoryStore
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from tests.browser.conftest import serve
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer

@@ -8,8 +8,8 @@ import numpy as np
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
 from crag_core.decision.policy import Policy
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import Case, ScoredQuestion
 from crag_core.experiments.thresholds.threshold_board import Board
 from tests.builders import CARD, policy
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.experiments.comparison.answer_match import contains, exact, token_f1, tokens
+from crag_core.experiments.comparison.outcome import contains, exact, token_f1, tokens
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from crag_core.experiments.statistics.auroc import auroc, midranks
+from crag_core.experiments.statistics.curves import auroc, midranks
 from crag_core.experiments.statistics.intervals import Estimate
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]

@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import (
     Calibration,
     Kind,
     Knots,
+    brier,
     calibrated,
     choose,
     cross_validated,
+    ece,
     fit,
     fit_platt,
 )
 from crag_core.experiments.statistics.curves import graded
-from crag_core.experiments.statistics.reliability import brier, ece
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")

@@ -9,8 +9,7 @@ import pytest
 
 from crag_core.app.policy_files import plain_rag
 from crag_core.decision.policy import StripOrder
-from crag_core.experiments.comparison.setting_changes import OTHER_DOCUMENTS, OTHER_VERSION, changes, distance
-from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.comparison.setups import OTHER_DOCUMENTS, OTHER_VERSION, Setup, changes, distance
 from crag_core.trace.trace import RunSettings
 from tests import builders
 

@@ -22,7 +22,7 @@ from crag_core.evaluators.support import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
-from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import OutcomeLog

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from crag_core.experiments.statistics.auroc import auroc
 from crag_core.experiments.statistics.curves import (
     Histogram,
+    auroc,
     average_precision,
     graded,
     histogram,

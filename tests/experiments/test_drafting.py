@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from crag_core.base.text.words import fold, words
 from crag_core.base.types import Passage
-from crag_core.experiments.drafting.draft import draft, sentence_of
+from crag_core.experiments.drafting.draft import draft, pieces, sentence_of
 from crag_core.experiments.drafting.keywords import search_words
-from crag_core.experiments.drafting.statements import pieces
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 
 ROOT = Path(__file__).parents[2]

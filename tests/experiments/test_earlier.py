@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from crag_core.app.policy_files import plain_rag
-from crag_core.experiments.comparison.earlier_results import Earlier, day_of, earlier_results, listed
-from crag_core.experiments.comparison.setting_changes import OTHER_DOCUMENTS, OTHER_VERSION
-from crag_core.experiments.comparison.setup import KeptSetup, Setup
+from crag_core.experiments.comparison.setups import (
+    OTHER_DOCUMENTS,
+    OTHER_VERSION,
+    Earlier,
+    KeptSetup,
+    Setup,
+    day_of,
+    earlier_results,
+    listed,
+)
 from tests import builders
 
 NOON = "2026-11-12T12:03:59+00:00"

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import beta
 
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.thresholds.risk_bound import guarantee, questions_needed
+from crag_core.experiments.thresholds.recommend import guarantee, questions_needed
 from crag_core.experiments.thresholds.threshold_board import grid
 from tests.experiments.made_up_sets import board, case
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset

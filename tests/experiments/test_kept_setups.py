@@ -14,7 +14,7 @@ import pytest
 from crag_core.base.errors import ScoresUnavailable
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.setup import KeptSetup, Setup
+from crag_core.experiments.comparison.setups import KeptSetup, Setup
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.trace.trace import Trace
 from tests import builders

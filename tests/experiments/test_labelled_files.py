@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.text.csv_cells import neutral
 from crag_core.experiments.labelled import read as reading
-from crag_core.experiments.labelled.decoding import cleaned
+from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Problem, Read, read_questions, write_csv, write_questions
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.types import Action, Usage
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.labelled.graded import conditions_of, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import scored_from
 from crag_core.experiments.store import ExperimentFolder, OutcomeLog, ScoreLog
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders

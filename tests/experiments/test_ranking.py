@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from ir_measures import RR, P, R, Success, nDCG
 
-from crag_core.experiments.comparison import rank_metrics
+from crag_core.experiments.comparison import metrics
 
 Lists = dict[str, tuple[list[int], list[int]]]
 """By query, the grades in the order of the list, and all known grades."""
 
 OURS: dict[str, Callable[[Sequence[int], Sequence[int]], float]] = {
-    "Success": lambda ranked, known: rank_metrics.hit(ranked),
-    "P": lambda ranked, known: rank_metrics.precision(ranked),
-    "R": rank_metrics.recall,
-    "RR": lambda ranked, known: rank_metrics.reciprocal_rank(ranked),
-    "nDCG": rank_metrics.ndcg,
+    "Success": lambda ranked, known: metrics.hit(ranked),
+    "P": lambda ranked, known: metrics.precision(ranked),
+    "R": metrics.recall,
+    "RR": lambda ranked, known: metrics.reciprocal_rank(ranked),
+    "nDCG": metrics.ndcg,
 }
 THEIRS = {"Success": Success(rel=2), "P": P(rel=2), "R": R(rel=2), "RR": RR(rel=2), "nDCG": nDCG}
 LENGTHS = (1, 2, 3, 5, 8, 13, 20, 40)
@@ -81,30 +81,30 @@ def test_short_lists_by_hand(
     rank: float,
     ndcg: float,
 ) -> None:
-    assert (rank_metrics.hit(found), rank_metrics.precision(found)) == (hit, precision)
-    assert rank_metrics.recall(found, known) == recall
-    assert rank_metrics.reciprocal_rank(found) == pytest.approx(rank)
-    assert rank_metrics.ndcg(found, known) == pytest.approx(ndcg)
+    assert (metrics.hit(found), metrics.precision(found)) == (hit, precision)
+    assert metrics.recall(found, known) == recall
+    assert metrics.reciprocal_rank(found) == pytest.approx(rank)
+    assert metrics.ndcg(found, known) == pytest.approx(ndcg)
 
 
 @pytest.mark.parametrize("found", [(), (0,), (2, 1)])
 @pytest.mark.parametrize("known", [(), (0, 0), (1, 0, 1)])
 def test_recall_needs_something_that_answers(found: tuple[int, ...], known: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="at least one known document that answers"):
-        rank_metrics.recall(found, known)
+        metrics.recall(found, known)
 
 
 @pytest.mark.parametrize("found", [(), (0,)])
 @pytest.mark.parametrize("known", [(), (0, 0)])
 def test_ndcg_needs_something_related(found: tuple[int, ...], known: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="at least one known document that is related"):
-        rank_metrics.ndcg(found, known)
+        metrics.ndcg(found, known)
 
 
 def test_ndcg_counts_what_is_only_related() -> None:
-    assert rank_metrics.ndcg((1, 0), (1,)) == 1.0
-    assert rank_metrics.ndcg((0, 1), (1,)) == pytest.approx(1 / math.log2(3))
+    assert metrics.ndcg((1, 0), (1,)) == 1.0
+    assert metrics.ndcg((0, 1), (1,)) == pytest.approx(1 / math.log2(3))
 
 
 def test_the_order_of_what_is_known_means_nothing() -> None:
-    assert rank_metrics.ndcg((2, 1), (1, 0, 2)) == rank_metrics.ndcg((2, 1), (2, 1, 0)) == 1.0
+    assert metrics.ndcg((2, 1), (1, 0, 2)) == metrics.ndcg((2, 1), (2, 1, 0)) == 1.0

@@ -10,8 +10,17 @@ import pytest
 from crag_core.base.types import Action, EvaluatorCard, Usage
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
-from crag_core.experiments.thresholds.rates import Prices, always, confusion, is_right, macro_f1, rate, seconds
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, INCORRECT, Board
+from crag_core.experiments.thresholds.threshold_board import (
+    ACTIONS,
+    CORRECT,
+    INCORRECT,
+    Board,
+    Prices,
+    confusion,
+    macro_f1,
+    rate,
+    seconds,
+)
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case
 
@@ -74,7 +83,8 @@ def test_macro_f1_is_scikit_learns() -> None:
 
 def test_either_route_is_right_for_an_unanswerable_question() -> None:
     for action, wanted in ((Action.CORRECT, False), (Action.AMBIGUOUS, True), (Action.INCORRECT, True)):
-        assert is_right(SEEN, always(SEEN, ACTIONS.index(action)))[7] == wanted
+        (right,) = [rate(one, np.array([ACTIONS.index(action)])).right for one in [board(SEEN.cases[7])]]
+        assert right and right.value == wanted
 
 
 def test_costs_add_up() -> None:

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface
-from crag_core.experiments.thresholds.plateau import find_plateau
-from crag_core.experiments.thresholds.rates import Prices, rate
+from crag_core.experiments.thresholds.objective import Costs, Objective, find_plateau, losses, surface
 from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend
-from crag_core.experiments.thresholds.threshold_board import grid
+from crag_core.experiments.thresholds.threshold_board import Prices, grid, rate
 from tests.experiments.made_up_sets import board, case, drawn, with_expected
 
 SEEN = drawn(400, seed=1)

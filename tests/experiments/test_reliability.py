@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
+from crag_core.experiments.statistics.calibration import Bin, brier, ece, reliability
 from crag_core.experiments.statistics.intervals import wilson
-from crag_core.experiments.statistics.reliability import Bin, brier, ece, reliability
 
 SAID = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 

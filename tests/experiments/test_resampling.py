@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crag_core.experiments.statistics.bootstrap import DRAWS, Array, Ratio, Resamples
-from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.statistics.intervals import DRAWS, Array, Estimate, Ratio, Resamples
 
 MANY = 20_000
 """Draws that leave little to chance, so that two ways to draw can be compared."""

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments import store
+from crag_core.experiments.batch import score
+from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import ScoredQuestion, scored_from
-from crag_core.experiments.store import ScoreLog, score_log
+from crag_core.experiments.store import ScoreLog
 from tests.fakes import Bench
 
 CONDITIONS = Conditions("judge", "1", "", "", "none", 6, "corpus")
@@ -107,7 +107,7 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(
 ) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    monkeypatch.setattr(score_log, "BUSY_S", 0.05)
+    monkeypatch.setattr(store, "BUSY_S", 0.05)
     with closing(sqlite3.connect(book._path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ScoresUnavailable, match=r"locked") as told:
@@ -121,7 +121,7 @@ WORKER = """
 import sys, time
 from pathlib import Path
 from crag_core.experiments.store import ScoreLog
-from crag_core.experiments.grade_set import score
+from crag_core.experiments.batch import score
 from tests.fakes import Bench
 from tests.experiments.test_score_log import CONDITIONS, asked
 

@@ -11,11 +11,9 @@ import pytest
 
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
 from crag_core.base.types import Grade
-from crag_core.experiments.batch import Controls, SetProgress
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.batch import Controls, SetProgress, score
+from crag_core.experiments.labelled.graded import ScoredQuestion, conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import ScoredQuestion
 from crag_core.trace.trace import Trace
 from tests.fakes import USEFUL, Bench, FakeModel, card, passage
 from tests.stand_ins.local_server import wait_until

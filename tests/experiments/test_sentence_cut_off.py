@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crag_core.experiments.labelled.graded import Case, StripFact
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.labelled.scored import Case, StripFact
-from crag_core.experiments.thresholds.cutoff import sentence_curve
+from crag_core.experiments.thresholds.threshold_board import sentence_curve
 from tests.experiments.made_up_sets import case
 
 

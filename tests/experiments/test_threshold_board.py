@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import FastPath
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.scored import Case, ScoredQuestion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
 from tests.builders import CARD, POLICIES, policy
 from tests.experiments.made_up_sets import board, case, grade, passage

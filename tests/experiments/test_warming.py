@@ -12,8 +12,7 @@ from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnav
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.comparison.run_configurations import Contender, run_set
-from crag_core.experiments.comparison.warm_up import QUESTION, WarmUp
+from crag_core.experiments.comparison.run_configurations import QUESTION, Contender, WarmUp, run_set
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.experiments.test_comparing import Book
 from tests.fakes import Bench, FakeEvaluator, FakeModel, card

@@ -15,7 +15,7 @@ import pytest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import HistoryUnavailable, ScoresUnavailable, StoreUnavailable
-from crag_core.experiments.comparison.setup import Setup
+from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import show_logs

@@ -23,7 +23,7 @@ from crag_core.observability.trends import (
     SLOW_TARGET,
 )
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.run_stats import measure
+from crag_core.trace.summary import measure
 from tests.fakes import QUESTION, Bench, FakeModel, card
 from tests.observability.scraped import Scraped, read
 

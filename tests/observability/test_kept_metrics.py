@@ -19,7 +19,7 @@ from crag_core.base.errors import HistoryUnavailable
 from crag_core.base.types import Action
 from crag_core.observability.history_metrics import WINDOWS, KeptRuns, registry_of
 from crag_core.storage.history import open_history
-from crag_core.trace.run_stats import Ending, Measured
+from crag_core.trace.summary import Ending, Measured
 from tests.fakes import QUESTION, Bench, FakeModel
 from tests.observability.scraped import Scraped, read
 

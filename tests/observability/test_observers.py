@@ -23,8 +23,7 @@ from crag_core.decision.policy import FastPath
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import Metrics
-from crag_core.trace.actions_taken import carried_out
-from crag_core.trace.reroute import reroute
+from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
 

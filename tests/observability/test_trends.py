@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.types import Action
 from crag_core.observability.trends import Share, Times, figures, over_time, quantile
-from crag_core.trace.run_stats import Ending, Measured
+from crag_core.trace.summary import Ending, Measured
 
 
 def run(action: Action | None = Action.CORRECT, **fields: Any) -> Measured:

@@ -14,12 +14,10 @@ from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.experiments.comparison.setting_changes import changes
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import conditions_of
+from crag_core.experiments.comparison.setups import Setup, changes
+from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.llms.servers import ServerState, version_of
-from crag_core.trace.opinions import judged_under
-from crag_core.trace.same_evaluator import judge_of, same_judge
+from crag_core.trace.opinions import judge_of, judged_under, same_judge
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.stand_ins.engines import ScriptedModel

@@ -26,9 +26,8 @@ from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import disagreement, judged_by
+from crag_core.trace.opinions import disagreement, graded_by, judged_by
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.fakes import (

@@ -12,7 +12,7 @@ from crag_core.base.types import Step
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Run, WebMode
 from crag_core.pipeline.web_stages import approve
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, passages
 

@@ -19,12 +19,11 @@ from crag_core.app.policy_files import plain_rag
 from crag_core.base.types import Action, Usage
 from crag_core.experiments.comparison.metrics import MEASURES, Group, Measure, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome
-from crag_core.experiments.comparison.table import Cell, Row, Table
+from crag_core.experiments.comparison.table import Cell, Row, Table, figure
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.store.result_files import figure
 from crag_core.report.comparison.page import Comparison, described, render_comparison
-from crag_core.report.comparison.results import (
+from crag_core.report.comparison.view import (
     BETTER,
     DIFFERENT,
     UNCLEAR,

@@ -15,14 +15,12 @@ import pypdfium2
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected, Origin
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.rates import Prices, confusion, rate
-from crag_core.experiments.thresholds.recommend import Recommendation, recommend
-from crag_core.experiments.thresholds.risk_bound import Guarantee
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.recommend import Guarantee, Recommendation, recommend
+from crag_core.experiments.thresholds.threshold_board import Board, Prices, confusion, rate
 from crag_core.report.thresholds.charts import of_hundred
 from crag_core.report.thresholds.page import render_thresholds
 from tests.browser.conftest import open_browser
@@ -137,12 +135,20 @@ def test_few_are_not_said_to_be_none_nor_many_to_be_all() -> None:
     assert told[1].startswith("0 ")
 
 
-def test_the_four_rates_have_their_intervals() -> None:
+def test_the_rates_have_their_intervals() -> None:
     page, rates = page_of(), rate(SEEN, SEEN.actions(FOUND.lower, FOUND.upper))
-    names = ("confidently_wrong", "needless_web", "missed_web", "ungraded")
-    for told, name, among in zip(page.all_told("#rates .figures div"), names, (80, 80, 80, 160), strict=True):
+    names = {
+        "confidently_wrong": 80,
+        "needless_web": 80,
+        "missed_web": 80,
+        "ungraded": 160,
+        "discarded": 80,
+        "web": 160,
+    }
+    titles = {"discarded": "answer discarded", "web": "web rate"}
+    for told, (name, among) in zip(page.all_told("#rates .figures div"), names.items(), strict=True):
         share = getattr(rates, name)
-        assert told.lower().startswith(name.replace("_", " "))
+        assert told.lower().startswith(titles.get(name, name.replace("_", " ")))
         assert f"{share.value:.1%} {round(share.value * among)} of {among}; " in told
         assert f"95%: {100 * share.low:.1f}–{share.high:.1%}" in told
 
@@ -176,15 +182,15 @@ def test_the_comparison_is_the_recommendations() -> None:
             and f" | {one.cost:.3f} | " in row
         )
         for share in (one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
-            assert share and f"{share.value:.1%} {100 * share.low:.1f}–{share.high:.1%}" in row
+            assert share and f"{share.value:.1%} ({100 * share.low:.1f}–{share.high:.1%})" in row
     saved = FOUND.compared[1].saved
-    assert saved and rows[1].endswith(f"{saved.value:+.3f} {saved.low:+.3f} to {saved.high:+.3f}")
+    assert saved and rows[1].endswith(f"{saved.value:+.3f} ({saved.low:+.3f} to {saved.high:+.3f})")
     assert rows[0].endswith(" | –") and "this preset" in rows[0] and "this preset" not in rows[1]
 
 
 def test_costs_are_those_of_the_objective() -> None:
     told = page_of(objective=Objective(Costs(wrong=12.5, mixed_up=0))).told("#trust")
-    assert "charged 12.5 for a question taken for answered" in told and "misfit" not in told and "least cost" in told
+    assert "charged 12.5 for each wrong answer" in told and "mixed-up" not in told and "least cost" in told
     told = page_of(objective=Objective(Costs(0, 0, 0, 0, 0, 0), 0.07)).told("#trust")
     assert "charged nothing" in told and "keep confident mistakes at 7.0% or fewer" in told
 
@@ -259,7 +265,10 @@ def test_nothing_lies_between_two_thresholds_that_are_one() -> None:
 
 @pytest.mark.parametrize(
     ("expected", "unknown"),
-    [(Expected.CORRECT, ["Confidently wrong", "Missed web"]), (Expected.INCORRECT, ["Needless web"])],
+    [
+        (Expected.CORRECT, ["Confidently wrong", "Missed web"]),
+        (Expected.INCORRECT, ["Needless web", "Answer discarded"]),
+    ],
 )
 def test_what_one_kind_of_question_cannot_show_is_not_measured(expected: Expected, unknown: list[str]) -> None:
     seen = one_kind(expected)
@@ -275,7 +284,7 @@ def test_what_one_kind_of_question_cannot_show_is_not_measured(expected: Expecte
 
 def test_no_question_at_all_is_no_crash_and_no_claim() -> None:
     page = page_of(board(), recommend(board(), COSTS), (0.4, 0.6), created="", reason="", labelled="", name=" ")
-    assert page.told("#rates").count("not measured") == 4 and page.told("h1") == "(no name)"
+    assert page.told("#rates").count("not measured") == 6 and page.told("h1") == "(no name)"
     assert "on an unknown number of questions of the set “(no name)”, on a day that was not recorded" in page.told(
         "#decision"
     )

@@ -14,8 +14,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.types import Suspicion
 from crag_core.observability.audit_log import find_events
 from crag_core.report import render
-from crag_core.trace.injection_phrases import MEANINGS, Sign
-from crag_core.trace.injection_scan import MOST_LOOKED_AT, find, find_in, remark, shown, warnings
+from crag_core.trace.injection_scan import MEANINGS, MOST_LOOKED_AT, Sign, find, find_in, remark, shown, warnings
 from crag_core.trace.trace import Trace
 from tests.builders import passage, web_page
 from tests.fakes import Bench, found_web

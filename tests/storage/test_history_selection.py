@@ -14,7 +14,7 @@ from crag_core.base.types import Action, Answer, AnswerState, Step, StepState, U
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import EVERYTHING, LONGEST_TEXT, Feedback, Selection
 from crag_core.trace.feedback import Mark
-from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.summary import Ending, measure
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import HOSTILE, Ticking, fake_runs, passage_label, route_label, run, whole_run
 

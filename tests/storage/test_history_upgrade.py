@@ -17,7 +17,7 @@ from crag_core.base.types import Action
 from crag_core.storage.history import HistoryStore, tables
 from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.feedback import Mark
-from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.summary import Ending, measure
 from tests.storage.first_version import write
 from tests.storage.history_parts import golden_runs, passage_label, route_label, run, whole_run
 from tests.storage.test_history_processes import run_together

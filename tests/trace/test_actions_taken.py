@@ -8,8 +8,7 @@ import pytest
 
 from crag_core.base.types import Correction, CorrectionKind, WebOutcome, WebSearch
 from crag_core.decision.policy import FastPath, Loop, Policy
-from crag_core.trace.actions_taken import carried_out
-from crag_core.trace.reroute import reroute
+from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import (
     POLICIES,

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
-from crag_core.trace.opinions import Disagreement, disagreement, judged_by, judged_under, rank_correlation
+from crag_core.trace.opinions import Disagreement, disagreement, graded_by, judged_by, judged_under, rank_correlation
 from crag_core.trace.reroute import reroute
-from crag_core.trace.same_evaluator import graded_by
 from crag_core.trace.trace import Trace
 from tests.builders import CARD, POLICIES, even, grade, graded, policy, searched, trace, twice, web_page
 from tests.made_up_runs import HEURISTIC, JUDGE, edits_of, facts

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Action, Grade, Passage, Step, StepState, Strip, Usage, WebOutcome
-from crag_core.trace.actions_taken import carried_out
-from crag_core.trace.reroute import reroute
-from crag_core.trace.run_stats import Ending, measure
+from crag_core.trace.reroute import carried_out, reroute
+from crag_core.trace.summary import Ending, measure
 from crag_core.trace.trace import Trace
 from tests.builders import grade, graded, policy, searched, strips_of, trace, web_page
 

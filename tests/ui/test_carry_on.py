@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import Selection
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 from tests.ui.conftest import ask, press, settle, shown
 

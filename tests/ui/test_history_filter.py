@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.types import Action
 from crag_core.storage.history.runs import Feedback, Selection
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings
 from tests import builders
 from ui.history.history_state import TITLES as NAMES

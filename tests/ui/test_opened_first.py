@@ -17,10 +17,9 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.types import Action
 from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.setup import Setup
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.labelled.graded import Conditions, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.labelled.scored import scored_from
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.trace.feedback import Mark, of_route

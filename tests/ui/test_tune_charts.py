@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from crag_core.experiments.statistics import curves
-from crag_core.experiments.statistics.reliability import reliability
+from crag_core.experiments.statistics.calibration import reliability
 from crag_core.experiments.thresholds.objective import Objective, losses, surface
-from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import recommend
-from crag_core.experiments.thresholds.threshold_board import grid
+from crag_core.experiments.thresholds.threshold_board import Prices, grid
 from tests.experiments.made_up_sets import drawn
 from ui.tune import charts
 from ui.tune.charts import Point

@@ -84,7 +84,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "What these thresholds do" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "Chosen on 12 questions, judged below on the other 12" in said
+    assert "chosen on 12 questions and judged on 12 other questions" in said
     press(app, "Use these thresholds")
     lower, upper = app.session_state["thresholds"]
     assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)

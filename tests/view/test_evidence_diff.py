@@ -12,7 +12,7 @@ from crag_core.base.types import Edits, Handling
 from crag_core.decision.policy import StripOrder
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace, context_ids
-from crag_core.view.evidence_diff import Difference, difference
+from crag_core.view.evidence import Difference, difference
 from tests.builders import POLICIES, grade, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of, facts
 

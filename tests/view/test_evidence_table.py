@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crag_core.base.types import Excerpt, Knowledge, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose, recompose
-from crag_core.view.evidence_table import Line, side_by_side
+from crag_core.view.evidence import Line, side_by_side
 from tests.builders import grade, passage, policy, searched, strips_of, web_page
 from tests.made_up_runs import SOURCES
 

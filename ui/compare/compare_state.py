@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,16 +13,15 @@ from crag_core.app.policy_files import PLAIN, default_evaluator, known_card
 from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
-from crag_core.experiments.comparison.setup import KeptSetup
-from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_each, run_set
+from crag_core.experiments.comparison.setups import KeptSetup
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job
+from ui.session.background_jobs import Job, LiveJobs
 from ui.session.tune_state import SetJob
 
 MOST = 4
@@ -181,9 +179,9 @@ def take_question() -> None:
 
 
 @st.cache_resource(show_spinner=False)
-def live_sets() -> dict[tuple[object, ...], SetJob]:
-    """Runs of sets in all sessions: a reloaded page finds its own."""
-    return {}
+def live_sets() -> LiveJobs[SetJob]:
+    """Runs of sets, by labels and configurations."""
+    return LiveJobs()
 
 
 @st.cache_resource(show_spinner=False, max_entries=100)
@@ -206,7 +204,7 @@ def take_running() -> SetJob | None:
         return None
     st.session_state["versus_running"] = st.session_state["versus_table"] = None
     kept_outcomes.clear()
-    _forget(lambda one: one is job)
+    live_sets().forget(job)
     tune_state.corpus.clear()  # documents may have come in meanwhile
     return job
 
@@ -236,18 +234,13 @@ def start_set(labelled: LabelledSet) -> None:
         return job.progress
 
     warming.start()
-    _forget(lambda one: not one.is_running)
-    st.session_state["versus_running"] = live_sets()[_key(labelled)] = started = Job(work, None)
+    st.session_state["versus_running"] = started = Job(work, None)
     started.start()
+    live_sets().add(_key(labelled), started)
 
 
 def _key(labelled: LabelledSet) -> tuple[object, ...]:
     return labelled.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home)
-
-
-def _forget(which: Callable[[SetJob], bool]) -> None:
-    for key in [key for key, one in live_sets().items() if which(one)]:
-        live_sets().pop(key, None)
 
 
 def _is_busy() -> bool:

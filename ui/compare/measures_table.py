@@ -9,16 +9,21 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted
-from crag_core.experiments.comparison.earlier_results import listed
-from crag_core.experiments.comparison.metrics import Unit
-from crag_core.experiments.comparison.table import Cell, Row, Table
+from crag_core.experiments.comparison.setups import listed
+from crag_core.experiments.comparison.table import Cell, Row, Table, to_csv, to_data
 from crag_core.experiments.labelled.questions import LabelledSet
-from crag_core.experiments.store.result_files import figure, to_csv, to_data
-from crag_core.report.comparison.results import VERDICTS, is_none, title_of, tone_of
+from crag_core.report.comparison.view import (
+    DIRECTIONS,
+    VERDICTS,
+    describe_found,
+    describe_gain,
+    drawn_rows,
+    title_of,
+    tone_of,
+)
 from ui import PARTS
 from ui.compare import compare_state, set_results
-from ui.compare.earlier_results import draw_beside, draw_earlier_results
-from ui.compare.set_results import Compared
+from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
 from ui.compare.side_by_side import LETTERS
 from ui.session import tune_state
 from ui.session.access import Right
@@ -113,15 +118,14 @@ def _heading(found: Compared) -> str:
         return message
     return (
         f"{message} Below each value is its gain over **{found.letters[0]} · {plain(table.names[0])}** on the "
-        "same questions, where that is certain."
+        "same questions, where that is certain; of shares in percentage points."
     )
 
 
 def _draw_gains(found: Compared) -> None:
     """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
     table = found.table
-    rows = [row for row in table.rows if row.measure.unit is Unit.SHARE and row.measure.better]
-    rows = [row for row in rows if any(cell.gain and not is_none(cell.gain) for cell in row.cells)]
+    rows = drawn_rows(table)
     if not rows:
         st.markdown("No share differs between them.")
         return
@@ -155,8 +159,7 @@ def _draw_gains(found: Compared) -> None:
 
 
 def _axis_name(row: Row) -> str:
-    wanted = "more is better" if row.measure.better > 0 else "less is better"
-    return f"{title_of(row.measure)}<br><i>{wanted}</i>"
+    return f"{title_of(row.measure)}<br><i>{DIRECTIONS[row.measure.better]}</i>"
 
 
 def table_html(table: Table, letters: str = LETTERS) -> str:
@@ -183,13 +186,12 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
 def _cell_html(row: Row, cell: Cell) -> str:
     if cell.found is None:
         return "<td>–</td>"
-    unit = row.measure.unit
-    value, low, high = (figure(end, unit) for end in (cell.found.value, cell.found.low, cell.found.high))
-    gain = ""
-    if cell.gain and cell.is_certain:
+    unit, gain = row.measure.unit, ""
+    found = describe_found(cell.found, unit)
+    if cell.is_certain:
         kind = VERDICTS[tone_of(row.measure, cell)]
-        gain = f'<small class="{kind}">{figure(cell.gain.value, unit, signed=True)}</small>'
-    return f"<td><b>{value}</b> <span>{low}–{high}</span>{gain}</td>"
+        gain = f'<small class="{kind}">{describe_gain(cell.gain, unit).value}</small>'
+    return f"<td><b>{found.value}</b> <span>{found.interval}</span>{gain}</td>"
 
 
 def _draw_paths(found: Compared) -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.experiments.comparison.earlier_results import Earlier, earlier_results
-from crag_core.experiments.comparison.setup import KeptSetup, Setup
+from crag_core.base.text.display import counted
+from crag_core.experiments.comparison.setups import Earlier, KeptSetup, Setup, earlier_results
 from crag_core.experiments.comparison.table import Outcomes, Table
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
 from crag_core.report.comparison.page import Comparison, described, render_comparison
@@ -17,6 +17,7 @@ from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
+from ui.text import plain
 
 MOST = 3
 """Earlier results beside the present configurations."""
@@ -111,3 +112,72 @@ def _setups() -> dict[str, Setup]:
     workbench = app_state.workbench()
     corpus = tune_state.corpus(str(app_state.settings().home), app_state.choice().collection)
     return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
+
+
+_SEEN = 6
+"""Rows that are seen at once; the others by scrolling."""
+
+
+def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQuestion]) -> None:
+    """The list, with a tick for those that are in the table."""
+    st.subheader("Earlier results", anchor=False)
+    if not found:
+        st.caption(
+            "None yet. When documents, policy, thresholds, models or the program change, the results until then can be "
+            "put beside the new ones here."
+        )
+        return
+    st.caption(
+        "Results of the same questions before something was changed. Ticked ones are added to the table, the chart and "
+        f"the files, at most {MOST}. Nothing is run again."
+    )
+    chosen = beside(found)
+    is_full = len(chosen) >= MOST
+    with st.container(border=True, gap="small", height=72 * _SEEN if len(found) > _SEEN else "content"):
+        for one in found:
+            _draw_one(one, questions, one in chosen, is_full and one not in chosen)
+
+
+def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bool, is_off: bool) -> None:
+    key = f"versus_beside_{one.kept.fingerprint}"
+    left, right = st.columns([5, 1], vertical_alignment="top", gap="small")
+    with left.container(gap="xxsmall"):
+        st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
+        st.caption(f"{len(one.asked)} of {counted(len(questions), 'question')}. {_unlike(one)}")
+    if not access.may(Right.TUNE):
+        return
+    with right.container(horizontal_alignment="right"), st.popover("Delete", type="tertiary"):
+        st.markdown(
+            f"Delete **{plain(one.name)}**, {counted(len(one.asked), 'question')}? Other results, the set and the "
+            "documents stay. This cannot be undone."
+        )
+        st.button(
+            "Delete it", on_click=delete, args=(one, questions), icon=":material/delete:",
+            key=f"versus_delete_{one.kept.fingerprint}",
+        )  # fmt: skip
+
+
+def draw_beside(found: Compared) -> None:
+    """How the earlier results in the table differ from the present configurations."""
+    if not found.beside:
+        return
+    letters = dict(zip(found.table.names, found.letters, strict=True))
+    message = [
+        f":material/history: **{letters[one.name]} · {plain(one.name)}** is an earlier result. {_unlike(one)}"
+        for one in found.beside
+    ]
+    others = [letters[one.name] for one in found.beside if one.has_other_documents]
+    if others:
+        named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
+        message.append(f"{named} had other documents than there are now; a difference may come from these.")
+    message.append("Their times were measured when they were run.")
+    st.caption("  \n".join(message))
+
+
+def _unlike(one: Earlier) -> str:
+    """The settings that differed, as Markdown."""
+    return plain(f"Unlike {letter_of(one.like)} · {one.like}: {', '.join(one.differs)}.")
+
+
+def _put(one: Earlier, key: str) -> None:
+    put(one, st.session_state[key])

@@ -11,7 +11,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, Knowledge
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.evidence_table import Line, side_by_side
+from crag_core.view.evidence import Line, side_by_side
 from ui import PARTS
 from ui.session import app_state, current_run
 from ui.text import paragraphs, plain

@@ -15,7 +15,7 @@ import streamlit as st
 
 from crag_core.base.types import Action
 from crag_core.storage.history.runs import EVERYTHING, Feedback, KeptRun, Selection
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
 

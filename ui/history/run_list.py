@@ -15,7 +15,7 @@ from crag_core.evaluators import EVALUATORS
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.run_stats import Ending
+from crag_core.trace.summary import Ending
 from crag_core.view.run_view import model_name
 from ui.history import history_state
 from ui.history.history_state import BETWEEN, Filter, Listed

@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.observability.trends import Figures, figures, over_time
 from crag_core.storage.history.runs import Selection
-from crag_core.trace.run_stats import Measured
+from crag_core.trace.summary import Measured
 from ui.session import access, app_state
 
 PERIODS = {"24 hours": timedelta(days=1), "7 days": timedelta(days=7), "30 days": timedelta(days=30), "All": None}

@@ -77,7 +77,7 @@ def _draw_offer(answer: Answer, trace_id: str) -> None:
 
 
 def _quoted(view: RunView, refused: Answer) -> Answer:
-    text = quote(view.routed.knowledge, view.all_strips)
+    text = quote(view.routed.knowledge, view.changed.all_strips)
     return replace(refused, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
 
 

@@ -92,8 +92,7 @@ def calls_for(trace: Trace, card: EvaluatorCard) -> int:
     if not card.calls_model:
         return 0
     corpus = len(decision_path_of(trace, trace.settings.policy).looked_at)
-    web = len(trace.web.passages) if trace.web else 0
-    return sum(math.ceil(count / card.batch) for count in (corpus, web))
+    return sum(math.ceil(count / card.batch) for count in (corpus, len(trace.web_passages)))
 
 
 def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None:

@@ -124,8 +124,7 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
 
 def edits_of(view: SharedView, trace: Trace) -> tuple[Edits, str]:
     """The edits that a link asks for, without signals, and a sentence on those that this run cannot have."""
-    web = trace.web.passages if trace.web else ()
-    ids = {_mark(passage.id): passage.id for passage in (*web, *trace.all_passages)}
+    ids = {_mark(passage.id): passage.id for passage in trace.every_passage}
     dropped = tuple(ids[mark] for mark in view.dropped if mark in ids)
     pinned = tuple(ids[mark] for mark in view.pinned if mark in ids and mark not in view.dropped)
     lost = len(view.dropped) + len(view.pinned) - len(dropped) - len(pinned)

@@ -15,10 +15,10 @@ from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import Missing, Reroute
-from crag_core.trace.same_evaluator import same_judge
 from crag_core.trace.trace import RunSettings, Trace
-from crag_core.view.evidence_diff import Difference, difference
+from crag_core.view.evidence import Difference, difference
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView, model_name, name_of
 from crag_core.view.verdict_lines import changes

@@ -123,9 +123,15 @@ class LiveJobs(dict[object, J]):
 
     def add(self, key: object, job: J) -> None:
         """And forget those that have ended."""
-        for ended in [known for known, one in self.items() if not one.is_running]:
-            self.pop(ended, None)
+        self._forget([known for known, one in self.items() if not one.is_running])
         self[key] = job
+
+    def forget(self, job: J) -> None:
+        self._forget([known for known, one in self.items() if one is job])
+
+    def _forget(self, keys: list[object]) -> None:
+        for key in keys:
+            self.pop(key, None)
 
 
 class RunProgress(Listener):

@@ -130,8 +130,7 @@ def take_place() -> Passage | None:
     wanted, taken = st.session_state.pop("place", None), app_state.trace()
     if wanted is None or taken is None:
         return None
-    every = (*taken.all_passages, *(taken.web.passages if taken.web else ()))
-    return next((passage for passage in every if passage.id == wanted), None)
+    return next((passage for passage in taken.every_passage if passage.id == wanted), None)
 
 
 # The answer beside the first

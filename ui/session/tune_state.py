@@ -10,17 +10,14 @@ import streamlit as st
 
 from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import DATA, Choice
-from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.conditions import Conditions, conditions_of
+from crag_core.experiments.batch import SetProgress, score
+from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
-from crag_core.experiments.labelled.scored import Case, cases
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.thresholds.objective import Objective
-from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
 from ui.session.access import Right
@@ -183,8 +180,7 @@ def take_ended() -> SetJob | None:
     if done is None or done.is_running:
         return None
     st.session_state["tune_grading"] = None
-    for key in [key for key, one in live_gradings().items() if one is done]:
-        live_gradings().pop(key, None)
+    live_gradings().forget(done)
     corpus.clear()  # documents may have come in meanwhile
     return done
 

@@ -73,15 +73,13 @@ def check_files(files: Sequence[tuple[str, bytes]]) -> None:
 
 def _check_passages(trace: Trace) -> None:
     """Cards, points and marks are distinguished by these ids."""
-    web = trace.web.passages if trace.web else ()
-    shown = (*trace.all_passages, *web)
+    shown = trace.every_passage
     if len(shown) > MOST_PASSAGES:
         raise BadRecord(f"This run has {len(shown)} chunks, expected at most {MOST_PASSAGES}.", hint=_HINT)
     found = [retrieval.passages for later in trace.rounds for retrieval in later.retrievals]
     for passages in (trace.passages or (), *found, shown):
         _check_ids("passages", (passage.id for passage in passages))
-    strips = (*(trace.strips or ()), *((trace.web.strips if trace.web else None) or ()))
-    _check_ids("strips", (strip.id for strip in strips))
+    _check_ids("strips", (strip.id for strip in trace.all_strips))
 
 
 def _check_ids(what: str, ids: Iterable[str]) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crag_core.base.text.display import clean
+from crag_core.experiments.statistics.calibration import Bin
 from crag_core.experiments.statistics.curves import Histogram, PrecisionRecall, RiskCoverage, Roc
-from crag_core.experiments.statistics.reliability import Bin
 from crag_core.experiments.thresholds.threshold_board import Array
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"

@@ -5,36 +5,111 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.base.text.display import counted
-from crag_core.decision.policy import Aggregation
+from crag_core.base.errors import CragError
+from crag_core.base.text.display import counted, shortened
+from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics import curves
-from crag_core.experiments.statistics.auroc import auroc
+from crag_core.experiments.statistics.calibration import brier, ece, reliability
+from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.statistics.reliability import brier, ece, reliability
-from crag_core.experiments.thresholds.cutoff import KEPT, sentence_curve
-from crag_core.experiments.thresholds.rates import Rates, always, rate
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, Board
+from crag_core.experiments.thresholds.threshold_board import (
+    ACTIONS,
+    CORRECT,
+    KEPT,
+    Array,
+    Board,
+    Rates,
+    confusion,
+    macro_f1,
+    rate,
+    sentence_curve,
+)
+from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
+from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
 from ui.text import plain
 from ui.tune import charts
-from ui.tune.confusion_table import draw_routes
+
+
+def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
+    table = confusion(board, actions)
+    score = macro_f1(table)
+    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.3f}**."
+    st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
+    head = st.columns(4)
+    head[0].caption("expected ↓  taken →")
+    for column, name in zip(head[1:], ACTIONS, strict=True):
+        column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")
+    for place, expected in enumerate(Expected):
+        if table[place].any():
+            _draw_row(place, expected, table[place])
+    cell = st.session_state.get("tune_cell")
+    if cell is not None:
+        _draw_questions(seen, board, actions, *cell)
+
+
+def _draw_row(place: int, expected: Expected, counts: Array) -> None:
+    columns = st.columns(4, vertical_alignment="center")
+    columns[0].markdown(f"**{expected}**")
+    for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
+        is_right = ACTIONS[taken] in expected.actions
+        questions = f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
+        column.button(
+            f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}", on_click=_choose,
+            args=(place, taken), icon=":material/check:" if is_right else None, disabled=not count,
+            type="primary" if st.session_state.get("tune_cell") == (place, taken) else "secondary",
+            help=f"{questions}{': right' if is_right else ''}", width="stretch",
+        )  # fmt: skip
+
+
+def _choose(place: int, taken: int) -> None:
+    """A cell that is chosen again closes."""
+    st.session_state["tune_cell"] = None if st.session_state.get("tune_cell") == (place, taken) else (place, taken)
+    current_run.redraw()
+
+
+def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken: int) -> None:
+    chosen = [at for at in range(len(board)) if board.expected[at] == place and actions[at] == taken]
+    if not chosen:
+        st.caption("No question is there any more.")
+        return
+    known = board.deciding(app_state.policy().lower)
+    picked = st.dataframe(
+        {
+            "question": [board.cases[at].asked.question for at in chosen],
+            "score for upper": known.upper[chosen],
+            "score for lower": known.lower[chosen],
+            "note": [board.cases[at].asked.note for at in chosen],
+        },
+        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"tune_rows_{place}_{taken}",
+        height=min(38 * len(chosen) + 40, 320),
+        column_config={
+            "question": st.column_config.TextColumn(width="large"),
+            "score for upper": st.column_config.NumberColumn(format="%.3f"),
+            "score for lower": st.column_config.NumberColumn(format="%.3f"),
+        },
+        alt=f"Questions expected {list(Expected)[place]} and taken {ACTIONS[taken]}",
+    )  # fmt: skip
+    selected = [row for row in picked.selection.rows if row < len(chosen)]
+    if not selected:
+        st.caption("Select a question to open its run.")
+        return
+    case = board.cases[chosen[selected[0]]]
+    label = f"Open “{plain(shortened(case.asked.question, 70))}” on the Ask page"
+    if st.button(label, icon=":material/open_in_new:", key="tune_open"):
+        try:
+            found = app_state.workbench().experiments.scores(seen.conditions).record(case.asked.key)
+        except CragError as error:
+            st.error(plain(str(error)), icon=":material/error:")
+            return
+        if found is not None:
+            current_run.open_run(found, own_settings=False)
+            st.switch_page("pages/ask.py")
+
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
 SENTENCES, POLICIES = "Sentences", "All policies"
-_RATES = (
-    (
-        "confidently_wrong",
-        "Confidently wrong",
-        "Of the questions that the documents do not answer: decided as CORRECT.",
-    ),
-    ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same."),
-    ("missed_web", "Missed web", "Of the questions that the documents do not answer: the web is not searched."),
-    ("discarded", "Answer discarded", "Of the questions that the documents answer: INCORRECT, evidence set aside."),
-    ("ungraded", "Ungraded", "Of all questions: a chunk that counts could not be graded."),
-    ("web", "Web rate", "Of all questions: the web is searched."),
-)
-"""(field of `Rates`, title, meaning)"""
 
 
 @st.fragment(key=current_run.FIGURES)
@@ -44,7 +119,7 @@ def draw_figures(seen: Seen) -> None:
     actions = board.actions(policy.lower, policy.upper)
     rates = rate(board, actions, tune_state.prices())
     _draw_separation(board)
-    _draw_rates(rates)
+    _draw_rates(board, rates)
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
@@ -88,17 +163,12 @@ def _verdict(found: Estimate) -> str:
     return "That is weak: whatever the thresholds, many questions will take the wrong route."
 
 
-def _draw_rates(rates: Rates) -> None:
+def _draw_rates(board: Board, rates: Rates) -> None:
     with st.container(horizontal=True, key="tune_rates"):
-        for name, title, meaning in _RATES:
-            found: Estimate | None = getattr(rates, name)
-            value, interval = (f"{found.value:.1%}", f"{found.low:.1%} to {found.high:.1%}") if found else ("–", "")
-            _draw_metric(title, value, interval, f"{meaning} Below it the 95 % interval (Wilson).")
-        _draw_metric(
-            "Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls",
-            "Expected for a question: retrieval and grading as measured, model calls and web searches as assumed "
-            "under What a mistake costs.",
-        )  # fmt: skip
+        for one in rate_figures(board, rates):
+            _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
+        effort = describe_effort(rates, tune_state.prices())
+        _draw_metric("Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls", effort)
 
 
 def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
@@ -107,20 +177,12 @@ def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
 
 def _draw_scores(board: Board) -> None:
     policy = app_state.policy()
-    deciding, yes = board.deciding(policy.lower), board.answerable
-    lower, upper = ("lower", policy.lower), ("upper", policy.upper)
-    of_upper, of_lower = curves.histogram(deciding.upper, yes), curves.histogram(deciding.lower, yes)
-    if policy.aggregation is Aggregation.TWO_SIGNAL and not np.array_equal(
-        deciding.upper, deciding.lower, equal_nan=True
-    ):
-        left, right = st.columns(2)
-        with left:
-            _chart(charts.histogram(of_upper, [upper], "best answering score, against upper"), "tune_hist_upper")
-        with right:
-            _chart(charts.histogram(of_lower, [lower], "best topical score, against lower"), "tune_hist_lower")
-    else:
-        _chart(charts.histogram(of_upper, [lower, upper], "overall score"), "tune_hist")
-    settled = int((deciding.settled >= 0).sum())
+    scores = compared_scores(board, policy.lower, policy.upper)
+    for place, (column, (title, values, thresholds)) in enumerate(zip(st.columns(len(scores)), scores, strict=True)):
+        with column:
+            found = curves.histogram(values, board.answerable)
+            _chart(charts.histogram(found, thresholds, title), f"tune_hist_{place}")
+    settled = int((board.deciding(policy.lower).settled >= 0).sum())
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
     st.caption(
@@ -198,7 +260,9 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
     for name, policy in app_state.policies().items():
         start = tune_state.board(seen, name)
         found.append((policy.title, now if name == own.name else rate(start, start.actions(), prices)))
-    found += [(f"always {name}", rate(board, always(board, action), prices)) for action, name in enumerate(ACTIONS)]
+    found += [
+        (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
+    ]
     rows = [
         (title, one.web.value, one.confidently_wrong.value) for title, one in found if one.web and one.confidently_wrong
     ]

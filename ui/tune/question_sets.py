@@ -4,28 +4,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from threading import Event
 
 import streamlit as st
 
+from crag_core.app.workbench import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.drafting.draft import draft as draft_questions
+from crag_core.experiments.drafting.draft_with_model import reword
+from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
+from crag_core.experiments.labelled.questions import LABELS, Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.shell.page import is_allowed
 from ui.text import plain
-from ui.tune import draft_questions
+
+MOST_PASSAGES = 5000
+
+
+def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
+    """From the first chunks of each indexed document, at most `MOST_PASSAGES` in all. Raises `CragError`."""
+    store = app_state.workbench().store
+    documents = store.documents()
+    each = max(MOST_PASSAGES // max(len(documents), 1), 3)
+    passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
+    found = draft_questions(passages, _everyday(), count, seed=0)
+    model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
+    return reword(found, passages, model, Event()) if model else found
+
+
+def model_name() -> str:
+    """Of the language model that the sidebar names, "" without one."""
+    chosen: str = st.session_state.get("model", EXTRACTIVE)
+    return "" if chosen == EXTRACTIVE else chosen.partition("/")[2]
+
+
+def from_feedback() -> FromFeedback:
+    """Raises `CragError`, also to whoever may not see what others asked."""
+    access.require(Right.SEE_HISTORY)
+    return questions_from(app_state.workbench().history.all_labels())
+
+
+@st.cache_data(show_spinner=False)
+def _everyday() -> tuple[str, ...]:
+    lines = (DATA / "questions" / "off-corpus.jsonl").read_text("utf-8").splitlines()
+    return tuple(json.loads(line)["question"] for line in lines)
+
 
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
-_MEANING = {
-    Expected.CORRECT: "answered by the documents",
-    Expected.AMBIGUOUS: "on the subject, not answered",
-    Expected.INCORRECT: "about something else",
-    Expected.UNANSWERABLE: "not answered, not said why",
-}
 _SHOWN_PROBLEMS = 10
 LARGEST_MB = 40
 MOST_EDITED = 3000
@@ -72,14 +103,14 @@ def _draw_draft(busy: bool) -> None:
     )
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
-        model = draft_questions.model_name()
+        model = model_name()
         ask_model = st.checkbox(
             f"Let {plain(model)} word them" if model else "Let a language model word them (none is chosen)",
             key="tune_draft_model", disabled=not model,
         )  # fmt: skip
         if st.form_submit_button("Draft", icon=":material/edit_note:", disabled=busy):
             with st.spinner("Drafting questions"):
-                st.session_state["tune_drafted"] = draft_questions.draft(int(count), bool(ask_model))
+                st.session_state["tune_drafted"] = draft(int(count), bool(ask_model))
     drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
     if drafted:
         for one in drafted[:3]:
@@ -113,7 +144,7 @@ def _draw_upload(busy: bool) -> None:
 def _draw_feedback(busy: bool) -> None:
     if not is_allowed(Right.SEE_HISTORY):
         return
-    found = draft_questions.from_feedback()
+    found = from_feedback()
     st.markdown("Every question on the Ask page whose route you called right, or for which you named the right one.")
     if found.unspecific:
         st.caption(f"{counted(found.unspecific, 'label')} say wrong without naming the right route: not used.")
@@ -174,7 +205,7 @@ def _draw_read(read: Read) -> None:
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
     """What is in the set, and behind a fold the table to edit it in."""
     counts = labelled.counts
-    st.markdown(" ".join(f"{_badge(one)} **{count}** {_MEANING[one]}  " for one, count in counts.items()))
+    st.markdown(" ".join(f"{_badge(one)} **{count}** {LABELS[one]}  " for one, count in counts.items()))
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
         st.caption(

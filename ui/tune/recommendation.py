@@ -5,35 +5,23 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.base.text.display import counted
-from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface, wrong_surface
-from crag_core.experiments.thresholds.recommend import STEPS, Compared, Recommendation, halves
+from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
+from crag_core.report.thresholds.view import COMPARED, COSTS, compared_on, compared_rows, recommendation_lines
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
 from ui.text import plain
 from ui.tune import charts
 
-ALL = 0.99
-"""A web rate from which on the thresholds hardly decide anything."""
-COSTS, LIMIT = "By what mistakes cost", "By a limit on wrong answers"
-_COSTS = (
-    ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
-    ("missed", "Answer discarded", "A question that they do answer is INCORRECT: its evidence is set aside."),
-    ("mixed_up", "Mixed up", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer."),
-    ("web", "Web search", "The unit of all costs, unless you change it."),
-    ("call", "Model call", "Grading, queries and the answer."),
-    ("second", "Second", "Of waiting."),
-)
-"""(field of `Costs`, title, meaning)"""
+BY_COSTS, BY_LIMIT = "By what mistakes cost", "By a limit on wrong answers"
 
 
 def draw_objective() -> tuple[Objective, float | None]:
     """What makes thresholds good here, and the confidence of the limit (None: for the questions of this set)."""
-    way = st.segmented_control("How to choose", [COSTS, LIMIT], default=COSTS, required=True, key="tune_way")
+    way = st.segmented_control("How to choose", [BY_COSTS, BY_LIMIT], default=BY_COSTS, required=True, key="tune_way")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        objective, confidence = _draw_limit() if way == LIMIT else (Objective(_draw_costs()), None)
+        objective, confidence = _draw_limit() if way == BY_LIMIT else (Objective(_draw_costs()), None)
         for what, value in (("call", 5.0), ("web", 1.5)):
             st.number_input(
                 "Seconds a model call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
@@ -64,7 +52,7 @@ def _draw_costs() -> Costs:
             title, 0.0, 1000.0, getattr(start, name), 0.1 if name == "call" else 0.5, key=f"tune_cost_{name}",
             help=meaning, width=130,
         )
-        for name, title, meaning in _COSTS
+        for name, title, meaning in COSTS
     }  # fmt: skip
     return Costs(**values)
 
@@ -93,30 +81,8 @@ def _draw_recommended(found: Recommendation) -> None:
                 icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
             )  # fmt: skip
         if found.guaranteed:
-            st.markdown(f":material/verified: {plain(found.guaranteed.reason)} Lower is the middle of what is as good.")
-        else:
-            st.markdown(
-                f"Chosen on {counted(found.chosen_on, 'question')}, judged below on the other {found.judged_on}, which "
-                f"had no part in choosing. {_how_stable(found)}"
-            )
-        web = found.compared[0].rates.web if found.compared else None
-        if web is not None and web.value >= ALL:
-            st.markdown(
-                ":material/travel_explore: They search the web for nearly every question: by these questions and "
-                "costs, no score of this evaluator is worth trusting alone."
-            )
-
-
-def _how_stable(found: Recommendation) -> str:
-    if found.plateau is None or found.drawn is None:
-        return ""
-    (low, high), (first, last) = ((found.grid[place] for place in found.plateau.span(axis)) for axis in (0, 1))
-    (a, b), (c, d) = found.drawn
-    return (
-        f"They are the middle of a plateau: as far as these questions can tell, lower {low:.3f} to {high:.3f} and "
-        f"upper {first:.3f} to {last:.3f} are as good. With other questions of the same kind the best would lie "
-        f"between {a:.3f} and {b:.3f}, and between {c:.3f} and {d:.3f} (95 % of resampled sets)."
-    )
+            st.markdown(f":material/verified: {plain(found.guaranteed.reason)}")
+        st.markdown("\n\n".join(map(plain, recommendation_lines(found))))
 
 
 def _use(lower: float, upper: float) -> None:
@@ -166,32 +132,8 @@ def _clicked() -> None:
 
 
 def _draw_compared(found: Recommendation) -> None:
-    rows = [
-        {
-            "thresholds": one.name,
-            "lower": one.lower,
-            "upper": one.upper,
-            "confidently wrong": _share(one.rates.confidently_wrong),
-            "needless web": _share(one.rates.needless_web),
-            "answer discarded": _share(one.rates.discarded),
-            "web": _share(one.rates.web),
-            "cost": one.cost,
-            "costs more than recommended": _saved(one),
-        }
-        for one in found.compared
-    ]
     st.dataframe(
-        rows, hide_index=True, key="tune_compared",
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in ("lower", "upper", "cost")},
+        [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
         alt="The recommended thresholds beside others, on the other half of the questions",
     )  # fmt: skip
-    part = "that had a part only in testing the limit" if found.guaranteed else "that had no part in choosing"
-    st.caption(f"On the {counted(found.judged_on, 'question')} {part}, with 95 % intervals.")
-
-
-def _share(found: Estimate | None) -> str:
-    return "–" if found is None else f"{found.value:.1%} ({found.low:.0%}–{found.high:.0%})"
-
-
-def _saved(one: Compared) -> str:
-    return "" if one.saved is None else f"{one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})"
+    st.caption(f"The recommended thresholds beside others, {compared_on(found)}.")

@@ -22,7 +22,6 @@ from ui.text import plain
 def draw_preset(seen: Seen, objective: Objective, confidence: float | None, found: Recommendation) -> None:
     """The thresholds of the sidebar, with what they were chosen for; `found` are those that are recommended."""
     policy = app_state.policy()
-    is_recommended = not found.why_not and (policy.lower, policy.upper) == (found.lower, found.upper)
     st.markdown(
         f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
         f"cut-off **{policy.strips.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
@@ -44,7 +43,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             labels=seen.labelled.fingerprint,
             questions=len(seen.graded),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason=objective.describe(confidence) if is_recommended else "set by hand",
+            reason=objective.describe(confidence) if found.is_at(policy.lower, policy.upper) else "set by hand",
             calibration=made,
         )
         if access.may(Right.TUNE) and st.button(

@@ -19,13 +19,12 @@ from crag_core.app.configuration_text import KEYS, Configuration, read_configura
 from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now
 from crag_core.base.errors import CragError, UnknownName
-from crag_core.experiments.batch import Controls
-from crag_core.experiments.comparison.earlier_results import Earlier, earlier_results, listed
-from crag_core.experiments.comparison.run_configurations import Contender, OutcomeKeeper, run_set
-from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.comparison.warm_up import WarmUp
+from crag_core.experiments.batch import Controls, Keeper
+from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
+from crag_core.experiments.comparison.setups import Earlier, earlier_results, listed
+from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.experiments.store.result_files import to_csv, to_data, to_text
 from crag_core.pipeline.run import WebMode
 from crag_core.report.comparison.page import Comparison, described, render_comparison
 
@@ -107,7 +106,7 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
     return tuple(questions[place] for place in sorted(places))
 
 
-def outcome_log(one: Configuration, workbench: Workbench) -> OutcomeKeeper:
+def outcome_log(one: Configuration, workbench: Workbench) -> Keeper[Outcome]:
     """Where the outcomes of a configuration are kept, with the documents of now."""
     setup = workbench.setup(one.choice)
     return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))

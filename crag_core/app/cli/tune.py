@@ -30,19 +30,16 @@ from crag_core.app.policy_files import find_policy, suit
 from crag_core.app.workbench import Choice, Workbench, now
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
-from crag_core.experiments.batch import Controls, SetProgress
-from crag_core.experiments.grade_set import score
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.batch import Controls, SetProgress, score
+from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.labelled.scored import cases
-from crag_core.experiments.statistics.auroc import auroc
 from crag_core.experiments.statistics.calibration import calibrated
+from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.rates import Rates, confusion, rate
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 NOT_KEPT = 3

@@ -1,16 +1,60 @@
-"""The metrics of a labelled set: title, direction, and the contribution of one question."""
+"""The metrics of a labelled set: title, direction, and the contribution of one question.
+
+Those of one ranked list are as `trec_eval` defines them. For hit, precision, recall and reciprocal rank a document
+counts that answers; nDCG takes the grades as gains. The list is measured as long as it is. `known` holds the grades of
+all documents that are known to be related or to answer, found or not.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
 from crag_core.base.types import Action, WebOutcome
-from crag_core.experiments.comparison import rank_metrics
-from crag_core.experiments.comparison.outcome import Evidence, Outcome
+from crag_core.experiments.comparison.outcome import ANSWERS, Evidence, Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+
+
+def hit(ranked: Sequence[int]) -> float:
+    """1 where any of them answers, else 0."""
+    return float(any(grade >= ANSWERS for grade in ranked))
+
+
+def precision(ranked: Sequence[int]) -> float:
+    """The share that answers; 0 of nothing."""
+    return sum(grade >= ANSWERS for grade in ranked) / len(ranked) if ranked else 0.0
+
+
+def recall(ranked: Sequence[int], known: Sequence[int]) -> float:
+    """The share of what answers that was found; ValueError where nothing is known to answer."""
+    wanted = sum(grade >= ANSWERS for grade in known)
+    if not wanted:
+        raise ValueError("expected at least one known document that answers, found none")
+    return sum(grade >= ANSWERS for grade in ranked) / wanted
+
+
+def reciprocal_rank(ranked: Sequence[int]) -> float:
+    """1 over the rank of the first that answers, 0 where none does; its mean is the MRR."""
+    return next((1.0 / rank for rank, grade in enumerate(ranked, start=1) if grade >= ANSWERS), 0.0)
+
+
+def ndcg(ranked: Sequence[int], known: Sequence[int]) -> float:
+    """Discounted gain over that of the best list of the same length (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)).
+
+    ValueError where nothing is known to be related.
+    """
+    best = _gain(sorted(known, reverse=True)[: len(ranked)])
+    if not any(known):
+        raise ValueError("expected at least one known document that is related, found none")
+    return _gain(ranked) / best if best else 0.0
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+
 
 Counts = tuple[float, float]
 """(part, whole) of one question: a measure is the sum of the parts over the sum of the wholes."""
@@ -72,7 +116,7 @@ def _ranked(measure: Callable[[Sequence[int]], float], evidence: str) -> Count:
 def _known(measure: Callable[[Sequence[int], Sequence[int]], float], evidence: str) -> Count:
     def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
         seen: Evidence | None = getattr(found, evidence)
-        if seen is None or seen.ranked is None or rank_metrics.ANSWERS not in (found.known or ()):
+        if seen is None or seen.ranked is None or ANSWERS not in (found.known or ()):
             return None
         return _answerable(asked, measure(seen.ranked, (*(found.known or ()), *seen.beyond)))
 
@@ -89,11 +133,11 @@ def _irrelevant(evidence: str) -> Count:
 
 
 _RANKED: tuple[tuple[str, str, Callable[[str], Count], str], ...] = (
-    ("hit", "Hit", partial(_ranked, rank_metrics.hit), "questions with a document that answers"),
-    ("precision", "Precision", partial(_ranked, rank_metrics.precision), "documents that answer, of all found"),
-    ("recall", "Recall", partial(_known, rank_metrics.recall), "documents that answer, of those that do"),
-    ("mrr", "MRR", partial(_ranked, rank_metrics.reciprocal_rank), "1 over the rank of the first that answers"),
-    ("ndcg", "nDCG", partial(_known, rank_metrics.ndcg), "gain by grade and rank, of the best possible"),
+    ("hit", "Hit", partial(_ranked, hit), "questions with a document that answers"),
+    ("precision", "Precision", partial(_ranked, precision), "documents that answer, of all found"),
+    ("recall", "Recall", partial(_known, recall), "documents that answer, of those that do"),
+    ("mrr", "MRR", partial(_ranked, reciprocal_rank), "1 over the rank of the first that answers"),
+    ("ndcg", "nDCG", partial(_known, ndcg), "gain by grade and rank, of the best possible"),
 )
 _WHEN = (("before", "retrieved"), ("after", "in the context"))
 _OF_TEXT = "of the text, what stands in chunks that neither answer nor are on the subject; answerable questions"

@@ -1,19 +1,116 @@
-"""The outcome of one labelled question under one configuration: what metrics need, without texts."""
+"""The outcome of one labelled question under one configuration: what metrics need, without texts.
+
+Answers are compared as in SQuAD (Rajpurkar et al. 2016, EMNLP): lower case, without punctuation and English articles;
+F1 over the tokens that both have, the best over the known answers. A run of Japanese or Chinese is compared sign by
+sign. Relevance of evidence is graded 0 (not relevant), 1 (related) or 2 (answers).
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from crag_core.base.text.words import estimate_tokens
+from crag_core.base.text.words import estimate_tokens, fold, words
 from crag_core.base.types import ANSWERING, Action, AnswerState, Origin, Passage, Usage
 from crag_core.decision.policy import Aggregation
-from crag_core.experiments.comparison.answer_match import contains, exact, token_f1
-from crag_core.experiments.comparison.relevance import of_documents, of_passage, spans
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+
+ANSWERS = 2
+"""The grade of what answers."""
+
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_SIGN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f])")
+
+
+def exact(text: str, answers: Sequence[str]) -> float:
+    """1 where `text` is one of the answers; `answers` not empty."""
+    return float(any(tokens(text) == tokens(answer) for answer in answers))
+
+
+def token_f1(text: str, answers: Sequence[str]) -> float:
+    """In 0..1, of the answer that fits best."""
+    return max(_f1(tokens(text), tokens(answer)) for answer in answers)
+
+
+def contains(text: str, answers: Sequence[str]) -> float:
+    """1 where the tokens of an answer stand in `text` one after the other."""
+    said = f" {' '.join(tokens(text))} "
+    return float(any(f" {' '.join(wanted)} " in said for answer in answers if (wanted := tokens(answer))))
+
+
+def tokens(text: str) -> list[str]:
+    """Normalised, without citations such as [1]; an article that stands alone is what is said, and stays."""
+    composed = unicodedata.normalize("NFC", CITATION.sub(" ", text).lower())
+    plain = "".join(sign for sign in composed if sign.isspace() or unicodedata.category(sign)[0] not in "PSC")
+    spaced = _SIGN.sub(r" \1 ", plain)
+    return _ARTICLE.sub(" ", spaced).split() or spaced.split()
+
+
+def _f1(one: list[str], other: list[str]) -> float:
+    if not one or not other:
+        return float(one == other)
+    shared = (Counter(one) & Counter(other)).total()
+    return 2 * shared / (len(one) + len(other))
+
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+_LONGEST = 12
+_SAID_ANYWHERE = frozenset({"yes", "no", "true", "false"})
+_IN_A_NUMBER = re.compile(r"\d[.,]\d")
+
+
+def spans(asked: LabelledQuestion) -> tuple[str, ...]:
+    """The known answers that can be looked for in a text: up to twelve words, and more than yes or no."""
+    found = ((fold(answer), words(answer)) for answer in asked.answers)
+    return tuple(answer for answer, said in found if 0 < len(said) <= _LONGEST and " ".join(said) not in _SAID_ANYWHERE)
+
+
+def of_documents(asked: LabelledQuestion, judged: Mapping[str, int] = _NONE) -> dict[str, int]:
+    """Grades by file name, those above 0, from `judged` or else from the one document that the labels name, if any.
+
+    No document answers a question that is expected not to be answered; it is related at most.
+    """
+    most = ANSWERS if asked.expected.is_answerable else 1
+    known = judged or ({asked.document: ANSWERS} if asked.document else _NONE)
+    return {name: min(grade, most) for name, grade in known.items() if grade > 0}
+
+
+def of_passage(passage: Passage, asked: LabelledQuestion, judged: Mapping[str, int] = _NONE) -> int | None:
+    """None where the labels do not tell.
+
+    A passage of a document that answers is only related where the known answers can be looked for and none stands in
+    it. A web page is judged by its text alone. Nothing answers a question that is expected not to be answered,
+    whatever stands in a passage.
+    """
+    graded, wanted = of_documents(asked, judged), spans(asked)
+    text = fold(passage.text)
+    answers = asked.expected.is_answerable and any(_stands_in(answer, text) for answer in wanted)
+    if passage.origin is Origin.WEB or not graded:
+        return (ANSWERS if answers else 0) if wanted else None
+    grade = graded.get(passage.source, 0)
+    return 1 if grade == ANSWERS and wanted and not answers else grade
+
+
+def _stands_in(answer: str, text: str) -> bool:
+    """Not as a part of a longer word or number, where words have ends: in scripts with small and capital letters."""
+    at = text.find(answer)
+    while at >= 0 and (_is_cut(text, at) or _is_cut(text, at + len(answer))):
+        at = text.find(answer, at + 1)
+    return at >= 0
+
+
+def _is_cut(text: str, at: int) -> bool:
+    is_word = all(sign.isdigit() or sign.lower() != sign.upper() for sign in (text[at - 1 : at], text[at : at + 1]))
+    number = (_IN_A_NUMBER.fullmatch(text, max(start, 0), start + 3) for start in (at - 2, at - 1))
+    return is_word or any(number)
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,37 @@
 """Runs one question, or a labelled set, under several configurations.
 
 Each configuration runs by itself, one after the other, and makes every call of its own, so its record holds what it
-really cost. Only the caches of its parts know what was asked before.
+really cost. Only the caches of its parts know what was asked before. Models are loaded before anything is measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock
-from crag_core.experiments.batch import Controls, OnSetProgress, SetProgress, TakeTurn, at_once, run_batch
+from crag_core.base.protocols import Cancel, Clock
+from crag_core.experiments.batch import (
+    Controls,
+    Keeper,
+    OnSetProgress,
+    SetProgress,
+    TakeTurn,
+    at_once,
+    failure_of,
+    run_batch,
+)
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
-from crag_core.experiments.grade_set import failure_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.answer_stages import unmeasured
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
+from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import Trace
 
 Judged = Mapping[str, Mapping[str, int]]
 """By the key of a question, the grades of files, where its set has them."""
-
-
-class OutcomeKeeper(Protocol):
-    """Keeps what runs came to under one setup; raises `ScoresUnavailable`."""
-
-    def keys(self) -> set[str]: ...
-
-    def load(self) -> dict[str, Outcome]: ...
-
-    def add(self, facts: Outcome, trace: Trace) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Contender:
     """A configuration that takes part: its pipeline, and where its outcomes go."""
 
     pipeline: Pipeline
-    keeper: OutcomeKeeper
+    keeper: Keeper[Outcome]
 
 
 def run_each(question: str, pipelines: Sequence[Pipeline], run: Run | None = None) -> tuple[Trace, ...]:
@@ -103,3 +102,43 @@ def run_set(
 def _without_pause(pipeline: Pipeline) -> Pipeline:
     """The web search of one configuration, or for one question, does not keep the next from searching."""
     return pipeline.with_parts(pause=None)
+
+
+QUESTION = "Is everything in its place?"
+
+
+class WarmUp:
+    """Remembers what is warm; one for all who measure in a process. Who comes while another warms up waits for him."""
+
+    def __init__(self) -> None:
+        self._warm: set[Hashable] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, pipelines: Iterable[Pipeline], cancel: Cancel) -> None:
+        """Let each part that is cold do a little work; neither a language model nor the web is asked.
+
+        Never raises a `CragError`: the run that meets a fault tells it.
+        """
+        with self._lock:
+            for pipeline in pipelines:
+                made = pipeline.settings
+                parts = (made.embedding, made_by(made.evaluator), made_by(made.strip_evaluator))
+                if parts in self._warm or cancel.is_set():
+                    continue
+                try:
+                    is_warm = _use(pipeline, cancel)
+                except CragError:
+                    continue
+                if is_warm:
+                    self._warm.add(parts)
+
+
+def _use(pipeline: Pipeline, cancel: Cancel) -> bool:
+    """False where nothing is indexed that could be graded."""
+    parts = pipeline.parts
+    passages = parts.retriever.retrieve(QUESTION, 1).passages if parts.retriever else ()
+    if passages and not parts.evaluator.card.calls_model:
+        parts.evaluator.grade(QUESTION, passages, cancel)
+    if passages:
+        parts.strip_evaluator.grade(QUESTION, passages, cancel)
+    return bool(passages)

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.labelled.columns import expected_named
-from crag_core.experiments.labelled.decoding import cleaned
-from crag_core.experiments.labelled.duplicates import Settled, settle
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.file_rows import cleaned
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Settled, settle
+from crag_core.experiments.labelled.read import expected_named
 
 _ANSWERS = 2  # the grade of a document that answers
 _MODES = {"trustworthy": Expected.CORRECT, "abstain": Expected.UNANSWERABLE}

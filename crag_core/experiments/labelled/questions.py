@@ -1,9 +1,10 @@
-"""Labelled questions: a question with its expected route."""
+"""Labelled questions: a question with its expected route; those that occur more than once."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -33,6 +34,15 @@ class Expected(StrEnum):
         if self is Expected.UNANSWERABLE:
             return Action.AMBIGUOUS, Action.INCORRECT
         return (Action(self.value),)
+
+
+LABELS = {
+    Expected.CORRECT: "The documents answer it",
+    Expected.AMBIGUOUS: "They are about it, but do not answer it",
+    Expected.INCORRECT: "They are about something else",
+    Expected.UNANSWERABLE: "They do not answer it; nothing more was said",
+}
+"""What a label says of the documents."""
 
 
 class Origin(StrEnum):
@@ -92,3 +102,46 @@ class LabelledSet:
         """Questions by what is expected of them, those that occur."""
         found = Counter(question.expected for question in self.questions)
         return {expected: found[expected] for expected in Expected if found[expected]}
+
+
+Contradiction = tuple[tuple[int, Expected], ...]
+"""Rows that label one question differently, in order; none of them is kept."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """`questions` each once, by question and `without`, in the order in which they first came.
+
+    `repeated` are the rows that say the same as one before them.
+    """
+
+    questions: tuple[LabelledQuestion, ...]
+    repeated: tuple[int, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+def settle(rows: Iterable[tuple[int, LabelledQuestion]]) -> Settled:
+    """Of questions that say the same, the first is kept, with the answers of all."""
+    found: dict[tuple[str, str], list[tuple[int, LabelledQuestion]]] = {}
+    for row, asked in rows:
+        found.setdefault((asked.question, asked.without), []).append((row, asked))
+    kept: list[LabelledQuestion] = []
+    repeated: list[int] = []
+    contradictions = []
+    for same in found.values():
+        if len({one.expected for _, one in same}) > 1:
+            contradictions.append(tuple((row, one.expected) for row, one in same))
+        else:
+            kept.append(same[0][1] if len(same) == 1 else _joined([one for _, one in same]))
+            repeated += [row for row, _ in same[1:]]
+    return Settled(tuple(kept), tuple(sorted(repeated)), tuple(contradictions))
+
+
+def _joined(same: list[LabelledQuestion]) -> LabelledQuestion:
+    """Where the first names no document or note, that of the next one that does."""
+    return replace(
+        same[0],
+        answers=tuple(dict.fromkeys(answer for one in same for answer in one.answers)),
+        document=next((one.document for one in same if one.document), ""),
+        note=next((one.note for one in same if one.note), ""),
+    )

@@ -3,19 +3,189 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.csv_cells import written
-from crag_core.experiments.labelled.columns import listed, missing_columns, question_from, unused_columns
-from crag_core.experiments.labelled.decoding import cleaned, decoded
-from crag_core.experiments.labelled.duplicates import Contradiction, settle
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.labelled.rows import Problem as Problem
-from crag_core.experiments.labelled.rows import Row, Table, table_of
+from crag_core.experiments.labelled.file_rows import Problem as Problem
+from crag_core.experiments.labelled.file_rows import Row, Table, cleaned, decoded, table_of
+from crag_core.experiments.labelled.questions import Contradiction, Expected, LabelledQuestion, Origin, settle
+
+COLUMNS = {
+    "question": ("question", "query", "q"),
+    "expected": ("expected", "route", "label", "expected_route", "action"),
+    "answerable": ("answerable",),
+    "answers": ("answers", "answer", "gold_answers", "gold_answer"),
+    "document": ("document", "gold_document", "doc", "file", "source"),
+    "without": ("without",),
+    "note": ("note",),
+    "origin": ("origin",),
+}
+"""By what a column means, the names that it may have, the best one first."""
+
+LONGEST_QUESTION = 2000  # characters
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_MEANING = {
+    _SEPARATORS.sub("", name): (meaning, rank) for meaning, names in COLUMNS.items() for rank, name in enumerate(names)
+}
+_EXPECTED = {
+    "correct": Expected.CORRECT,
+    "answerable": Expected.CORRECT,
+    "answered": Expected.CORRECT,
+    "ambiguous": Expected.AMBIGUOUS,
+    "incorrect": Expected.INCORRECT,
+    "unanswerable": Expected.UNANSWERABLE,
+    "unanswered": Expected.UNANSWERABLE,
+    "ambiguousorincorrect": Expected.UNANSWERABLE,
+}
+_ANSWERABLE = {
+    **dict.fromkeys(("true", "1", "1.0", "yes"), True),  # 1.0: what pandas makes of a column with gaps
+    **dict.fromkeys(("false", "0", "0.0", "no"), False),
+}
+_MOST_NAMED, _MOST_SHOWN = 10, 60
+
+
+@lru_cache
+def known_columns(names: tuple[str, ...]) -> dict[str, int]:
+    """By what it means, the place of the column that is read; the best name counts, of equal ones the first."""
+    found: dict[str, tuple[int, int]] = {}
+    for place, name in enumerate(names):
+        meaning, rank = _MEANING.get(_squeezed(name), ("", 0))
+        if meaning:
+            found[meaning] = min(found.get(meaning, (rank, place)), (rank, place))
+    return {meaning: place for meaning, (_, place) in found.items()}
+
+
+def missing_columns(names: tuple[str, ...], header: str) -> str:
+    """What is wrong with these columns, "" if nothing is. `header` says where they are named."""
+    known = known_columns(names)
+    if "question" in known and ("expected" in known or "answerable" in known):
+        return ""
+    return (
+        f"Expected {header} 'question' and 'expected' (or 'answerable'), found {listed(names)}. "
+        "Give the columns these names."
+    )
+
+
+def unused_columns(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those with a name that are not read."""
+    used = set(known_columns(names).values())
+    return tuple(name for place, name in enumerate(names) if place not in used and cleaned(name))
+
+
+def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) -> LabelledQuestion:
+    """Raises `BadRecord` with what is wrong with this row."""
+    known = known_columns(names)
+
+    def said(meaning: str) -> Any:
+        return values[known[meaning]] if meaning in known else None
+
+    question = _text("question", said("question"))
+    if not question:
+        raise BadRecord("Expected a question, found none.", hint="Write one, or take this row out.")
+    if len(question) > LONGEST_QUESTION:
+        raise BadRecord(
+            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
+            hint="Shorten it, and look for a quotation mark that is not closed.",
+        )
+    try:
+        return LabelledQuestion(
+            question,
+            _label(said("expected"), said("answerable")),
+            _answers(said("answers"), is_json),
+            _text("document", said("document")),
+            _text("without", said("without")),
+            _origin(_text("origin", said("origin"))),
+            _text("note", said("note")),
+        )
+    except ValueError as error:
+        raise BadRecord(f"{str(error).capitalize()}.", hint="Change the label, or empty the cell 'without'.") from None
+
+
+def expected_named(name: str) -> Expected | None:
+    """None for a name that is not known; case, spaces and dashes do not matter."""
+    return _EXPECTED.get(_squeezed(name))
+
+
+def listed(names: Sequence[Any]) -> str:
+    """The first of them, in quotation marks, and how many more there are."""
+    shown = ", ".join(_shown(name) for name in names[:_MOST_NAMED])
+    return f"{shown} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else shown or "none"
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+def _label(expected: Any, answerable: Any) -> Expected:
+    name = _text("expected", expected)
+    truth = str(answerable).lower() if isinstance(answerable, bool) else _text("answerable", answerable).lower()
+    label, can_be_answered = expected_named(name), _ANSWERABLE.get(truth)
+    if name and label is None:
+        near = get_close_matches(name.lower(), _EXPECTED, n=1)
+        guess = f"Did you mean {_EXPECTED[near[0]].value}? " if near else ""
+        raise BadRecord(
+            f"Expected one of {', '.join(Expected)}, found {_shown(name)}.", hint=f"{guess}Change the label."
+        )
+    if truth and can_be_answered is None:
+        raise BadRecord(f"Expected true or false for 'answerable', found {_shown(truth)}.", hint="Change it.")
+    if label is None and can_be_answered is None:
+        raise BadRecord("Expected a label, found none.", hint=f"Write one of {', '.join(Expected)}.")
+    if label is None:
+        return Expected.CORRECT if can_be_answered else Expected.UNANSWERABLE
+    if can_be_answered not in (None, label.is_answerable):
+        raise BadRecord(
+            f"Expected two labels that agree, found {label} and answerable = {truth}.", hint="Correct one of them."
+        )
+    return label
+
+
+def _origin(name: str) -> Origin:
+    return Origin(name.lower()) if name.lower() in list(Origin) else Origin.UPLOADED
+
+
+def _answers(value: Any, is_json: bool) -> tuple[str, ...]:
+    """A list, or one text; in a cell a list in JSON, or texts with "|" between them."""
+    if isinstance(value, str) and not is_json:
+        value = _json_texts(value) or value.split("|")
+    texts = (_text("answers", text) for text in (value if isinstance(value, list) else [value]))
+    return tuple(text for text in texts if text)
+
+
+def _json_texts(cell: str) -> list[str] | None:
+    if not cell.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return found if all(isinstance(text, str) for text in found) else None
+
+
+def _text(meaning: str, value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return cleaned(value or "")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    kind = {bool: "true or false", list: "a list", dict: "an object"}.get(type(value), "another value")
+    raise BadRecord(f"Expected text for '{meaning}', found {kind}.", hint="Write it as text.")
+
+
+def _squeezed(name: str) -> str:
+    return _SEPARATORS.sub("", name.casefold())
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(cleaned(str(value)).split())
+    return f"'{text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + '…'}'"
+
 
 MOST_ROWS = 100_000
 FEW = 20

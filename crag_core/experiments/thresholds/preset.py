@@ -10,7 +10,7 @@ from typing import Any
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
-from crag_core.experiments.labelled.conditions import Conditions
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import Calibration
 
 

@@ -1,4 +1,4 @@
-"""A labelled set under one policy as arrays: the action of every question at any thresholds.
+"""A labelled set under one policy as arrays: the action of every question at any thresholds, and its error rates.
 
 Only the first retrieval counts: a policy that retrieves again (agentic, heuristic) is judged by its first decision.
 """
@@ -14,11 +14,13 @@ import numpy as np
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard
 from crag_core.decision.aggregation import aggregate, effective_scores
-from crag_core.decision.decide import match_rule, settle, variance
+from crag_core.decision.decide import match_rule, settle
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy, WebUse
+from crag_core.decision.signals import variance
+from crag_core.experiments.labelled.graded import Case
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.labelled.scored import Case
+from crag_core.experiments.statistics.intervals import Estimate, wilson
 from crag_core.pipeline.call_budget import budget, web_calls
 
 Array = np.ndarray[Any, Any]
@@ -167,14 +169,129 @@ class Board:
     def ungraded(self) -> Array:
         """(n,) whether a passage that counts has no grade."""
         top = self.policy.grade_top
-        return np.array([_has_gap({one.id for one in case.scored.passages[:top]}, case) for case in self.cases], bool)
-
-
-def _has_gap(wanted: set[str], case: Case) -> bool:
-    graded = {grade.passage_id for grade in case.scored.grades or () if grade.score is not None}
-    return bool(wanted - graded)
+        cases = [case.scored for case in self.cases]
+        known = [{grade.passage_id for grade in one.grades or () if grade.score is not None} for one in cases]
+        gaps = [any(p.id not in ids for p in one.passages[:top]) for one, ids in zip(cases, known, strict=True)]
+        return np.array(gaps, dtype=bool)
 
 
 def grid(steps: int) -> Array:
     """`steps` thresholds from 0 to 1, in whole thousandths where they fall on them."""
     return np.round(np.linspace(0.0, 1.0, steps), 6)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Seconds of what was not measured while grading: one model call, one web search."""
+
+    call_seconds: float = 5.0
+    web_seconds: float = 1.5
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Shares with 95 % intervals (Wilson), None where no question could have it.
+
+    `confidently_wrong`: of the questions that the documents do not answer, those that are CORRECT. `missed_web`: of the
+    same, those for which the web is not searched. `needless_web`: of the answerable ones, those for which it is.
+    `discarded`: of the answerable ones, those that are INCORRECT. `ungraded`: of all, those with a passage that counts
+    and has no grade. `right`: of all, those that took an expected route. `web`: of all, those that search the web.
+    `calls` and `seconds` are means of a question.
+    """
+
+    questions: int
+    confidently_wrong: Estimate | None
+    needless_web: Estimate | None
+    missed_web: Estimate | None
+    ungraded: Estimate | None
+    discarded: Estimate | None
+    right: Estimate | None
+    web: Estimate | None
+    calls: float
+    seconds: float
+    macro_f1: float | None
+
+
+def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
+    """Of all questions of `board` when they take `actions`, (n,) places in `ACTIONS`."""
+    n = len(board)
+    accepted = np.array([[action in expected.actions for action in ACTIONS] for expected in Expected])
+    answered, web = board.answerable, _at(board.web, actions)
+    calls = _at(board.calls, actions)
+    return Rates(
+        questions=n,
+        confidently_wrong=_share(actions == CORRECT, ~answered),
+        needless_web=_share(web, answered),
+        missed_web=_share(~web, ~answered),
+        ungraded=_share(board.ungraded, np.ones(n, dtype=bool)),
+        discarded=_share(actions == INCORRECT, answered),
+        right=_share(accepted[board.expected, actions], np.ones(n, dtype=bool)),
+        web=_share(web, np.ones(n, dtype=bool)),
+        calls=float(calls.mean()) if n else 0.0,
+        seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
+        macro_f1=macro_f1(confusion(board, actions)),
+    )
+
+
+def seconds(board: Board, actions: Array, prices: Prices) -> Array:
+    """(n,) what a question takes: retrieval and grading as measured, the rest by `prices`."""
+    graded = np.array([case.scored.seconds for case in board.cases])
+    asked = np.array([case.scored.usage.calls for case in board.cases])
+    later = np.maximum(_at(board.calls, actions) - asked, 0)  # the calls for grading are in what was measured
+    return np.asarray(graded + later * prices.call_seconds + _at(board.web, actions) * prices.web_seconds)
+
+
+def confusion(board: Board, actions: Array) -> Array:
+    """(4, 3) counts: places in `Expected`, places in `ACTIONS`."""
+    counts = np.bincount(board.expected * len(ACTIONS) + actions, minlength=len(Expected) * len(ACTIONS))
+    return counts.reshape(len(Expected), len(ACTIONS))
+
+
+def macro_f1(table: Array) -> float | None:
+    """The plain mean of the three routes' F1, of (4, 3) counts; None where a label names no single route."""
+    if table[list(Expected).index(Expected.UNANSWERABLE)].any():
+        return None
+    square = table[: len(ACTIONS)]
+    total = square.sum(axis=1) + square.sum(axis=0)
+    return float((2 * np.diagonal(square) / np.maximum(total, 1)).mean())
+
+
+def _at(table: Array, actions: Array) -> Array:
+    """(n,) each question's entry for the action it takes."""
+    return np.asarray(table[np.arange(len(actions)), actions])
+
+
+def _share(hits: Array, among: Array) -> Estimate | None:
+    return wilson(int((hits & among).sum()), int(among.sum()))
+
+
+KEPT = 0.95
+"""Of the sentences that answer: what a good cut-off keeps."""
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceCurve:
+    """By cut-off, in hundredths from 0 to 1: the share of the characters, and of the sentences with an answer, that
+    score above it. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where none does."""
+
+    cutoffs: Array
+    text: Array
+    answers: Array
+    sentences: int
+    best: float
+
+
+def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
+    """None where no scored sentence holds an answer, or all do. One without a score is dropped by every cut-off."""
+    strips = [strip for case in cases for strip in case.scored.strips or ()]
+    answering = np.array([strip.answers for strip in strips], dtype=bool)
+    if not answering.any() or answering.all():
+        return None
+    scores = np.array([-1.0 if strip.score is None else strip.score for strip in strips])
+    lengths = np.array([strip.length for strip in strips], dtype=float)
+    cutoffs = np.round(np.linspace(0, 1, 101), 2)
+    above = scores[:, None] > cutoffs
+    text = (above * lengths[:, None]).sum(axis=0) / lengths.sum()
+    answers = above[answering].mean(axis=0)
+    enough = np.flatnonzero(answers >= KEPT)
+    return SentenceCurve(cutoffs, text, answers, len(strips), float(cutoffs[enough[-1]]) if enough.size else 0.0)

@@ -9,12 +9,10 @@ from itertools import groupby
 from crag_core.base.text.display import counted, moment
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.statistics.bootstrap import DRAWS
+from crag_core.experiments.labelled.questions import LABELS, Expected
+from crag_core.experiments.statistics.intervals import DRAWS
 from crag_core.report import page, style_sheet
-from crag_core.report.comparison import charts, results
-from crag_core.report.comparison.findings import findings_of
-from crag_core.report.thresholds.rates import LABELS
+from crag_core.report.comparison import view
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings
@@ -55,11 +53,11 @@ def render_comparison(table: Table, about: Comparison) -> str:
             configurations=tuple((name, about.configurations.get(name, "")) for name in table.names),
             figures=_headline(table),
             kinds=_kinds(table),
-            findings=findings_of(table),
-            pictures=charts.pictures_of(table),
-            same=charts.same_of(table),
+            findings=view.findings_of(table),
+            pictures=view.pictures_of(table),
+            same=view.same_of(table),
             groups=[(group, list(rows)) for group, rows in groupby(table.rows, lambda row: row.measure.group)],
-            results=results,
+            results=view,
             counted=counted,
             labels=LABELS,
             actions=tuple(Action),

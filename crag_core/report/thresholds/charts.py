@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 from crag_core.base.text.display import counted
-from crag_core.decision.policy import Aggregation
 from crag_core.experiments.statistics.curves import graded, histogram
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array
-from crag_core.report.thresholds.result import Tuned
+from crag_core.report.thresholds.view import Marks, Tuned, compared_scores
 
 _SIDE, _ROW, _TICKS = 76, 20, 20
 _LEFT_FROM = {"lower": 30, "upper": 70.01}
@@ -72,7 +71,7 @@ class Histogram:
     height: int
     tallest: int
     missing: int
-    note: str = ""
+    note: str
 
 
 # --- of a hundred questions -----------------------------------------------------------------------------------------
@@ -120,21 +119,15 @@ def _in_words(part: int, count: int, total: int) -> str:
 
 def histograms(tuned: Tuned) -> tuple[Histogram, ...]:
     """One for each number that is compared with a threshold; () where no question has any."""
-    known, (lower, upper) = tuned.board.deciding(tuned.preset.lower), tuned.own
+    lower, upper = tuned.own
     good, fair, bad = (one.tone for one in tuned.outcomes)
-    if not tuned.has_two_scores:
-        name = "weighted sum" if tuned.policy.aggregation is Aggregation.SIGNALS else "deciding score"
-        bands = ((bad, 0.0, lower), (fair, lower, upper), (good, upper, 1.0))
-        found = [_draw(tuned, f"The {name}", known.upper, bands, (("lower", lower), ("upper", upper)))]
-    else:
-        first = (("", 0.0, upper), (good, upper, 1.0))
-        second = ((bad, 0.0, lower), (fair, lower, 1.0))
-        answering, about = "Does a chunk answer? Against upper", "Is a chunk on the subject? Against lower"
-        note = "It is asked only where the first has not settled it."
-        found = [
-            _draw(tuned, answering, known.upper, first, (("upper", upper),)),
-            replace(_draw(tuned, about, known.lower, second, (("lower", lower),)), note=note),
-        ]
+    bands: tuple[tuple[tuple[str, float, float], ...], ...]
+    bands = (((bad, 0.0, lower), (fair, lower, upper), (good, upper, 1.0)),)
+    notes = ("", "It is asked only where the first has not settled it.")
+    scores = compared_scores(tuned.board, lower, upper)
+    if len(scores) > 1:
+        bands = (("", 0.0, upper), (good, upper, 1.0)), ((bad, 0.0, lower), (fair, lower, 1.0))
+    found = (_draw(tuned, *one, of, note) for one, of, note in zip(scores, bands, notes, strict=False))
     return tuple(one for one in found if one.tallest)
 
 
@@ -142,8 +135,9 @@ def _draw(
     tuned: Tuned,
     title: str,
     scores: Array,
+    thresholds: Marks,
     bands: tuple[tuple[str, float, float], ...],
-    thresholds: tuple[tuple[str, float], ...],
+    note: str,
 ) -> Histogram:
     found = histogram(scores, tuned.board.answerable)
     tallest = int(max(found.positive.max(), found.negative.max()))
@@ -161,6 +155,7 @@ def _draw(
         height=axis + _SIDE + _TICKS,
         tallest=tallest,
         missing=graded(scores, tuned.board.answerable).dropped,
+        note=note,
     )
 
 
@@ -177,7 +172,7 @@ def _bars(edges: list[float], above: list[int], below: list[int], axis: int) -> 
                 yield Bar(tone, _percent(low) + 0.3, axis - height if tone == "correct" else axis, height, title)
 
 
-def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
+def _marks(thresholds: Marks) -> Iterator[Mark]:
     """No line crosses the name of the other: the one whose name would be in the way starts lower."""
     sided = [
         (f"{name} {value:.3f}", _percent(value), _percent(value) >= _LEFT_FROM[name]) for name, value in thresholds
@@ -188,7 +183,7 @@ def _marks(thresholds: tuple[tuple[str, float], ...]) -> Iterator[Mark]:
         yield Mark(label, at, _ROW * row, is_left)
 
 
-def _described(title: str, scores: Array, yes: Array, thresholds: tuple[tuple[str, float], ...]) -> str:
+def _described(title: str, scores: Array, yes: Array, thresholds: Marks) -> str:
     against = " and ".join(f"{name} {value:.3f}" for name, value in thresholds)
     sentences = [f"{title}. Held against {against}."]
     for kind, which in (("that the documents answer", yes), ("that they do not answer", ~yes)):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from crag_core.base.text.display import counted, moment
-from crag_core.decision.policy import Aggregation, FastPath
+from crag_core.decision.policy import Aggregation, FastPath, Policy
+from crag_core.experiments.labelled.questions import LABELS, Origin
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.rates import Prices
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Prices
 from crag_core.report import page, style_sheet
-from crag_core.report.thresholds import charts, limits, rates, trust
-from crag_core.report.thresholds.result import Outcome, Tuned, is_same
-from crag_core.report.thresholds.trust import describe_interval, describe_pair
+from crag_core.report.thresholds import charts, view
+from crag_core.report.thresholds.view import Outcome, Tuned, describe_pair, has_two_scores
 from crag_core.view.verdict_lines import Figure
 
 _SCORES = {
@@ -51,21 +53,25 @@ def render_thresholds(
             notes=_notes(tuned),
             by_hand="" if tuned.is_recommended else _by_hand(tuned),
             waffles=charts.waffles(tuned),
-            routes=rates.routes_of(tuned),
-            web_text=rates.describe_web(tuned),
-            rates=rates.rates_of(tuned),
-            rates_text=rates.describe_rates(tuned),
-            effort=rates.describe_effort(tuned),
+            routes=view.routes_of(tuned),
+            web_text=view.describe_web(tuned),
+            rates=view.rate_figures(board, tuned.rates),
+            rates_text=view.describe_rates(tuned),
+            effort=view.describe_effort(tuned.rates, prices),
             histograms=charts.histograms(tuned),
-            trust=trust.lines_of(tuned),
-            promise=trust.promise_of(tuned),
-            is_same=is_same,
-            describe_interval=describe_interval,
-            labels=rates.LABELS,
+            trust=view.recommendation_lines(found, tuned.is_recommended),
+            promise=view.promise_of(tuned),
+            heads=view.COMPARED,
+            compared=[
+                (row, view.is_same((one.lower, one.upper), tuned.own))
+                for row, one in zip(view.compared_rows(found), found.compared, strict=True)
+            ],
+            compared_on=view.compared_on(found),
+            labels=LABELS,
             actions=ACTIONS,
-            costs=trust.describe_costs(tuned),
-            limits=limits.limits_of(tuned),
-            conditions=limits.conditions_of(tuned),
+            costs=view.describe_costs(objective),
+            limits=tuple(_limits(tuned)),
+            conditions=_conditions(tuned),
         )
     )
 
@@ -89,7 +95,7 @@ def _headline(tuned: Tuned) -> tuple[Figure, ...]:
 
 def _describe_scores(tuned: Tuned) -> str:
     text = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
-    if tuned.has_two_scores:
+    if has_two_scores(tuned.board, tuned.preset.lower):
         text = (
             "A question gets two scores from 0 to 1: how well the best chunk found for it answers it, and how near "
             "the best chunk is to its subject."
@@ -107,7 +113,7 @@ def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
     good, fair, bad = tuned.outcomes
     is_high = f"more than {policy.upper:.3f}" if policy.upper_is_exclusive else f"{policy.upper:.3f} or more"
     is_low = f"{policy.lower:.3f} or less" if policy.lower_is_inclusive else f"less than {policy.lower:.3f}"
-    if tuned.has_two_scores:
+    if has_two_scores(tuned.board, tuned.preset.lower):
         return (
             (good, f"The score for answering is {is_high}"),
             (bad, f"Otherwise, the score for the subject is {is_low}"),
@@ -141,3 +147,63 @@ def _notes(tuned: Tuned) -> tuple[str, ...]:
         count = counted(found.chosen_on + found.judged_on, "question")
         notes.append(f"The recommendation is of {count}, the figures here are of {len(board)}.")
     return tuple(notes)
+
+
+_ORIGINS = {
+    Origin.UPLOADED: "from a file",
+    Origin.FEEDBACK: "from people's feedback on answers",
+    Origin.DRAFTED: "drafted by the application",
+    Origin.WRITTEN: "written by hand",
+}
+
+
+def _limits(tuned: Tuned) -> Iterator[str]:
+    cases = [case.asked for case in tuned.board.cases]
+    origins = Counter(asked.origin for asked in cases)
+    came = ", ".join(f"{origins[origin]} {source}" for origin, source in _ORIGINS.items() if origins[origin])
+    if cases:
+        yield (
+            "Whether the documents answer a question is what its label says, and labels are the user's, not the "
+            f"truth. Where questions and labels come from: {came}."
+        )
+    if origins[Origin.DRAFTED]:
+        yield (
+            "What the application drafted was made from the documents themselves. It may be easier or harder than what "
+            "people ask, and its labels count as checked only if somebody has looked them through."
+        )
+    if apart := sum(bool(asked.without) for asked in cases):
+        verb = "is not answered only because the chunks" if apart == 1 else "are not answered only because chunks"
+        yield f"{counted(apart, 'question')} {verb} with the answer were left out on purpose."
+    yield from _policy_limits(tuned.policy)
+    yield (
+        "Only the way that a question takes is judged, not whether the answer that is written in the end is right, nor "
+        "what the web finds."
+    )
+    yield (
+        f"The cut-off for single sentences, {tuned.preset.cutoff:.3f}, is kept with the preset; nothing on this page "
+        "says how good it is."
+    )
+    yield "The questions, their labels and the documents are not in this file."
+
+
+def _policy_limits(policy: Policy) -> Iterator[str]:
+    again = any(policy.route(action).expand or policy.route(action).re_retrieve for action in ACTIONS)
+    more = " This policy may search again and decide again; what comes of that is not counted." if again else ""
+    yield f"Only the first search for chunks counts.{more}"
+
+
+def _conditions(tuned: Tuned) -> tuple[tuple[str, str], ...]:
+    """What the thresholds hold for, in the words of `Conditions.changed`; and the set."""
+    preset, made = tuned.preset, tuned.preset.conditions
+    version = f", version {made.evaluator_version}" if made.evaluator_version else ""
+    found = {
+        "The documents": made.corpus and f"as they were with the fingerprint {made.corpus}",
+        "The evaluator": f"{made.evaluator}{version}",
+        "The language model that grades": made.writer or "none",
+        "The prompts": made.prompts or "none",
+        "The embedding model": made.embedding,
+        "The number of chunks": str(made.top_k),
+        "The labelled questions": f"{preset.labelled or '(no name)'}"
+        + (f", with the fingerprint {preset.labels}" if preset.labels else ""),
+    }
+    return tuple((name, value or "not recorded") for name, value in found.items())

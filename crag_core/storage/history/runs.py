@@ -13,7 +13,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.text.words import storable
 from crag_core.base.types import Action
 from crag_core.trace.feedback import Mark
-from crag_core.trace.run_stats import Ending, Measured, ending_of, measure
+from crag_core.trace.summary import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace
 
 LONGEST_TEXT = 500

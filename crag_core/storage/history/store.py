@@ -19,7 +19,7 @@ from crag_core.base.text.words import storable
 from crag_core.storage.history.database import Database
 from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection, columns_of, kept_run, measured_of
 from crag_core.trace.feedback import About, Label, Mark
-from crag_core.trace.run_stats import Measured
+from crag_core.trace.summary import Measured
 from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ class AnswerBlocks:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        return pieces_of(self.excerpts, self.view.all_strips)
+        return pieces_of(self.excerpts, self.view.changed.all_strips)
 
     @cached_property
     def held(self) -> Evidence:

@@ -80,7 +80,7 @@ def _where(view: RunView) -> Iterator[str]:
 def _nearest(view: RunView) -> Nearest | None:
     """Of the sentences that were struck out; of those that the writer had, if it was given any."""
     known, routed = view.changed, view.routed
-    passages = {one.id: one for one in (*known.all_passages, *(known.web.passages if known.web else ()))}
+    passages = {one.id: one for one in known.every_passage}
     given = bool(routed.knowledge.excerpts)
     scored = [
         (verdict.strip.score, verdict)

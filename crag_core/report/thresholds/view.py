@@ -1,0 +1,349 @@
+"""Chosen thresholds as plain data, for the Tune page and the report: error rates, how far to trust them, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from crag_core.base.text.display import counted
+from crag_core.base.types import Action, Handling
+from crag_core.decision.policy import Aggregation, Policy, WebUse
+from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.thresholds.objective import Objective, Plateau
+from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.recommend import Guarantee, Recommendation
+from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, confusion, rate
+
+Pair = tuple[float, float]
+Marks = tuple[tuple[str, float], ...]
+"""Thresholds by name."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a question that takes an action, in plain words; `tone` names the colour and the shape."""
+
+    tone: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """All figures are of the questions of `board`, at the thresholds of `preset`."""
+
+    preset: TunedPreset
+    board: Board
+    found: Recommendation
+    objective: Objective
+    prices: Prices
+
+    @cached_property
+    def policy(self) -> Policy:
+        return self.preset.applied_to(self.board.policy)
+
+    @cached_property
+    def actions(self) -> Array:
+        return self.board.actions(self.preset.lower, self.preset.upper)
+
+    @cached_property
+    def rates(self) -> Rates:
+        return rate(self.board, self.actions, self.prices)
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """In the order of `ACTIONS`."""
+        return tuple(outcome(self.policy, action) for action in Action)
+
+    @property
+    def is_recommended(self) -> bool:
+        return self.found.is_at(*self.own)
+
+    @property
+    def own(self) -> Pair:
+        return self.preset.lower, self.preset.upper
+
+    @property
+    def answerable(self) -> int:
+        return int(self.board.answerable.sum())
+
+    @property
+    def unanswerable(self) -> int:
+        return len(self.board) - self.answerable
+
+
+def is_same(one: Pair, other: Pair) -> bool:
+    """Thresholds that differ by nothing but the rounding of a file."""
+    return max(abs(one[0] - other[0]), abs(one[1] - other[1])) < 1e-6
+
+
+def outcome(policy: Policy, action: Action) -> Outcome:
+    route = policy.route(action)
+    is_kept = route.passages is not Handling.DISCARD
+    if route.expand or route.re_retrieve:
+        name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
+        more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
+    elif is_kept:
+        name = "Answered from the documents"
+        more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}
+    else:
+        name = "Documents set aside"
+        more = {WebUse.ALWAYS: ", the web asked instead", WebUse.WHEN_FEW: ", the web asked instead"}
+    return Outcome(action.lower(), name + more.get(route.web, ""))
+
+
+_RATES = (
+    ("confidently_wrong", "Confidently wrong", "Of the questions that the documents do not answer: taken for answered "
+     "(CORRECT). An answer that nothing supports may follow."),
+    ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same. "
+     "That costs time."),
+    ("missed_web", "Missed web", "Of the questions that the documents do not answer: the web is not searched, so "
+     "nothing better can be found."),
+    ("ungraded", "Ungraded", "Of all questions: at least one chunk that counts could not be graded, so the decision "
+     "rests on less."),
+    ("discarded", "Answer discarded", "Of the questions that the documents answer: the chunks found are set aside "
+     "(INCORRECT)."),
+    ("web", "Web rate", "Of all questions: the web is searched."),
+)  # fmt: skip
+"""(field of `Rates`, title, meaning)"""
+COSTS = (
+    ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
+    ("missed", "Discarded answer", "A question that they do answer is INCORRECT: its evidence is set aside."),
+    (
+        "mixed_up",
+        "Mixed-up route",
+        "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer.",
+    ),
+    ("web", "Web search", "The unit of all costs, unless they are changed."),
+    ("call", "Model call", "Grading, queries and the answer."),
+    ("second", "Second", "Of waiting."),
+)
+"""(field of `Costs`, title, meaning)"""
+COMPARED = (
+    *("Thresholds", "Lower", "Upper", "Confidently wrong", "Needless web", "Answer discarded", "Web rate", "Cost"),
+    "Costs more than recommended",
+)
+_NEARLY_ALL = 0.99
+"""A web rate from which on the thresholds hardly decide anything."""
+
+
+@dataclass(frozen=True)
+class RateFigure:
+    """`value` is "" where nothing was measured."""
+
+    value: str
+    name: str
+    interval: str
+    meaning: str
+
+
+def routes_of(tuned: Tuned) -> list[tuple[Expected, list[int], int]]:
+    """By label, those that occur: questions that took each action, and those that search the web."""
+    board = tuned.board
+    searched = board.web[range(len(board)), tuned.actions]
+    counts = zip(Expected, confusion(board, tuned.actions).tolist(), strict=True)
+    return [
+        (expected, taken, int(searched[board.expected == place].sum()))
+        for place, (expected, taken) in enumerate(counts)
+        if any(taken)
+    ]
+
+
+def describe_web(tuned: Tuned) -> str:
+    if not tuned.board.web.any():
+        return "This policy searches the web for none of them."
+    return "The web is searched only where that is allowed."
+
+
+def rate_figures(board: Board, rates: Rates) -> tuple[RateFigure, ...]:
+    answerable = int(board.answerable.sum())
+    unanswerable = len(board) - answerable
+    among = {"needless_web": answerable, "discarded": answerable, "ungraded": len(board), "web": len(board)}
+    return tuple(
+        _rate(name, meaning, getattr(rates, field), among.get(field, unanswerable)) for field, name, meaning in _RATES
+    )
+
+
+def _rate(name: str, meaning: str, share: Estimate | None, among: int) -> RateFigure:
+    if share is None:
+        return RateFigure("", name, "No such question.", meaning)
+    hits = f"{round(share.value * among)} of {among}"
+    return RateFigure(f"{share.value:.1%}", name, f"{hits}; 95%: {_interval(share)}", meaning)
+
+
+def describe_rates(tuned: Tuned) -> str:
+    if not tuned.rates.questions:
+        return "There is no question to count."
+    text = (
+        f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
+        "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
+    )
+    if tuned.is_recommended and tuned.found.guaranteed:
+        text += " The same questions had a part in choosing the thresholds, which flatters the shares."
+    elif tuned.is_recommended:
+        text += (
+            f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
+            "shares; the table further down is of the others alone."
+        )
+    return text
+
+
+def describe_effort(rates: Rates, prices: Prices) -> str:
+    return (
+        f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "
+        f"grading as measured, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
+        "for a web search."
+    )
+
+
+def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[str, ...]:
+    """How recommended thresholds came about, and how far others would do; `is_own`: they are those that are shown."""
+    return () if found.why_not else tuple(_lines(found, is_own))
+
+
+def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+    who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
+    chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
+    if found.guaranteed:
+        yield (
+            f"{'The' if is_own else 'The recommended'} lower threshold, {found.lower:.3f}, was chosen on {chosen}; the "
+            f"upper one, {found.upper:.3f}, is the lowest for which the promise could be made. They are judged "
+            f"on {others}, which had no part in choosing the lower one, but one in choosing the upper."
+        )
+    else:
+        yield f"{who} were chosen on {chosen} and judged on {others}, which had no part in choosing."
+    if found.plateau:
+        yield _describe_plateau(found, found.plateau)
+    if found.drawn:
+        (low, high), (first, last) = found.drawn
+        aside = ", the promise left aside," if found.guaranteed else ""
+        yield (
+            f"With other questions of the same kind the best thresholds{aside} could be others: in 95% of resampled "
+            f"sets the best lower {_lies(low, high)}, and in 95% the best upper {_lies(first, last)}."
+        )
+    web = found.compared[0].rates.web if found.compared else None
+    if web is not None and web.value >= _NEARLY_ALL:
+        yield (
+            "They search the web for nearly every question: by these questions and costs, no score of this evaluator "
+            "is worth trusting alone."
+        )
+
+
+def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
+    count = int(plateau.cells.sum())
+    (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
+    if count == len(found.grid) * (len(found.grid) + 1) // 2:
+        return (
+            "As far as the questions they were chosen on can tell, all thresholds do equally well: none is preferred."
+        )
+    if found.guaranteed:
+        start = "The promise left aside, as far as the questions that the lower one was chosen on can tell,"
+    elif count == 1:
+        return "They are best alone: the questions they were chosen on tell them from all beside them."
+    else:
+        start = "They are the middle of a plateau: as far as the questions they were chosen on can tell,"
+    sides = [end - begin + 1 for begin, end in (plateau.span(0), plateau.span(1))]
+    every = "" if count == sides[0] * sides[1] else ", though not in every combination"
+    return f"{start} all thresholds do as well with lower {_span(low, high)} and upper {_span(first, last)}{every}."
+
+
+def _span(low: float, high: float) -> str:
+    return f"of {low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
+
+
+def _lies(low: float, high: float) -> str:
+    return f"is {low:.3f}" if low == high else f"lies between {low:.3f} and {high:.3f}"
+
+
+def promise_of(tuned: Tuned) -> tuple[str, ...]:
+    """The guarantee in its own words, and whether it holds for the thresholds of the preset."""
+    promised = tuned.found.guaranteed
+    if promised is None:
+        return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
+    if promised.upper is None:
+        return (promised.reason,)
+    lines = [promised.reason, _plainly(promised)]
+    if not _covers(tuned, promised):
+        lines.append("This does not hold for the thresholds of this preset.")
+    elif not tuned.is_recommended:
+        lines.append("This holds for the thresholds of this preset, too.")
+    return tuple(lines)
+
+
+def _plainly(promised: Guarantee) -> str:
+    fails = 1.0 - promised.confidence
+    return (
+        f"In plain words: of questions like these that the documents do not answer, no more than {promised.limit:.1%} "
+        f"would be taken for answered. A promise of this kind is wrong at most {fails:.0%} of the times it is made."
+    )
+
+
+def _covers(tuned: Tuned, promised: Guarantee) -> bool:
+    """A higher upper lets no more through; where `lower` has a part in what is CORRECT, it must be the one tested."""
+    policy, (lower, upper) = tuned.policy, tuned.own
+    has_part = tuned.board.depends_on_lower or policy.low_variance_promotes
+    is_high = promised.upper is not None and upper >= promised.upper - 1e-6
+    return is_high and (not has_part or abs(lower - promised.lower) < 1e-6)
+
+
+def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
+    """Under `COMPARED`: the recommended thresholds first, then others, on the same questions."""
+    return tuple(
+        (
+            *(one.name, f"{one.lower:.3f}", f"{one.upper:.3f}"),
+            *map(_share, (one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded, one.rates.web)),
+            f"{one.cost:.3f}",
+            f"{one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else "–",
+        )
+        for one in found.compared
+    )
+
+
+def compared_on(found: Recommendation) -> str:
+    apart = "the lower one was not chosen on" if found.guaranteed else "had no part in choosing"
+    return f"on the {counted(found.judged_on, 'question')} that {apart}, with 95% intervals"
+
+
+def describe_costs(objective: Objective) -> str:
+    """What the costs of the comparison are made of."""
+    charged = [(getattr(objective.costs, name), title) for name, title, _ in COSTS]
+    parts = [f"{value:g} for each {title.lower()}" for value, title in charged if value] or ["nothing"]
+    limit = objective.most_wrong
+    aim = (
+        f"The thresholds to recommend were those with the fewest web searches that keep confident mistakes at "
+        f"{limit:.1%} or fewer; costs are for comparison."
+        if limit is not None
+        else "The thresholds to recommend were those of the least cost."
+    )
+    return f"The cost is the mean of all questions, which are charged {', '.join(parts)}. {aim}"
+
+
+def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str, Array, Marks], ...]:
+    """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds."""
+    known = board.deciding(lower)
+    if has_two_scores(board, lower):
+        return (
+            ("Does a chunk answer? Against upper", known.upper, (("upper", upper),)),
+            ("Is a chunk on the subject? Against lower", known.lower, (("lower", lower),)),
+        )
+    name = "weighted sum" if board.policy.aggregation is Aggregation.SIGNALS else "deciding score"
+    return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
+
+
+def has_two_scores(board: Board, lower: float) -> bool:
+    """Whether `upper` and `lower` are compared with different numbers."""
+    known = board.deciding(lower)
+    return bool((abs(known.upper - known.lower) > 0).any())
+
+
+def _share(share: Estimate | None) -> str:
+    return f"{share.value:.1%} ({_interval(share)})" if share else "not measured"
+
+
+def _interval(share: Estimate) -> str:
+    return f"{100 * share.low:.1f}–{share.high:.1%}"
+
+
+def describe_pair(lower: float, upper: float) -> str:
+    return f"lower {lower:.3f} and upper {upper:.3f}"
