@@ -218,7 +218,7 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
 ) -> None:
     question, answering, other = READ_BY_NOBODY[script]
     for document in workbench.store.documents():
-        workbench.store.delete(document.id)
+        workbench.store.delete_all([document.id])
     ingest(workbench, {"a.txt": answering, "b.txt": other, "c.txt": other * 2})
     trace = run(workbench, policy, question=question)
     assert trace.failure is None and trace.decision is not None and trace.answer is not None

@@ -83,7 +83,7 @@ def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply
     first, second = pipeline.run(QUESTION), pipeline.run(QUESTION)
     workbench.history.save(first)
     with postgres.frozen():
-        for word, work in (("read", workbench.history.recent), ("written", lambda: workbench.history.save(second))):
+        for word, work in (("read", workbench.history.search), ("written", lambda: workbench.history.save(second))):
             begun = time.monotonic()
             with pytest.raises(HistoryUnavailable, match=f"cannot be {word}"):
                 work()

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from crag_core.base.documents import Document, IndexVersion
-from crag_core.base.errors import DocumentMissing
+from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.types import Passage
 
 if TYPE_CHECKING:
@@ -165,14 +165,6 @@ class Originals(Protocol):
         ...
 
 
-def original_missing(is_damaged: bool) -> DocumentMissing:
-    reason = "is damaged" if is_damaged else "is not here: it was indexed before originals were kept"
-    return DocumentMissing(
-        f"The original of this document {reason}.",
-        hint="Add the same file again on the Documents page: that keeps it, and changes nothing else.",
-    )
-
-
 class Backend(Protocol):
     @property
     def place(self) -> str:
@@ -193,3 +185,36 @@ class Backend(Protocol):
     def lock(self) -> AbstractContextManager[None]:
         """One writer at a time, over threads, processes and machines; freed when its holder dies."""
         ...
+
+
+def to_passage(
+    id: str, text: str, document_id: str, name: str, page: str, ordinal: int, section: str | None = None
+) -> Passage:
+    """From the columns that every backend has; `page` is "" in formats without pages."""
+    number = int(page) if page else None
+    return Passage(id, text, name, document_id=document_id, page=number, ordinal=ordinal, section=section or "")
+
+
+def check_id(document_id: str) -> str:
+    """The same; `AssertionError` for what is no id of a document, and may not name a file or stand in a filter."""
+    if not DOCUMENT_ID.fullmatch(document_id):
+        raise AssertionError(f"expected 32 hexadecimal digits, found {document_id!r}")
+    return document_id
+
+
+def check_original(document_id: str, content: bytes | None) -> bytes:
+    """The file; raises `DocumentMissing` where there is none, or it is not the one that was indexed."""
+    if content is not None and name_content(content) == document_id:
+        return content
+    reason = "is not here: it was indexed before originals were kept" if content is None else "is damaged"
+    raise DocumentMissing(
+        f"The original of this document {reason}.",
+        hint="Add the same file again on the Documents page: that keeps it, and changes nothing else.",
+    )
+
+
+def lock_taken(seconds: float) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"Another process has been writing to the index for over {seconds:g} seconds.",
+        hint="Wait for it to finish, or stop it, and try again.",
+    )

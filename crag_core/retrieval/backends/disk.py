@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.backends.backend import DOCUMENT_ID, name_content, original_missing
+from crag_core.retrieval.backends.backend import DOCUMENT_ID, check_id, check_original, lock_taken
 from crag_core.retrieval.backends.lance.backend import LanceBackend, Remote, Send
 from crag_core.retrieval.backends.lance.tables import LanceTables, explain_faults
 
@@ -37,10 +36,7 @@ class FolderBackend(LanceBackend):
                 with FileLock(self._folder / "write.lock", timeout=_LOCK_SECONDS):
                     yield
             except Timeout as error:
-                raise StoreUnavailable(
-                    f"Another process has been writing to the index for over {_LOCK_SECONDS} seconds.",
-                    hint="Wait for it to finish, or stop it, and try again.",
-                ) from error
+                raise lock_taken(_LOCK_SECONDS) from error
 
 
 class FolderOriginals:
@@ -51,7 +47,7 @@ class FolderOriginals:
 
     def keep(self, document_id: str, content: bytes) -> None:
         with explain_faults(self._folder):
-            if self._load(document_id) is not None:
+            if self._load(document_id) == content:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=self._folder)
@@ -66,10 +62,7 @@ class FolderOriginals:
 
     def read(self, document_id: str) -> bytes:
         with explain_faults(self._folder):
-            content = self._load(document_id)
-            if content is None:
-                raise original_missing(self._path(document_id).exists())
-            return content
+            return check_original(document_id, self._load(document_id))
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         with explain_faults(self._folder):
@@ -89,14 +82,10 @@ class FolderOriginals:
                     path.unlink(missing_ok=True)
 
     def _load(self, document_id: str) -> bytes | None:
-        """None unless the file has the bytes that the id was made from."""
         try:
-            content = self._path(document_id).read_bytes()
+            return self._path(document_id).read_bytes()
         except FileNotFoundError:
             return None
-        return content if name_content(content) == document_id else None
 
     def _path(self, document_id: str) -> Path:
-        if not DOCUMENT_ID.fullmatch(document_id):
-            raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
-        return self._folder / document_id
+        return self._folder / check_id(document_id)

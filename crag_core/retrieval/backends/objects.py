@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from crag_core.base.errors import BadRecord, StoreUnavailable
-from crag_core.retrieval.backends.backend import DOCUMENT_ID, name_content, original_missing
+from crag_core.retrieval.backends.backend import DOCUMENT_ID, check_id, check_original, lock_taken
 from crag_core.retrieval.backends.lance.backend import LanceBackend, Remote, Send
 from crag_core.retrieval.backends.lance.tables import LanceTables, is_of_engine
-from crag_core.retrieval.backends.worker_lease import is_alive, is_of_this_machine, name_self
+from crag_core.retrieval.backends.worker_lease import is_alive, is_of_this_machine, name_work
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -167,10 +167,8 @@ class ObjectOriginals:
             try:
                 content = bytes(self._open().get(_path(document_id)).bytes())
             except FileNotFoundError:
-                raise original_missing(is_damaged=False) from None
-        if name_content(content) != document_id:
-            raise original_missing(is_damaged=True)
-        return content
+                content = None
+        return check_original(document_id, content)
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         with self._tables.explain():
@@ -202,9 +200,7 @@ class ObjectOriginals:
 
 
 def _path(document_id: str) -> str:
-    if not DOCUMENT_ID.fullmatch(document_id):
-        raise ValueError(f"expected 32 hexadecimal digits, found {document_id!r}")
-    return f"{_FOLDER}/{document_id}"
+    return f"{_FOLDER}/{check_id(document_id)}"
 
 
 class ObjectLock:
@@ -235,7 +231,7 @@ class _Holding:
 
     def __init__(self, store: S3Store) -> None:
         self._store = store
-        self._owner = f"{name_self()}/{uuid4().hex[:8]}"
+        self._owner = name_work()
         self._lost = False
         self._ended = threading.Event()
         self._tag = self._acquire()
@@ -265,10 +261,7 @@ class _Holding:
                 with suppress(*_refused()):  # somebody else was quicker
                     return self._write({"e_tag": tag} if tag else "create", self._owner)
             if time.monotonic() - begun > _PATIENCE:
-                raise StoreUnavailable(
-                    f"Another process has been writing to the index for over {_PATIENCE:.0f} seconds.",
-                    hint="Wait for it to finish, or stop it, and try again.",
-                )
+                raise lock_taken(_PATIENCE)
             time.sleep(random.uniform(*_LOOKED))
 
     def _look(self) -> tuple[str, str]:

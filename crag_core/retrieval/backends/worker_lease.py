@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 LEASE = timedelta(minutes=5)
 """How long a process of another machine counts as alive after its last sign; it should give one much more often."""
@@ -36,6 +37,11 @@ def name_self() -> str:
     return f"{_machine()}/{os.getpid()}/{_started(os.getpid())}"
 
 
+def name_work() -> str:
+    """A piece of work of this process, as the owner of what it has begun."""
+    return f"{name_self()}/{uuid4().hex[:8]}"
+
+
 def is_of_this_machine(owner: str) -> bool:
     return owner.partition("/")[0] == _machine()
 
@@ -43,7 +49,7 @@ def is_of_this_machine(owner: str) -> bool:
 def is_alive(owner: str, seen_at: datetime, now: datetime | None = None) -> bool:
     """Whether the process of `owner`, which gave its last sign at `seen_at`, is alive; on another machine by its lease.
 
-    `owner` is what `name_self` gave there, with anything after another "/".
+    `owner` is what `name_self` or `name_work` gave there.
     """
     import psutil
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from crag_core.base.concurrency.shutdown import is_ending
 from crag_core.base.documents import Document, IndexVersion, Ingested, IngestOutcome, OnProgress, Progress, State
 from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable, WriteLost
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.retrieval.backends.backend import name_content, now
-from crag_core.retrieval.backends.worker_lease import LEASE, name_self
+from crag_core.retrieval.backends.worker_lease import LEASE, name_work
 from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document, make_nodes
 from crag_core.retrieval.index import ann_index
 from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
@@ -63,7 +62,7 @@ class Indexer:
         self._new_preparer = preparer
         self._on_progress = on_progress
         self._cancel = cancel
-        self._owner = f"{name_self()}/{uuid4().hex[:8]}"
+        self._owner = name_work()
         self._outcomes: dict[int, Ingested] = {}
         self._ready: list[_Ready] = []
         self._first_ready_at = 0.0

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from crag_core.base.concurrency.shutdown import is_ending
 from crag_core.base.documents import Document, IndexVersion, OnProgress, Progress, Rebuilt, Recipe
 from crag_core.base.errors import DocumentMissing, DocumentRefused, StoreUnavailable
-from crag_core.retrieval.backends.worker_lease import is_alive, name_self
+from crag_core.retrieval.backends.worker_lease import is_alive, name_work
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.index import ann_index
 from crag_core.retrieval.index.index_writer import IndexWriter
@@ -32,7 +31,7 @@ class Rebuilder:
         self._index_writer = index_writer
         self._new_preparer = preparer
         self._on_progress = on_progress
-        self._owner = f"{name_self()}/{uuid4().hex[:8]}"
+        self._owner = name_work()
         self._kept_text = 0
         self._alive_at = time.monotonic()
 

@@ -20,7 +20,8 @@ from crag_core.base.serialization import from_plain, to_plain
 _MOST = 256 * 2**20
 """Bytes of a manifest: that of a home of a million files."""
 _PIECE = 2**20
-_BESIDE = ("-wal", "-shm", ".lock")
+BESIDE = ("-wal", "-shm", ".lock")
+"""How files end that are no part of a home."""
 FORMAT = 1
 NAME = "crag-backup.json"
 """The last file of an archive: one that was cut short lacks it."""
@@ -28,8 +29,6 @@ NAME = "crag-backup.json"
 FOLDERS = ("index", "laboratory")
 FILES = ("history.db", "audit.jsonl", "sample-indexed")
 """What of a home is backed up; nothing else is ever restored."""
-
-_TAKE_ANOTHER = "Take an earlier backup."
 
 
 class Sink(Protocol):
@@ -40,7 +39,7 @@ def write_archive(folder: Path, counts: Counts, program: str, made_at: str, sink
     """All files of `folder`; nothing may change there meanwhile. `sink` need not be one that can be sought in."""
     entries = []
     with tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
-        for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(_BESIDE)):
+        for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(BESIDE)):
             name = path.relative_to(folder).as_posix()
             check_path(name)
             with path.open("rb") as file:
@@ -195,11 +194,10 @@ def read_manifest(data: bytes) -> Manifest:
         manifest = from_plain(Manifest, found, NAME)
     except (ValueError, RecursionError, BadRecord) as error:
         raise BackupFailed(
-            f"This is not a backup of a home: its {NAME} is wrong ({error}).", hint=_TAKE_ANOTHER
+            f"This is not a backup of a home: its {NAME} is wrong ({error}).", hint="Take an earlier backup."
         ) from error
-    paths = [entry.path for entry in manifest.entries]
-    if len(set(paths)) < len(paths) or manifest.format != FORMAT:
-        raise BackupFailed(f"This is not a backup of a home: its {NAME} is wrong.", hint=_TAKE_ANOTHER)
+    if len({entry.path for entry in manifest.entries}) < len(manifest.entries) or manifest.format != FORMAT:
+        raise BackupFailed(f"This is not a backup of a home: its {NAME} is wrong.", hint="Take an earlier backup.")
     return manifest
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crag_core.base.errors import BackupFailed
-from crag_core.storage.backup.archive import FILES, FOLDERS
+from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS
 
 _PREFIX = ".backup-"
 _KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
-_BESIDE = (".lock", "-wal", "-shm")
 
 
 @contextmanager
@@ -48,7 +47,7 @@ def collected(home: Path, index_at_rest: AbstractContextManager[None] | None, ha
 def left_out(home: Path) -> tuple[str, ...]:
     """Names in `home` that no backup has and this program does not know."""
     names = [path.name for path in home.iterdir() if not path.name.startswith(_PREFIX)]
-    return tuple(sorted(name for name in names if name not in _KNOWN and not name.endswith(_BESIDE)))
+    return tuple(sorted(name for name in names if name not in _KNOWN and not name.endswith(BESIDE)))
 
 
 def _collect(home: Path, folder: Path, index_at_rest: AbstractContextManager[None] | None, has_history: bool) -> None:

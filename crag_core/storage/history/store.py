@@ -83,7 +83,7 @@ class HistoryStore:
 
     def find(self, run_id: str) -> KeptRun | None:
         """One run without its record."""
-        return next(iter(self._read(lambda rows: _runs(rows, rows.run(_key(run_id))), ())), None)
+        return next(iter(self.search(Selection(ids=(_key(run_id),)))), None)
 
     def search(self, selection: Selection = EVERYTHING, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
         """Newest first, by when they were first kept."""

@@ -148,11 +148,6 @@ STEPS: tuple[Callable[[Connection], None], ...] = (create_first, select_and_coun
 RUNS or LABELS get another column, the step that made them needs a copy of them as they are now."""
 
 
-def version(connection: Connection) -> int:
-    """0 where there is no history yet; raises `HistoryUnavailable` for one that a later version wrote."""
-    return _version(connection, locks=False)
-
-
 def upgrade(connection: Connection) -> None:
     """Bring the history to the present version, in the transaction that is under way.
 
@@ -160,13 +155,14 @@ def upgrade(connection: Connection) -> None:
     """
     if version(connection) == len(STEPS):
         return
-    before = _version(connection, locks=True)
+    before = version(connection, locks=True)
     for number, step in enumerate(STEPS[before:], start=before + 1):
         step(connection)
         connection.execute(update(HISTORY).values(version=number))
 
 
-def _version(connection: Connection, locks: bool) -> int:
+def version(connection: Connection, locks: bool = False) -> int:
+    """0 where there is no history yet; raises `HistoryUnavailable` for one that a later version wrote."""
     if not inspect(connection).has_table(HISTORY.name):
         return 0
     rows = select(HISTORY.c.version)
@@ -199,10 +195,6 @@ class Rows:
     def record(self, id: str) -> str | None:
         found: str | None = self._connection.execute(select(RUNS.c.record).where(RUNS.c.id == id)).scalar()
         return found
-
-    def run(self, id: str) -> Sequence[Mapping[str, Any]]:
-        """One or none; all but the record."""
-        return self._summaries(select(*_SUMMARY).where(RUNS.c.id == id))
 
     def runs(self, selection: Selection, limit: int, skip: int) -> Sequence[Mapping[str, Any]]:
         """All but the records, newest first."""

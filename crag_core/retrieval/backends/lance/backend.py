@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crag_core.base.documents import Document, IndexVersion
@@ -49,22 +50,20 @@ class Remote:
     setting: str
     folder: str
 
-    def call(self, name: str, body: bytes = b"", **arguments: Any) -> None:
-        self.send(Write(self.setting, self.folder, name, **arguments), body)
-
-    def call_twice(self, name: str, **arguments: Any) -> None:
-        """Once more where the first try was lost."""
+    def call(self, name: str, body: bytes = b"", *, tries: int = 1, **arguments: Any) -> None:
+        """`tries` 2: once more where the first try was lost."""
         try:
-            self.call(name, **arguments)
+            self.send(Write(self.setting, self.folder, name, **arguments), body)
         except WriteLost:
-            self.call(name, **arguments)
+            if tries == 1:
+                raise
+            self.call(name, body, tries=tries - 1, **arguments)
 
 
 class RemotePassages(LancePassages):
     def __init__(self, tables: LanceTables, version: IndexVersion, remote: Remote) -> None:
         super().__init__(tables, version)
-        self._version = version
-        self._remote = remote
+        self._call = partial(remote.call, version=version)
 
     def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
         if not nodes:
@@ -85,11 +84,11 @@ class RemotePassages(LancePassages):
 
     def delete(self, document_ids: Collection[str]) -> None:
         if document_ids:
-            self._call_twice("delete", ids=tuple(document_ids))
+            self._call("delete", tries=2, ids=tuple(document_ids))
 
     def move(self, document_ids: Collection[str], collection: str) -> None:
         if document_ids:
-            self._call_twice("move", ids=tuple(document_ids), collection=collection)
+            self._call("move", tries=2, ids=tuple(document_ids), collection=collection)
 
     def index_vectors(self) -> None:
         self._call("index_vectors")
@@ -105,31 +104,26 @@ class RemotePassages(LancePassages):
         self._call("rehearse", ids=tuple(document_ids))
 
     def drop(self) -> None:
-        self._call_twice("drop")
+        self._call("drop", tries=2)
         self._tables.forget(self._name)
-
-    def _call(self, name: str, **arguments: Any) -> None:
-        self._remote.call(name, version=self._version, **arguments)
-
-    def _call_twice(self, name: str, **arguments: Any) -> None:
-        self._remote.call_twice(name, version=self._version, **arguments)
 
 
 class RemoteRows(LanceRows[R]):
     def __init__(self, tables: LanceTables, name: str, kind: type[R], remote: Remote) -> None:
         super().__init__(tables, name, kind)
-        self._remote = remote
+        self._call = partial(remote.call, tries=2, part=name)
 
     def put(self, rows: Sequence[R]) -> None:
         if rows or not self.is_there():
-            self._remote.call_twice("put", part=self._name, **{self._name: tuple(rows)})
+            given: dict[str, Any] = {self._name: tuple(rows)}
+            self._call("put", **given)
 
     def drop(self, ids: Iterable[str]) -> None:
         if gone := tuple(ids):
-            self._remote.call_twice("drop", part=self._name, ids=gone)
+            self._call("drop", ids=gone)
 
     def tidy(self) -> None:
-        self._remote.call_twice("tidy", part=self._name)
+        self._call("tidy")
 
 
 @dataclass(frozen=True)
@@ -149,16 +143,6 @@ class Write:
     collection: str = ""
     documents: tuple[Document, ...] = ()
     generations: tuple[IndexVersion, ...] = ()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`kind` is the name of the error that the call raised; "": it was carried out. A bug has its traceback."""
-
-    kind: str = ""
-    message: str = ""
-    hint: str = ""
-    bug: str = ""
 
 
 Send = Callable[[Write, bytes], None]
@@ -182,7 +166,8 @@ def unpack_rows(body: bytes) -> Any:
 
 def carry_out(write: Write, body: bytes, backend: Backend) -> None:
     """The write, here; `backend` is one of LanceDB's."""
-    part: Any = backend.passages(write.version) if write.version else _rows(backend)[write.part]
+    lists: dict[str, Any] = {"documents": backend.documents, "generations": backend.index_versions}
+    part: Any = backend.passages(write.version) if write.version else lists[write.part]
     call = getattr(part, write.call)
     if write.call == "add_rows":
         call(unpack_rows(body))
@@ -194,7 +179,3 @@ def carry_out(write: Write, body: bytes, backend: Backend) -> None:
         call(write.ids)
     else:
         call()
-
-
-def _rows(backend: Backend) -> dict[str, Any]:
-    return {"documents": backend.documents, "generations": backend.index_versions}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.base.documents import MAIN, Document, IndexVersion, State
 from crag_core.base.types import Passage
-from crag_core.retrieval.backends.backend import DOCUMENT_ID, Hit
+from crag_core.retrieval.backends.backend import Hit, check_id, to_passage
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
 
 if TYPE_CHECKING:
@@ -290,22 +290,11 @@ class LancePassages:
 
 def _pick_documents(ids: Iterable[str]) -> str:
     """A filter that holds nothing but hexadecimal digits."""
-    for one in ids:
-        if not DOCUMENT_ID.fullmatch(one):
-            raise AssertionError(f"expected 32 hexadecimal digits, found {one!r}")
-    return f"doc_id IN ({', '.join(map(quote, ids))})"
+    return f"doc_id IN ({', '.join(quote(check_id(one)) for one in ids)})"
 
 
 def _to_passage(row: Mapping[str, Any]) -> Passage:
-    return Passage(
-        id=row["id"],
-        text=row["text"],
-        source=row["name"],
-        document_id=row["document_id"],
-        page=int(row["page"]) if row["page"] else None,
-        ordinal=row["ordinal"],
-        section=row.get("section") or "",
-    )
+    return to_passage(**{name: row[name] for name in _PASSAGE if name in row})
 
 
 def _to_hit(row: Mapping[str, Any], score: float) -> Hit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WriteL
 from crag_core.base.serialization import from_plain
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Backend
-from crag_core.retrieval.backends.lance.backend import Answer, Write, carry_out
+from crag_core.retrieval.backends.lance.backend import Write, carry_out
 from crag_core.retrieval.sandbox.child import BadFrame, serve
 from crag_core.retrieval.sandbox.process_pool import ProcessLost, ProcessPool, StartFailed, start_isolated
 
@@ -21,6 +22,16 @@ _BATCH, _ROWS_AT_ONCE = "LANCE_DEFAULT_BATCH_SIZE", "256"
 # The application is trusted; more than this does not fit into a frame.
 _MOST_REQUEST = 2**32 - 1
 _MOST_TOLD = 10_000  # characters
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`kind` is the name of the error that the call raised; "": it was carried out. A bug has its traceback."""
+
+    kind: str = ""
+    message: str = ""
+    hint: str = ""
+    bug: str = ""
 
 
 class Writer(ProcessPool):

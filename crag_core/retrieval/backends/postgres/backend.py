@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.text.words import storable
-from crag_core.retrieval.backends.backend import R, name_content, original_missing
+from crag_core.retrieval.backends.backend import R, check_original
 from crag_core.retrieval.backends.postgres.passages import PostgresPassages
 from crag_core.retrieval.backends.postgres.server import Server
 
@@ -221,9 +221,7 @@ class PostgresOriginals:
             return cursor.execute("SELECT content FROM crag_originals WHERE id = %s", (document_id,)).fetchone()
 
         found = self._server.read(read, None)
-        if found is not None and name_content(found[0]) == document_id:
-            return bytes(found[0])
-        raise original_missing(is_damaged=found is not None)
+        return check_original(document_id, None if found is None else bytes(found[0]))
 
     def sizes(self, document_ids: Collection[str]) -> dict[str, int]:
         sizes = "SELECT id, length(content) FROM crag_originals WHERE id = ANY(%s)"

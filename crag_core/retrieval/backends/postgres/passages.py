@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from crag_core.base.documents import Document, IndexVersion, State
 from crag_core.base.text.words import storable
 from crag_core.base.types import Passage
-from crag_core.retrieval.backends.backend import Hit
+from crag_core.retrieval.backends.backend import Hit, to_passage
 from crag_core.retrieval.backends.postgres.keyword_search import Statistics, pick, split_words, weigh
 from crag_core.retrieval.backends.postgres.server import Server
 from crag_core.retrieval.backends.postgres.vector_search import LONGEST, make_index
@@ -165,7 +165,7 @@ class PostgresPassages:
 
     def of(self, document_id: str) -> list[Passage]:
         found = self._read(lambda connection: connection.execute(self._sql(_OF), (document_id,)).fetchall())
-        return [_to_passage(row) for row in found]
+        return [to_passage(*row) for row in found]
 
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "", exact: bool = False) -> list[Hit]:
         is_exact = exact or not self._effort or len(vector) > LONGEST
@@ -295,22 +295,9 @@ def _row(node: TextNode, collection: str) -> dict[str, Any]:
     }
 
 
-def _to_passage(row: Sequence[Any]) -> Passage:
-    id_, text, document_id, name, page, ordinal, section = row
-    return Passage(
-        id=id_,
-        text=text,
-        source=name,
-        document_id=document_id,
-        page=int(page) if page else None,
-        ordinal=ordinal,
-        section=section,
-    )
-
-
 def _to_hit(row: Sequence[Any]) -> Hit:
     import numpy as np
 
     *passage, vector, score = row
     # Four bytes of its length come first.
-    return Hit(_to_passage(passage), np.frombuffer(vector, ">f4", offset=4).astype(np.float32), float(score))
+    return Hit(to_passage(*passage), np.frombuffer(vector, ">f4", offset=4).astype(np.float32), float(score))

@@ -14,6 +14,7 @@ import psycopg
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.network import database
 from crag_core.base.network.database import driver_options, hide_password, name_of, read_postgres_url
+from crag_core.retrieval.backends.backend import lock_taken
 
 if TYPE_CHECKING:
     from psycopg.rows import TupleRow
@@ -103,7 +104,7 @@ class Server:
         """One transaction, which holds the lock: a lost connection loses the lock and what was written."""
         assert self._held() is None, "the lock is held already"
         if not self._turn.acquire(timeout=LOCK_S):
-            raise _is_taken()
+            raise lock_taken(LOCK_S)
         try:
             with self.explain():
                 connection = self._begin()
@@ -164,7 +165,7 @@ class Server:
                     connection.execute("ROLLBACK")
                 self._give_back(connection)
                 if time.monotonic() >= end:
-                    raise _is_taken() from None
+                    raise lock_taken(LOCK_S) from None
             except psycopg.OperationalError:
                 if is_new or not connection.closed:
                     raise
@@ -218,13 +219,6 @@ class Server:
         while self._kept:
             with suppress(IndexError):
                 self._kept.pop()[1].close()
-
-
-def _is_taken() -> StoreUnavailable:
-    return StoreUnavailable(
-        f"Another process has been writing to the index for over {LOCK_S:g} seconds.",
-        hint="Wait for it to finish, or stop it, and try again.",
-    )
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Word, PowerPoint, Excel and CSV files."""
+"""Word, PowerPoint and Excel files."""
