@@ -11,7 +11,6 @@ from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import Trace
 from ui.run import share
-from ui.run.run_actions import begin
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import Demo, demos
@@ -58,7 +57,8 @@ def _ask(question: str) -> None:
     question = question.strip()[:_LONGEST]
     if question:
         current_run.leave_first()
-        begin(question)
+        with app_state.reporting():
+            run_job.ask(question)
 
 
 def _draw_pins(busy: bool) -> None:

@@ -47,8 +47,8 @@ def to_passage(scored: NodeWithScore) -> Passage:
     )
 
 
-def to_node(passage: Passage, score: float | None = None) -> NodeWithScore:
-    """A new node; `score` defaults to the passage's last score. Web passages say source="web" and their URL."""
+def to_node(passage: Passage) -> NodeWithScore:
+    """A new node with the passage's last score. Web passages say source="web" and their URL."""
     from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
     metadata: dict[str, Any] = {"file_name": passage.source, "ordinal": passage.ordinal}
@@ -71,9 +71,7 @@ def to_node(passage: Passage, score: float | None = None) -> NodeWithScore:
     )
     if passage.document_id:
         node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=passage.document_id)
-    if score is None and passage.scores:
-        score = passage.scores[-1][1]
-    return NodeWithScore(node=node, score=score)
+    return NodeWithScore(node=node, score=passage.scores[-1][1] if passage.scores else None)
 
 
 def kept_nodes(trace: Trace) -> list[NodeWithScore]:

@@ -234,4 +234,4 @@ def test_every_page_goes_through_the_gate_before_it_does_anything(path: Path) ->
         if not isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.Assign | ast.AnnAssign)
         and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
-    assert ast.unparse(statements[0]) == f"router.enter('pages/{path.name}')"
+    assert ast.unparse(statements[0]) == f"page.enter('pages/{path.name}')"

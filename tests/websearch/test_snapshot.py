@@ -317,7 +317,7 @@ def test_line_that_is_no_page_is_refused_with_file_and_number(web: Web, tmp_path
     with pytest.raises(BadRecord) as refused:
         web(page(1, "First."), b"", line, page(2, "Last."))
     assert refused.value.message == f"{tmp_path / 'web.jsonl'}, line 3: {told}."
-    assert refused.value.hint == "Mend the line, or take it out."
+    assert refused.value.hint == "Correct the line, or remove it."
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"  \r\n"])

@@ -19,12 +19,6 @@ from ui.session.current_run import View
 from ui.text import plain
 
 
-def begin(question: str) -> None:
-    """Start a run in the background; why it cannot start is shown at the next redraw."""
-    with app_state.reporting():
-        run_job.ask(question)
-
-
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
     offered = offer(view.trace, view.routed, app_state.choice(), app_state.settings_now())
