@@ -65,6 +65,9 @@ Suited = Callable[[EvaluatorCard], Policy]
 """The policy with the thresholds to judge an evaluator by."""
 
 
+# --- opinions ---------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What one evaluator alone leads to under `policy`, not yet for good where it has left passages `ungraded`."""

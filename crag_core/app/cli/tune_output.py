@@ -15,6 +15,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates
+from crag_core.report.thresholds.view import recommendation_lines
 
 SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
 """The rates that are shares, in the order in which they are printed."""
@@ -65,15 +66,7 @@ def plain(
 
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
-    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}: chosen on {found.chosen_on} questions"]
-    if found.plateau:
-        spans = [found.grid[place] for axis in (0, 1) for place in found.plateau.span(axis)]
-        lines.append("as good: lower {:.3f} to {:.3f}, upper {:.3f} to {:.3f}".format(*spans))
-    if found.drawn:
-        (low, high), (other_low, other_high) = found.drawn
-        lines.append(
-            f"best of resampled questions: lower {low:.3f} to {high:.3f}, upper {other_low:.3f} to {other_high:.3f}"
-        )
+    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}", *recommendation_lines(found)]
     if found.guaranteed:
         lines.append(found.guaranteed.reason)
     lines += [
