@@ -134,6 +134,9 @@ def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:
     return [asked for _, asked in zip(range(count), waiting, strict=False)]
 
 
+# --- grading a set ----------------------------------------------------------------------------------------------------
+
+
 class Keeper(Protocol[Facts]):
     """Keeps what runs of questions came to, by the key of the question; raises `ScoresUnavailable`."""
 

@@ -31,6 +31,8 @@ CREATE TABLE IF NOT EXISTS scored (
     PRIMARY KEY (conditions, key)
 ) WITHOUT ROWID;
 """
+_NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
+SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
 
 
 class Under(Protocol):
@@ -186,8 +188,7 @@ def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-_NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
-SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
+# --- the folder -------------------------------------------------------------------------------------------------------
 
 
 class ExperimentFolder:

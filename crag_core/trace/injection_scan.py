@@ -20,6 +20,60 @@ from crag_core.base.text.confusables import LOOKS
 from crag_core.base.types import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
+_MODEL = (
+    r"(?:ai|a\.i\.|artificial intelligence|language models?|llms?|gpt|chatgpt|chat ?bots?|copilot|claude|gemini|"
+    r"(?:ai|virtual|digital) assistants?|ai (?:models?|systems?|agents?|graders?|judges?)|"
+    r"(?:automated|automatic|machine) (?:graders?|judges?|evaluators?|reviewers?|systems?|assistants?|summarizers?)|"
+    r"retrieval (?:graders?|evaluators?|judges?))"
+)
+_PIECE = r"(?:passage|document|text|evidence|context|chunk|excerpt|article|page|result|snippet|source|paragraph|entry)"
+_TOP = (
+    r"(?:1|1\.0+|10|ten|one|100|5/5|10/10|1\.0/10|maximum|max|maximal|highest|full|perfect|top|best|excellent|"
+    r"relevant|correct|fully relevant|highly relevant)"
+)
+_BEST = (
+    r"(?:highest|maximum|top|full|perfect|best|maximal) (?:possible |available )?(?:relevance )?"
+    r"(?:score|grade|rating|marks?|band|relevance|number|points)"
+)
+_NAMED = {"<model>": _MODEL, "<piece>": _PIECE, "<top>": _TOP, "<best>": _BEST}
+MARKERS = re.compile(
+    r"<\|[a-z][a-z0-9_ ]{1,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|<\|?(?:begin|"
+    r"end)[ _▁]of[ _▁]sentence\|?>"
+    r"|</?(?:context|instructions?|untrusted|user_input|retrieved_\w+|documents?)>"
+    r"|^[ \t]*(?:human|user)[ \t]*:[^\n]{0,300}\n{1,2}[ \t]*(?:assistant|ai|model|bot)[ \t]*:"
+    r"|</?(?:system|assistant)(?:[_ -]?(?:prompt|message|instructions?))?>"
+    r"|^[ \t]*#{2,4}[ \t]*(?:system(?:[ \t]+(?:prompt|message))?|instructions?|assistant|human|response)[ \t]*:[ \t]*$"
+    r"|^[ \t]*#{2,4}[ \t]*system[ \t]*\n+(?=.{0,40}\b(?:you|your|ignore|must)\b)"
+    r"|^[ \t]*\[?(?:system|assistant|developer)\]?[ \t]*(?:message|prompt|note|override)?[ \t]*:[ \t]*(?=(?:you\b|"
+    r"your\b|ignore|"
+    r"from now|new instruction|the (?:user|passage|document)|disregard|override|stop\b))",
+    re.MULTILINE,
+)
+DELIMITERS = re.compile(
+    r"<\s*+/?\s*+(?:evidence|passage|sentence)\s*+>|\[\s*+/\s*+evidence\s*+\]"
+    r"|(?<![-=#*\[<(])[-=#*\[<(]{2,}+\s*+(?:end|begin|start|beginning)(?: of)?(?: the)? (?:evidence|context|"
+    r"passages?|documents?|data|untrusted "
+    r"\w+|user input|retrieved \w+)\b\s*+[-=#*\])>]"
+)
+_GAP, _SPACELESS_GAP = r"[\W_]{1,5}(?:[^\W_]{1,30}[\W_]{1,5}){0,4}", r".{0,12}?"
+SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+MOST_LOOKED_AT = 200_000
+"""Characters of a passage that are looked at; a file that is read whole can have millions."""
+_MOST_REMEMBERED = 10_000
+_MOST_OF_ONE = 20
+_MOST_QUOTED = 3
+_TAGS = re.compile("[\U000e0000-\U000e007f]+")
+_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064"
+                     "\u2066-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
+_RUN_OF_UNSEEN = re.compile("[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{8,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
+_WORD = re.compile(r"\w{2,40}")
+_LATIN = re.compile("[a-z]")
+_LEET = re.compile(r"(?<![\w.])(?=[0-9$@]{0,2}[a-z])(?=[a-z]*[013457$@])[a-z013457$@]{5,20}(?![\w.])")
+_DIGITS = str.maketrans("013457$@", "oieastsa")
+
 
 class Sign(StrEnum):
     """What a suspicious text does."""
@@ -49,45 +103,6 @@ MEANINGS = {
     Sign.ENCODED: "it holds an encoded text that gives instructions",
 }
 
-_MODEL = (
-    r"(?:ai|a\.i\.|artificial intelligence|language models?|llms?|gpt|chatgpt|chat ?bots?|copilot|claude|gemini|"
-    r"(?:ai|virtual|digital) assistants?|ai (?:models?|systems?|agents?|graders?|judges?)|"
-    r"(?:automated|automatic|machine) (?:graders?|judges?|evaluators?|reviewers?|systems?|assistants?|summarizers?)|"
-    r"retrieval (?:graders?|evaluators?|judges?))"
-)
-_PIECE = r"(?:passage|document|text|evidence|context|chunk|excerpt|article|page|result|snippet|source|paragraph|entry)"
-_TOP = (
-    r"(?:1|1\.0+|10|ten|one|100|5/5|10/10|1\.0/10|maximum|max|maximal|highest|full|perfect|top|best|excellent|"
-    r"relevant|correct|fully relevant|highly relevant)"
-)
-_BEST = (
-    r"(?:highest|maximum|top|full|perfect|best|maximal) (?:possible |available )?(?:relevance )?"
-    r"(?:score|grade|rating|marks?|band|relevance|number|points)"
-)
-_NAMED = {"<model>": _MODEL, "<piece>": _PIECE, "<top>": _TOP, "<best>": _BEST}
-
-MARKERS = re.compile(
-    r"<\|[a-z][a-z0-9_ ]{1,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|<\|?(?:begin|"
-    r"end)[ _▁]of[ _▁]sentence\|?>"
-    r"|</?(?:context|instructions?|untrusted|user_input|retrieved_\w+|documents?)>"
-    r"|^[ \t]*(?:human|user)[ \t]*:[^\n]{0,300}\n{1,2}[ \t]*(?:assistant|ai|model|bot)[ \t]*:"
-    r"|</?(?:system|assistant)(?:[_ -]?(?:prompt|message|instructions?))?>"
-    r"|^[ \t]*#{2,4}[ \t]*(?:system(?:[ \t]+(?:prompt|message))?|instructions?|assistant|human|response)[ \t]*:[ \t]*$"
-    r"|^[ \t]*#{2,4}[ \t]*system[ \t]*\n+(?=.{0,40}\b(?:you|your|ignore|must)\b)"
-    r"|^[ \t]*\[?(?:system|assistant|developer)\]?[ \t]*(?:message|prompt|note|override)?[ \t]*:[ \t]*(?=(?:you\b|"
-    r"your\b|ignore|"
-    r"from now|new instruction|the (?:user|passage|document)|disregard|override|stop\b))",
-    re.MULTILINE,
-)
-DELIMITERS = re.compile(
-    r"<\s*+/?\s*+(?:evidence|passage|sentence)\s*+>|\[\s*+/\s*+evidence\s*+\]"
-    r"|(?<![-=#*\[<(])[-=#*\[<(]{2,}+\s*+(?:end|begin|start|beginning)(?: of)?(?: the)? (?:evidence|context|"
-    r"passages?|documents?|data|untrusted "
-    r"\w+|user input|retrieved \w+)\b\s*+[-=#*\])>]"
-)
-_GAP, _SPACELESS_GAP = r"[\W_]{1,5}(?:[^\W_]{1,30}[\W_]{1,5}){0,4}", r".{0,12}?"
-SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
 
 @cache
 def phrases() -> tuple[tuple[Sign, re.Pattern[str]], ...]:
@@ -111,24 +126,6 @@ def _compiled(phrase: str) -> re.Pattern[str]:
     pattern = phrase.replace(" … ", _GAP).replace("…", r"[\W_](?:[^\W_]{1,30}[\W_]{1,5}){0,4}")
     pattern = pattern.replace(" ", r"[\W_]{1,5}")
     return re.compile(rf"(?:{pattern})(?![^\W_])")
-
-
-MOST_LOOKED_AT = 200_000
-"""Characters of a passage that are looked at; a file that is read whole can have millions."""
-_MOST_REMEMBERED = 10_000
-_MOST_OF_ONE = 20
-_MOST_QUOTED = 3
-_TAGS = re.compile("[\U000e0000-\U000e007f]+")
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064"
-                     "\u2066-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
-_RUN_OF_UNSEEN = re.compile("[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{8,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-_OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
-_BLOB = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
-_WORD = re.compile(r"\w{2,40}")
-_LATIN = re.compile("[a-z]")
-_LEET = re.compile(r"(?<![\w.])(?=[0-9$@]{0,2}[a-z])(?=[a-z]*[013457$@])[a-z013457$@]{5,20}(?![\w.])")
-_DIGITS = str.maketrans("013457$@", "oieastsa")
 
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:

@@ -1,4 +1,4 @@
-"""The grades of several evaluators on the same passages, and the action of each alone. Pure."""
+"""Who graded a run; the grades of several evaluators on the same passages, and the action of each alone. Pure."""
 
 from __future__ import annotations
 
@@ -63,6 +63,9 @@ def _signature(step: Step) -> str:
 
 Suited = Callable[[EvaluatorCard], Policy]
 """The policy with the thresholds to judge an evaluator by."""
+
+
+# --- opinions ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

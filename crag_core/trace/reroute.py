@@ -23,6 +23,10 @@ from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace, context_key
 
+_UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
+_SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
+_ROUND = {CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE}
+
 
 class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
@@ -34,9 +38,6 @@ class Missing(StrEnum):
     EXPANSION = "a second retrieval with an expanded question"
     RE_RETRIEVAL = "another round of retrieval"
     ANSWER = "an answer from this evidence"
-
-
-_UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,7 @@ def _missing_evidence(trace: Trace, decision_path: DecisionPath, pinned: tuple[s
     return missing
 
 
-_SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
-_ROUND = {CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE}
+# --- corrections that were carried out --------------------------------------------------------------------------------
 
 
 def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:

@@ -14,6 +14,16 @@ from crag_core.decision.signals import weigh
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
+_AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
+"""Steps that come after retrieval and its correction."""
+_STRATEGIES = {
+    CorrectionKind.EXPAND: "query_expansion",
+    CorrectionKind.RE_RETRIEVE: "re_retrieval",
+    CorrectionKind.REFINE: "refinement",
+}
+_UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
+_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -82,15 +92,6 @@ def summarize(trace: Trace) -> Summary:
     )
 
 
-_AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
-"""Steps that come after retrieval and its correction."""
-_STRATEGIES = {
-    CorrectionKind.EXPAND: "query_expansion",
-    CorrectionKind.RE_RETRIEVE: "re_retrieval",
-    CorrectionKind.REFINE: "refinement",
-}
-
-
 def _strategies(trace: Trace, *, used_web: bool) -> tuple[str, ...]:
     done = {correction.kind for correction in trace.corrections or ()}
     return tuple(name for kind, name in _STRATEGIES.items() if kind in done) + (("web_search",) if used_web else ())
@@ -105,9 +106,7 @@ def _score_after(trace: Trace, decision_path: DecisionPath) -> float | None:
     return None if score is None else round(score, 9)  # as the overall score is
 
 
-_UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-
-_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+# --- figures that a run adds to many ----------------------------------------------------------------------------------
 
 
 class Ending(StrEnum):

@@ -75,6 +75,9 @@ def difference(was: Reroute, now: Reroute) -> Difference:
     )
 
 
+# --- side by side -----------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Line:
     """A sentence of `passage`; `held` tells for each run whether it reached the answer.

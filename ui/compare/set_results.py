@@ -21,6 +21,8 @@ from ui.text import plain
 
 MOST = 3
 """Earlier results beside the present configurations."""
+_SEEN = 6
+"""Rows that are seen at once; the others by scrolling."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Compared:
 
 def compared(questions: Sequence[LabelledQuestion], beside: Sequence[Earlier]) -> Compared:
     """On the questions that all of them have run; computed once for the same results. Raises `CragError`."""
-    setups, laboratory = _setups(), app_state.workbench().experiments
-    stores = {name: laboratory.outcomes(setup) for name, setup in setups.items()}
+    setups, experiments = _setups(), app_state.workbench().experiments
+    stores = {name: experiments.outcomes(setup) for name, setup in setups.items()}
     done = tuple((setups[name].fingerprint, name, len(store.keys())) for name, store in stores.items())
     key = (tuple(questions), done, tuple(beside))
     kept = st.session_state.get("versus_table")
@@ -114,8 +116,7 @@ def _setups() -> dict[str, Setup]:
     return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
 
 
-_SEEN = 6
-"""Rows that are seen at once; the others by scrolling."""
+# --- earlier results on the page --------------------------------------------------------------------------------------
 
 
 def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQuestion]) -> None:

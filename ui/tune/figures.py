@@ -31,6 +31,9 @@ from ui.session.tune_state import Seen
 from ui.text import plain
 from ui.tune import charts
 
+SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
+SENTENCES, POLICIES = "Sentences", "All policies"
+
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
@@ -108,8 +111,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             st.switch_page("pages/ask.py")
 
 
-SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
-SENTENCES, POLICIES = "Sentences", "All policies"
+# --- figures ----------------------------------------------------------------------------------------------------------
 
 
 @st.fragment(key=current_run.FIGURES)

@@ -25,6 +25,10 @@ from ui.shell.page import is_allowed
 from ui.text import plain
 
 MOST_PASSAGES = 5000
+SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
+_SHOWN_PROBLEMS = 10
+LARGEST_MB = 40
+MOST_EDITED = 3000
 
 
 def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
@@ -54,12 +58,6 @@ def from_feedback() -> FromFeedback:
 def _everyday() -> tuple[str, ...]:
     lines = (DATA / "questions" / "off-corpus.jsonl").read_text("utf-8").splitlines()
     return tuple(json.loads(line)["question"] for line in lines)
-
-
-SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
-_SHOWN_PROBLEMS = 10
-LARGEST_MB = 40
-MOST_EDITED = 3000
 
 
 def draw_sources(has_set: bool, busy: bool) -> None:

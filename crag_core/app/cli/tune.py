@@ -40,6 +40,7 @@ from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
+from crag_core.report.thresholds.view import recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 NOT_KEPT = 3
@@ -259,15 +260,7 @@ def plain(
 
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
-    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}: chosen on {found.chosen_on} questions"]
-    if found.plateau:
-        spans = [found.grid[place] for axis in (0, 1) for place in found.plateau.span(axis)]
-        lines.append("as good: lower {:.3f} to {:.3f}, upper {:.3f} to {:.3f}".format(*spans))
-    if found.drawn:
-        (low, high), (other_low, other_high) = found.drawn
-        lines.append(
-            f"best of resampled questions: lower {low:.3f} to {high:.3f}, upper {other_low:.3f} to {other_high:.3f}"
-        )
+    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}", *recommendation_lines(found)]
     if found.guaranteed:
         lines.append(found.guaranteed.reason)
     lines += [

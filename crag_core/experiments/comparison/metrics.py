@@ -17,6 +17,9 @@ from crag_core.base.types import Action, WebOutcome
 from crag_core.experiments.comparison.outcome import ANSWERS, Evidence, Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 
+_WHEN = (("before", "retrieved"), ("after", "in the context"))
+_OF_TEXT = "of the text, what stands in chunks that neither answer nor are on the subject; answerable questions"
+
 
 def hit(ranked: Sequence[int]) -> float:
     """1 where any of them answers, else 0."""
@@ -54,6 +57,9 @@ def ndcg(ranked: Sequence[int], known: Sequence[int]) -> float:
 
 def _gain(grades: Sequence[int]) -> float:
     return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+
+
+# --- measures of a set ------------------------------------------------------------------------------------------------
 
 
 Counts = tuple[float, float]
@@ -126,8 +132,8 @@ def _known(measure: Callable[[Sequence[int], Sequence[int]], float], evidence: s
 def _irrelevant(evidence: str) -> Count:
     def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
         seen: Evidence | None = getattr(found, evidence)
-        is_told = asked.expected.is_answerable and seen is not None and seen.ranked is not None and seen.tokens
-        return (float(seen.irrelevant), float(seen.tokens)) if seen and is_told else None
+        is_known = asked.expected.is_answerable and seen is not None and seen.ranked is not None and seen.tokens
+        return (float(seen.irrelevant), float(seen.tokens)) if seen and is_known else None
 
     return counts
 
@@ -139,8 +145,6 @@ _RANKED: tuple[tuple[str, str, Callable[[str], Count], str], ...] = (
     ("mrr", "MRR", partial(_ranked, reciprocal_rank), "1 over the rank of the first that answers"),
     ("ndcg", "nDCG", partial(_known, ndcg), "gain by grade and rank, of the best possible"),
 )
-_WHEN = (("before", "retrieved"), ("after", "in the context"))
-_OF_TEXT = "of the text, what stands in chunks that neither answer nor are on the subject; answerable questions"
 
 _RETRIEVAL = (
     *(

@@ -28,6 +28,10 @@ ANSWERS = 2
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _SIGN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f])")
+_NONE: Mapping[str, int] = MappingProxyType({})
+_LONGEST = 12
+_SAID_ANYWHERE = frozenset({"yes", "no", "true", "false"})
+_IN_A_NUMBER = re.compile(r"\d[.,]\d")
 
 
 def exact(text: str, answers: Sequence[str]) -> float:
@@ -61,10 +65,7 @@ def _f1(one: list[str], other: list[str]) -> float:
     return 2 * shared / (len(one) + len(other))
 
 
-_NONE: Mapping[str, int] = MappingProxyType({})
-_LONGEST = 12
-_SAID_ANYWHERE = frozenset({"yes", "no", "true", "false"})
-_IN_A_NUMBER = re.compile(r"\d[.,]\d")
+# --- relevance --------------------------------------------------------------------------------------------------------
 
 
 def spans(asked: LabelledQuestion) -> tuple[str, ...]:
@@ -111,6 +112,9 @@ def _is_cut(text: str, at: int) -> bool:
     is_word = all(sign.isdigit() or sign.lower() != sign.upper() for sign in (text[at - 1 : at], text[at : at + 1]))
     number = (_IN_A_NUMBER.fullmatch(text, max(start, 0), start + 3) for start in (at - 2, at - 1))
     return is_word or any(number)
+
+
+# --- one question -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

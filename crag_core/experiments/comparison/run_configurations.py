@@ -32,6 +32,7 @@ from crag_core.trace.trace import Trace
 
 Judged = Mapping[str, Mapping[str, int]]
 """By the key of a question, the grades of files, where its set has them."""
+QUESTION = "Is everything in its place?"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _without_pause(pipeline: Pipeline) -> Pipeline:
     return pipeline.with_parts(pause=None)
 
 
-QUESTION = "Is everything in its place?"
+# --- warming up -------------------------------------------------------------------------------------------------------
 
 
 class WarmUp:

@@ -15,6 +15,10 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import RunSettings, as_compared
 
+OTHER_DOCUMENTS = "other documents"
+OTHER_VERSION = "another version of the program"
+_LONGEST = 60
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -49,8 +53,7 @@ class KeptSetup:
         return self.fingerprint[:8]
 
 
-OTHER_DOCUMENTS = "other documents"
-OTHER_VERSION = "another version of the program"
+# --- differences in words ---------------------------------------------------------------------------------------------
 
 
 def changes(was: Setup, now: Setup) -> tuple[str, ...]:
@@ -149,7 +152,7 @@ def _asks_a_model(made: RunSettings) -> bool:
     return made.writer != EXTRACTIVE or made.evaluator.calls_model or made.support != WORDS
 
 
-_LONGEST = 60
+# --- earlier results --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,10 @@ from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resample
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
+CSV_COLUMNS = (
+    *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
+    *("gain", "gain_low", "gain_high", "change", "change_low", "change_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -141,10 +145,7 @@ def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
     return asked.key in found and not found[asked.key].failed
 
 
-CSV_COLUMNS = (
-    *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
-    *("gain", "gain_low", "gain_high", "change", "change_low", "change_high"),
-)
+# --- as text, CSV and JSON --------------------------------------------------------------------------------------------
 
 
 def to_csv(table: Table) -> str:

@@ -33,6 +33,12 @@ _WRAPPED = 45
 """Characters: a shorter line before one that begins with a capital is a title rather than the start of a sentence."""
 
 _END = re.compile(r"""[.。．।۔॥։።]["'”’“»«)\]」』）]*$""")
+_STEM = 6
+"""Letters of a word that are compared, so that endings do not matter."""
+_CLEAR = 3
+"""Words that a question must share with its sentence to be clear in any collection; with fewer it must be unique."""
+_SAMPLED = 20_000  # characters, to tell a document's language
+_MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -72,14 +78,7 @@ def _is_plain(text: str) -> bool:
     return all(len(line.strip()) >= _WRAPPED or not after.isupper() for line, after in (b.groups() for b in breaks))
 
 
-_STEM = 6
-"""Letters of a word that are compared, so that endings do not matter."""
-
-_CLEAR = 3
-"""Words that a question must share with its sentence to be clear in any collection; with fewer it must be unique."""
-
-_SAMPLED = 20_000  # characters, to tell a document's language
-_MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
+# --- drafts -----------------------------------------------------------------------------------------------------------
 
 
 def draft(

@@ -26,6 +26,9 @@ _SAMPLED, _MOST_CONTROL = 8192, 0.05  # bytes, share
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _LINE_END = re.compile("\r\n?")
 _HALF = re.compile("[\ud800-\udfff]")
+_DELIMITERS = (",", ";", "\t")
+_BLANK = "\ufeff \t\n"
+_GAP = re.compile(r"[\s,]*")
 
 
 def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -70,9 +73,7 @@ def _decode_damaged(content: bytes, encoding: str | None) -> tuple[str, tuple[st
     return content.decode("cp1252", "replace"), (f"{remark} {hint}",)
 
 
-_DELIMITERS = (",", ";", "\t")
-_BLANK = "\ufeff \t\n"
-_GAP = re.compile(r"[\s,]*")
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,9 @@ def _is_another_version(one: Conditions, other: Conditions) -> bool:
     return "" not in versions and versions[0] != versions[1]
 
 
+# --- one question -----------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class StripFact:
     """A strip without its text: its score, its length in characters, and whether a known answer stands in it."""

@@ -104,6 +104,9 @@ class LabelledSet:
         return {expected: found[expected] for expected in Expected if found[expected]}
 
 
+# --- questions that occur more than once ------------------------------------------------------------------------------
+
+
 Contradiction = tuple[tuple[int, Expected], ...]
 """Rows that label one question differently, in order; none of them is kept."""
 

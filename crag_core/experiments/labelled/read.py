@@ -51,6 +51,9 @@ _ANSWERABLE = {
     **dict.fromkeys(("false", "0", "0.0", "no"), False),
 }
 _MOST_NAMED, _MOST_SHOWN = 10, 60
+MOST_ROWS = 100_000
+FEW = 20
+_MOST_ROWS_NAMED = 5
 
 
 @lru_cache
@@ -187,9 +190,7 @@ def _shown(value: Any) -> str:
     return f"'{text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + '…'}'"
 
 
-MOST_ROWS = 100_000
-FEW = 20
-_MOST_ROWS_NAMED = 5
+# --- a whole file -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

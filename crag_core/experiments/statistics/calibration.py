@@ -20,6 +20,12 @@ from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
 from crag_core.experiments.statistics.intervals import Estimate, wilson
 
+FEWEST = 10
+"""Questions of either kind, below which nothing is fitted."""
+FEWEST_ISOTONIC = 50
+"""Questions of the rarer kind, below which isotonic regression follows the sample rather than the truth."""
+FOLDS = 5
+
 
 @dataclass(frozen=True)
 class Bin:
@@ -82,16 +88,13 @@ def _said(probabilities: Values, outcomes: Labels) -> Graded:
     return said
 
 
-FEWEST = 10
-"""Questions of either kind, below which nothing is fitted."""
-FEWEST_ISOTONIC = 50
-"""Questions of the rarer kind, below which isotonic regression follows the sample rather than the truth."""
-FOLDS = 5
-
 Coefficients = tuple[float, ...]
 """Slope and offset of the logistic curve."""
 Knots = tuple[tuple[float, float], ...]
 """Score and probability of each knot, by rising score."""
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 class Kind(StrEnum):

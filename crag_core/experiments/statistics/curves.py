@@ -171,6 +171,9 @@ def _average(hits: Array, taken: Array) -> float:
     return float(np.diff(hits, prepend=0) @ (hits / np.maximum(taken, 1)) / hits[-1])
 
 
+# --- AUROC ------------------------------------------------------------------------------------------------------------
+
+
 def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array | None = None) -> Estimate | None:
     """The chance that a positive outscores a negative, ties counted half (Mann-Whitney); None without both kinds.
 

@@ -16,6 +16,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+Z95 = NormalDist().inv_cdf(0.975)
+"""Standard errors on either side of the mean that hold 95 % of a normal distribution."""
+DRAWS = 2000
+_SEED = 4
+_TOGETHER = 16
+"""Draws worked out at a time: few enough to stay in the processor's cache."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -27,10 +34,6 @@ class Estimate:
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.2f}–{self.high:.2f})"
-
-
-Z95 = NormalDist().inv_cdf(0.975)
-"""Standard errors on either side of the mean that hold 95 % of a normal distribution."""
 
 
 def wilson(hits: float, count: int) -> Estimate | None:
@@ -69,10 +72,9 @@ def _check(hits: float, count: int) -> None:
 
 
 Array = NDArray[np.float64]
-DRAWS = 2000
-_SEED = 4
-_TOGETHER = 16
-"""Draws worked out at a time: few enough to stay in the processor's cache."""
+
+
+# --- bootstrap --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,6 +123,9 @@ def _table(action: int, of: Array) -> Array:
     return table
 
 
+# --- plateau ----------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Plateau:
     """`cells` (lowers, uppers) are connected, hold the best, and cost no more than it by one standard error of the

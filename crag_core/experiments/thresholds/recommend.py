@@ -26,6 +26,12 @@ from crag_core.experiments.thresholds.objective import (
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, grid, rate
 
+STEPS = 41
+LEAST = 20
+"""Questions of which thresholds can be chosen at all."""
+_DRAWS = 200
+_NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -87,11 +93,7 @@ def questions_needed(limit: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(1.0 - confidence) / math.log1p(-limit) - 1e-12)
 
 
-STEPS = 41
-LEAST = 20
-"""Questions of which thresholds can be chosen at all."""
-_DRAWS = 200
-_NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
+# --- recommendation ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

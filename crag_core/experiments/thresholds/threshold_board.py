@@ -29,6 +29,8 @@ ACTIONS = tuple(Action)
 CORRECT, AMBIGUOUS, INCORRECT = range(3)
 """Places in `ACTIONS`; so an action is a column of every table here."""
 _PROMOTED_ABOVE, _AGREEMENT = 0.5, 0.1
+KEPT = 0.95
+"""Of the sentences that answer: what a good cut-off keeps."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,9 @@ def grid(steps: int) -> Array:
     return np.round(np.linspace(0.0, 1.0, steps), 6)
 
 
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Prices:
     """Seconds of what was not measured while grading: one model call, one web search."""
@@ -265,8 +270,7 @@ def _share(hits: Array, among: Array) -> Estimate | None:
     return wilson(int((hits & among).sum()), int(among.sum()))
 
 
-KEPT = 0.95
-"""Of the sentences that answer: what a good cut-off keeps."""
+# --- the cut-off of sentences -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

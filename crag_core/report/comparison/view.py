@@ -15,6 +15,18 @@ VERDICTS = {BETTER: "better", WORSE: "worse", DIFFERENT: "different", UNCLEAR: "
 
 DIRECTIONS = {1: "more is better", -1: "less is better", 0: "neither is better"}
 _PART = "… "
+_SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_POINTS = {
+    "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",
+    "abstained_answerable": "Questions that the documents answer, and that got no answer",
+    "contains": "Questions with a known answer that stands in the answer given",
+    "irrelevant_before": "Share of the text found that has nothing to do with the question",
+    "irrelevant_after": "Share of the text given to the answer that has nothing to do with the question",
+    "right": "Questions that took the way their label asks for",
+    "calls": "Calls of a language model a question",
+}
+_SECONDS = "Seconds within which half of the questions were done"
+_MISSING = "not measured"
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ def _describe_end(end: float, unit: Unit, signed: bool) -> str:
     return "just above 0" if end > 0 else "just below 0"
 
 
-_SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+# --- picture of gains -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -129,17 +141,7 @@ def _differs(row: Row) -> bool:
     return any(cell.gain and not is_none(cell.gain) for cell in row.cells)
 
 
-_POINTS = {
-    "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",
-    "abstained_answerable": "Questions that the documents answer, and that got no answer",
-    "contains": "Questions with a known answer that stands in the answer given",
-    "irrelevant_before": "Share of the text found that has nothing to do with the question",
-    "irrelevant_after": "Share of the text given to the answer that has nothing to do with the question",
-    "right": "Questions that took the way their label asks for",
-    "calls": "Calls of a language model a question",
-}
-_SECONDS = "Seconds within which half of the questions were done"
-_MISSING = "not measured"
+# --- findings ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

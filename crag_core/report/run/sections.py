@@ -35,6 +35,14 @@ from crag_core.view.verdict_lines import (
     own_name,
 )
 
+_GROUPS = (
+    ("Find and grade", "", ("retrieve", "grade", "route", "again")),
+    ("From the documents", "documents", ("refine",)),
+    ("From the web", "web", ("rewrite", "search", "grade_web")),
+    ("Answer", "", ("assemble", "answer", "check")),
+)
+_SIGNALS = {RERANK: "mean of the three best grades"}
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -111,15 +119,6 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
     counts = ", ".join(f"{count} {what}" for what, count in found.counts)
     order = ", in another order" if found.reordered else ""
     yield f"Of the evidence: {counts}{order}. It was decided again from the record; no model was called."
-
-
-_GROUPS = (
-    ("Find and grade", "", ("retrieve", "grade", "route", "again")),
-    ("From the documents", "documents", ("refine",)),
-    ("From the web", "web", ("rewrite", "search", "grade_web")),
-    ("Answer", "", ("assemble", "answer", "check")),
-)
-_SIGNALS = {RERANK: "mean of the three best grades"}
 
 
 def path_of(view: RunView) -> tuple[tuple[str, str, tuple[Stage, ...]], ...]:

@@ -25,6 +25,12 @@ _SCORES = {
     Aggregation.MEAN_OF_KEPT: "the mean grade of those chunks found for it that reach the lower threshold",
     Aggregation.TWO_SIGNAL: "the grade of the best of the chunks found for it",
 }
+_ORIGINS = {
+    Origin.UPLOADED: "from a file",
+    Origin.FEEDBACK: "from people's feedback on answers",
+    Origin.DRAFTED: "drafted by the application",
+    Origin.WRITTEN: "written by hand",
+}
 
 
 def render_thresholds(
@@ -147,14 +153,6 @@ def _notes(tuned: Tuned) -> tuple[str, ...]:
         count = counted(found.chosen_on + found.judged_on, "question")
         notes.append(f"The recommendation is of {count}, the figures here are of {len(board)}.")
     return tuple(notes)
-
-
-_ORIGINS = {
-    Origin.UPLOADED: "from a file",
-    Origin.FEEDBACK: "from people's feedback on answers",
-    Origin.DRAFTED: "drafted by the application",
-    Origin.WRITTEN: "written by hand",
-}
 
 
 def _limits(tuned: Tuned) -> Iterator[str]:

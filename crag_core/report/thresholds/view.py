@@ -19,6 +19,39 @@ from crag_core.experiments.thresholds.threshold_board import Array, Board, Price
 Pair = tuple[float, float]
 Marks = tuple[tuple[str, float], ...]
 """Thresholds by name."""
+_RATES = (
+    ("confidently_wrong", "Confidently wrong", "Of the questions that the documents do not answer: taken for answered "
+     "(CORRECT). An answer that nothing supports may follow."),
+    ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same. "
+     "That costs time."),
+    ("missed_web", "Missed web", "Of the questions that the documents do not answer: the web is not searched, so "
+     "nothing better can be found."),
+    ("ungraded", "Ungraded", "Of all questions: at least one chunk that counts could not be graded, so the decision "
+     "rests on less."),
+    ("discarded", "Answer discarded", "Of the questions that the documents answer: the chunks found are set aside "
+     "(INCORRECT)."),
+    ("web", "Web rate", "Of all questions: the web is searched."),
+)  # fmt: skip
+"""(field of `Rates`, title, meaning)"""
+COSTS = (
+    ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
+    ("missed", "Discarded answer", "A question that they do answer is INCORRECT: its evidence is set aside."),
+    (
+        "mixed_up",
+        "Mixed-up route",
+        "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer.",
+    ),
+    ("web", "Web search", "The unit of all costs, unless they are changed."),
+    ("call", "Model call", "Grading, queries and the answer."),
+    ("second", "Second", "Of waiting."),
+)
+"""(field of `Costs`, title, meaning)"""
+COMPARED = (
+    *("Thresholds", "Lower", "Upper", "Confidently wrong", "Needless web", "Answer discarded", "Web rate", "Cost"),
+    "Costs more than recommended",
+)
+_NEARLY_ALL = 0.99
+"""A web rate from which on the thresholds hardly decide anything."""
 
 
 @dataclass(frozen=True)
@@ -93,39 +126,7 @@ def outcome(policy: Policy, action: Action) -> Outcome:
     return Outcome(action.lower(), name + more.get(route.web, ""))
 
 
-_RATES = (
-    ("confidently_wrong", "Confidently wrong", "Of the questions that the documents do not answer: taken for answered "
-     "(CORRECT). An answer that nothing supports may follow."),
-    ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same. "
-     "That costs time."),
-    ("missed_web", "Missed web", "Of the questions that the documents do not answer: the web is not searched, so "
-     "nothing better can be found."),
-    ("ungraded", "Ungraded", "Of all questions: at least one chunk that counts could not be graded, so the decision "
-     "rests on less."),
-    ("discarded", "Answer discarded", "Of the questions that the documents answer: the chunks found are set aside "
-     "(INCORRECT)."),
-    ("web", "Web rate", "Of all questions: the web is searched."),
-)  # fmt: skip
-"""(field of `Rates`, title, meaning)"""
-COSTS = (
-    ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
-    ("missed", "Discarded answer", "A question that they do answer is INCORRECT: its evidence is set aside."),
-    (
-        "mixed_up",
-        "Mixed-up route",
-        "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer.",
-    ),
-    ("web", "Web search", "The unit of all costs, unless they are changed."),
-    ("call", "Model call", "Grading, queries and the answer."),
-    ("second", "Second", "Of waiting."),
-)
-"""(field of `Costs`, title, meaning)"""
-COMPARED = (
-    *("Thresholds", "Lower", "Upper", "Confidently wrong", "Needless web", "Answer discarded", "Web rate", "Cost"),
-    "Costs more than recommended",
-)
-_NEARLY_ALL = 0.99
-"""A web rate from which on the thresholds hardly decide anything."""
+# --- rates ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,9 @@ def describe_effort(rates: Rates, prices: Prices) -> str:
         f"grading as measured, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
         "for a web search."
     )
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
 
 
 def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[str, ...]:
