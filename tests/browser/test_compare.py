@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import DARK, PATIENCE, download, one_look, upload
+from tests.browser.conftest import LOOKS, PATIENCE, download, upload
 from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
@@ -62,6 +62,7 @@ def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: 
         expect(cell(page, name)).to_contain_text("42 metres high")
         expect(cell(page, name)).to_contain_text("0 model calls, ")
 
+    check(page, "one question")
     every = sentences(page).count()
     assert every > sentences(page).locator("xpath=..").and_(page.locator("tr.differs")).count() > 0
     assert page.locator(".versus img, .versus a, .versus script").count() == 0, "what documents say is text"
@@ -106,6 +107,7 @@ def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empt
     table = page.locator(".versus.figures")
     expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
     expect(page.get_by_text("On 49 questions, with 95 % intervals.")).to_be_visible()
+    check(page, "table")
     rows = table.locator("tbody tr:has(th[scope=row])").count()
     figures = download(page, "Figures (CSV)")
     found = list(csv.DictReader(io.StringIO(Path(figures.path()).read_text("utf-8"))))
@@ -113,7 +115,8 @@ def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empt
     assert figures.suggested_filename == "Sample-questions.csv"
 
 
-@pytest.mark.parametrize(("theme", "width"), one_look(DARK))
+@pytest.mark.exhaustive  # the other tests look at what stands on the page when a run has ended
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_compare_page(
     browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
 ) -> None:

@@ -32,6 +32,7 @@ def edit(page: Page, row: int, score: str) -> None:
     field.press("Enter")
 
 
+@pytest.mark.exhaustive
 def test_pin_a_file_try_a_preset_and_compare_the_policies(
     page: Page, empty_app: str, lighthouse: Path, metrics_port: int
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.browser import crowd
 from tests.browser.conftest import ROOT, find_port, serve
 from tests.browser.crowd import Asked, Tally
+from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
@@ -20,9 +21,9 @@ ALLOWED = 1.5
 """Times the memory that one visitor leaves behind; 25 sessions with their runs take a few megabytes each."""
 
 
-@pytest.mark.parametrize("sessions", [8, pytest.param(25, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("sessions", mostly(8, 25))
 def test_a_crowd_with_a_slow_model_that_stops_reloads_and_leaves_loses_nothing(tmp_path: Path, sessions: int) -> None:
-    """Eight have each way to end a run once with a model and once without; four run at a time, the others wait."""
+    """They have each way to end a run once with a model and once without; four run at a time, the others wait."""
     port = find_port()
     reply = "It leaves at nine [1]."
     with OllamaServer(ScriptedModel(lambda messages: reply, delay_s=0.05)) as server:

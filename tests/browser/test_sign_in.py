@@ -17,7 +17,7 @@ from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
 
-from tests.browser.conftest import PATIENCE, ROOT, ask, download, find_port, serve, upload
+from tests.browser.conftest import PATIENCE, ask, download, find_port, serve, upload
 from tests.browser.signing_in import (
     ACCOUNTS,
     ANN,
@@ -113,8 +113,7 @@ def test_nothing_is_seen_before_somebody_signs_in(
 
     stranger = visit()
     heard = listen(stranger)
-    names = [path.stem for path in sorted((ROOT / "pages").glob("*.py"))]
-    for path in ("", f"?run={run}", *names, f"documents?run={run}", f"ask?run={run}"):
+    for path in ("", f"?run={run}", "history", f"documents?run={run}"):  # tests/ui looks at the gate of every page
         stranger.goto(f"{app.url}/{path}")
         expect_sign_in_page(stranger)
     said = b"\n".join(heard)

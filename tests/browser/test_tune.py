@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import LIGHT, PATIENCE, ask, download, one_look, upload
+from tests.browser.conftest import LOOKS, PATIENCE, ask, download, upload
 from tests.browser.test_accessibility import SETTLED, check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
@@ -55,6 +55,7 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
 ) -> None:
     graded(page, empty_app, lighthouse, questions)
     expect(page.get_by_text("of all pairs")).to_be_visible()
+    check(page, "thresholds")
     page.get_by_role("button", name="Use these thresholds").click()
     expect(page.get_by_role("button", name="Use these thresholds")).to_be_disabled()
     page.get_by_role("textbox", name="Name", exact=True).fill("harbour")
@@ -85,6 +86,7 @@ def test_a_click_on_the_map_puts_the_thresholds_there(
 def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighthouse: Path, questions: Path) -> None:
     graded(page, empty_app, lighthouse, questions)
     page.get_by_role("radio", name="Routes").click()
+    check(page, "routes")
     page.get_by_role("button", name=re.compile(r"\d+ · \d+%")).first.click()
     table = page.get_by_test_id("stDataFrame").first
     expect(table).to_be_visible()
@@ -94,7 +96,8 @@ def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighth
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
+@pytest.mark.exhaustive  # the other tests look at what stands on the page when a set is graded
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_tune_page(
     browser: Browser, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
 ) -> None:
