@@ -38,6 +38,7 @@ def server() -> Iterator[OllamaServer]:
         yield running
 
 
+@pytest.mark.exhaustive
 def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
     page: Page, home: Path, server: OllamaServer
 ) -> None:

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 SMALL = "ollama: smollm2:135m"
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_is_back_is_noticed_without_a_click_while_somebody_types(page: Page, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     names = ["other:1b", "smollm2:135m"]

@@ -83,6 +83,7 @@ def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path,
     assert b"s3cret" not in (tmp_path / "home.tar").read_bytes()
 
 
+@pytest.mark.exhaustive
 def test_it_goes_through_a_pipe(home: Path, tmp_path: Path) -> None:
     before = held_in(fill(home))
     command = f"{sys.executable} -m tests.deployment.homes"

@@ -151,6 +151,7 @@ def read(url: str) -> str:
         return ""
 
 
+@pytest.mark.exhaustive
 def test_documents_go_into_the_database_and_the_user_of_the_application_is_no_administrator(stack: Stack) -> None:
     added = stack.run("ingest", "data/sample/staff-handbook-leave.md", "data/sample/fares-2025.csv")
     assert added.returncode == 0 and "refused" not in added.stdout, added.stdout + added.stderr

@@ -227,7 +227,7 @@ def test_two_signals_have_a_picture_each() -> None:
     seen = two_signals()
     page = page_of(seen, recommend(seen, COSTS), (0.4, 0.6))
     assert page.all_told("#scores .mark") == ["upper 0.600", "lower 0.400"]
-    assert page.all_told("#scores figcaption")[1] == "Is a chunk on the subject? Against lower"
+    assert page.all_told("#scores figcaption")[1] == "Score against lower"
     assert bars(page, 0) == bars(page, 1) == {"correct": 12, "incorrect": 12}
     assert "asked only where the first has not settled it" in page.told("#scores")
     assert page.all_told("#decision .rules li")[1].startswith("Otherwise, the score for the subject is less than 0.400")

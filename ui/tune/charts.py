@@ -44,10 +44,12 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
         )  # fmt: skip
     top = float(max(found.positive.max(initial=1), found.negative.max(initial=1)))
     for name, at in lines:
-        side, shift = ("right", -5) if name == "lower" else ("left", 5)
+        is_left = name == "lower" or at > 0.6  # of its line; else it would be cut off
+        over = 26 if is_left and name != "lower" and len(lines) > 1 else 12
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            x=at, y=top, text=f"{name} {at:.3f}", showarrow=False, yshift=12, xanchor=side, xshift=shift,
+            x=at, y=top, text=f"{name} {at:.3f}", showarrow=False, yshift=over,
+            xanchor="right" if is_left else "left", xshift=-5 if is_left else 5,
             font={"color": BLUE, "size": 13},
         )  # fmt: skip
     figure.update_layout(barmode="relative", bargap=0)

@@ -203,7 +203,7 @@ def _draw_read(read: Read) -> None:
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
     """What is in the set, and behind a fold the table to edit it in."""
     counts = labelled.counts
-    st.markdown(" ".join(f"{_badge(one)} **{count}** {LABELS[one]}  " for one, count in counts.items()))
+    st.markdown("  \n".join(f"{_badge(one)} **{count}** {LABELS[one]}" for one, count in counts.items()))
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
         st.caption(

@@ -328,8 +328,8 @@ def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str
     known = board.deciding(lower)
     if has_two_scores(board, lower):
         return (
-            ("Does a chunk answer? Against upper", known.upper, (("upper", upper),)),
-            ("Is a chunk on the subject? Against lower", known.lower, (("lower", lower),)),
+            ("Score against upper", known.upper, (("upper", upper),)),
+            ("Score against lower", known.lower, (("lower", lower),)),
         )
     name = "weighted sum" if board.policy.aggregation is Aggregation.SIGNALS else "deciding score"
     return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
