@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from fpdf import FPDF
-from playwright.sync_api import Browser, Download, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Download, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -36,32 +36,82 @@ def one_look(look: tuple[str, int]) -> list[Any]:
 expect.set_options(timeout=PATIENCE)
 
 
+def find_browser() -> str | None:
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
         yield chromium
         chromium.close()
 
 
-@pytest.fixture(scope="module")  # Playwright keeps an event loop running as long as it lives
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with open_browser() as chromium:
         yield chromium
 
 
+@pytest.fixture(scope="session")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the browsers: in a profile that lasts, Chromium does not compile the scripts of a page at each visit."""
+    return tmp_path_factory.mktemp("profiles")
+
+
+@pytest.fixture(scope="module")  # Playwright keeps an event loop running as long as it lives
+def contexts(profiles: Path) -> Iterator[Callable[[str], BrowserContext]]:
+    """The browser of each person, by name."""
+    running: dict[str, BrowserContext] = {}
+    with sync_playwright() as playwright:
+
+        def context_of(person: str) -> BrowserContext:
+            if person not in running:
+                running[person] = playwright.chromium.launch_persistent_context(
+                    profiles / person, executable_path=find_browser(), args=FLAGS
+                )
+                running[person].set_default_timeout(PATIENCE)
+            return running[person]
+
+        yield context_of
+        for context in running.values():
+            context.close()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(contexts: Callable[[str], BrowserContext]) -> Iterator[Page]:
     """A fresh page that fails the test when the page's own script throws."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    context.set_default_timeout(PATIENCE)
+    with open_page(contexts("somebody")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other_page(contexts: Callable[[str], BrowserContext]) -> Iterator[Page]:
+    """In the browser of somebody else."""
+    with open_page(contexts("somebody else")) as opened:
+        yield opened
+
+
+@contextmanager
+def open_page(context: BrowserContext) -> Iterator[Page]:
+    """A browser that remembers nothing of what was done before."""
+    context.clear_cookies()
     opened = context.new_page()
+    opened.set_viewport_size({"width": 1440, "height": 1000})
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     yield opened
-    context.close()
+    if opened.url.startswith("http"):
+        opened.evaluate("localStorage.clear()")
+    opened.close()
     assert errors == []
+
+
+def look_at(page: Page, theme: str, width: int) -> None:
+    """As somebody with that theme and a window of that width."""
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -154,9 +204,14 @@ def ask(page: Page, question: str) -> None:
     page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
 
 
+def settled(page: Page) -> None:
+    """Waits until the page is drawn as a whole."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+
+
 def download(page: Page, name: str) -> Download:
     """What the button offers. Streamlit forgets a file when the redraw ends that offers it anew."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    settled(page)
     with page.expect_download() as offered:
         page.get_by_role("button", name=name).click()
     return offered.value

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DARK, LIGHT, PATIENCE, ask, one_look, upload
+from tests.browser.conftest import DARK, LIGHT, PATIENCE, ask, look_at, one_look, settled, upload
 
 GRAVE = ("serious", "critical")
 SETTLED = """() => new Promise((done) => {
@@ -25,7 +25,7 @@ SETTLED = """() => new Promise((done) => {
 
 def check(page: Page, where: str) -> None:
     page.mouse.move(1, 1)
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")  # else it is faded
+    settled(page)  # else it is faded
     page.evaluate(SETTLED)
     found = Axe().run(page).response["violations"]
     told = [
@@ -38,12 +38,8 @@ def check(page: Page, where: str) -> None:
 
 
 @pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
-def test_nothing_grave_on_the_ask_page(
-    browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+def test_nothing_grave_on_the_ask_page(page: Page, empty_app: str, lighthouse: Path, theme: str, width: int) -> None:
+    look_at(page, theme, width)
     upload(page, empty_app, lighthouse)
     check(page, "documents")
     page.goto(empty_app)
@@ -64,18 +60,14 @@ def test_nothing_grave_on_the_ask_page(
     page.get_by_role("button", name="Show in the document").first.click()
     expect(page.get_by_role("dialog").get_by_text("lighthouse.pdf").first).to_be_visible()
     check(page, "document")
-    context.close()
 
 
 @pytest.mark.parametrize(("theme", "width"), one_look(DARK))
 @pytest.mark.parametrize(("name", "title"), [("policies", "One set of scores, every policy"), ("settings", "Settings")])
 def test_nothing_grave_on_the_other_pages(
-    browser: Browser, empty_app: str, theme: str, width: int, name: str, title: str
+    page: Page, empty_app: str, theme: str, width: int, name: str, title: str
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+    look_at(page, theme, width)
     page.goto(f"{empty_app}/{name}")
     expect(page.get_by_role("heading", name=title)).to_be_visible(timeout=PATIENCE)
     check(page, name)
-    context.close()

@@ -7,9 +7,9 @@ import io
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import LOOKS, PATIENCE, download, upload
+from tests.browser.conftest import LOOKS, PATIENCE, download, look_at, upload
 from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
@@ -118,11 +118,9 @@ def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empt
 @pytest.mark.exhaustive  # the other tests look at what stands on the page when a run has ended
 @pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_compare_page(
-    browser: Browser, empty_app: str, lighthouse: Path, theme: str, width: int
+    page: Page, empty_app: str, lighthouse: Path, theme: str, width: int
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+    look_at(page, theme, width)
     upload(page, empty_app, lighthouse)
     enter(page, empty_app)
     check(page, "nothing asked")
@@ -149,4 +147,3 @@ def test_nothing_grave_on_the_compare_page(
     page.get_by_role("button", name="Delete").first.click()
     expect(page.get_by_role("button", name="Delete it")).to_be_visible()
     check(page, "deleting")
-    context.close()

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from crag_core.app.workbench import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.browser.conftest import LIGHT, PATIENCE, download, one_look, serve
+from tests.browser.conftest import LIGHT, download, look_at, one_look, serve
 from tests.browser.test_accessibility import SETTLED, check
 
 DAY, MIDDLE = 86400.0, 17
@@ -153,14 +153,11 @@ def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history
 
 
 @pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
-def test_nothing_grave_on_the_history_page(browser: Browser, url: str, theme: str, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+def test_nothing_grave_on_the_history_page(page: Page, url: str, theme: str, width: int) -> None:
+    look_at(page, theme, width)
     page.goto(f"{url}/history")
     expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
     check(page, "history")
     select(page, 1)
     expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
     check(page, "one run")
-    context.close()

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, download, serve
+from tests.browser.conftest import ask, download, serve, settled
 from tests.browser.test_accessibility import SETTLED
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
@@ -121,7 +121,7 @@ def check(page: Page, watch: Watch, where: str, *, is_seen: bool = True, links: 
 
 def settle(page: Page) -> None:
     """Until the script has run, and what it says is drawn."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    settled(page)
     page.evaluate(SETTLED)
 
 

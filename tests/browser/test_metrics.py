@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DARK, PATIENCE, one_look
+from tests.browser.conftest import DARK, PATIENCE, look_at, one_look
 from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, home, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
@@ -43,11 +43,8 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
 
 
 @pytest.mark.parametrize(("theme", "width"), one_look(DARK))
-def test_nothing_grave_on_the_metrics_page(browser: Browser, url: str, theme: str, width: int) -> None:  # noqa: F811
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+def test_nothing_grave_on_the_metrics_page(page: Page, url: str, theme: str, width: int) -> None:  # noqa: F811
+    look_at(page, theme, width)
     open_page(page, url)
     check(page, f"metrics, {theme}, {width} px")
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "nothing is cut off at the side"
-    context.close()

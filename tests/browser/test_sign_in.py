@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import HTTPError
@@ -15,9 +15,9 @@ from urllib.request import urlopen
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
-from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import Page, WebSocket, expect
 
-from tests.browser.conftest import PATIENCE, ask, download, find_port, serve, upload
+from tests.browser.conftest import ask, download, find_port, serve, upload
 from tests.browser.signing_in import (
     ACCOUNTS,
     ANN,
@@ -48,21 +48,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
     (home / "sample-indexed").touch()
     with serve_signed_in(home) as served:
         yield served
-
-
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[[], Page]]:
-    """Opens a browser of somebody else."""
-    contexts: list[BrowserContext] = []
-
-    def open_one() -> Page:
-        contexts.append(browser.new_context(viewport={"width": 1440, "height": 1000}))
-        contexts[-1].set_default_timeout(PATIENCE)
-        return contexts[-1].new_page()
-
-    yield open_one
-    for context in contexts:
-        context.close()
 
 
 def add_to(page: Page, app: SignedIn, document: Path) -> None:
@@ -102,7 +87,7 @@ def bring_cookie(page: Page, app: SignedIn, value: str) -> None:
 
 
 def test_nothing_is_seen_before_somebody_signs_in(
-    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
+    page: Page, other_page: Page, app: SignedIn, lighthouse: Path
 ) -> None:
     sign_in(page, app, "Ann")
     add_to(page, app, lighthouse)
@@ -111,11 +96,10 @@ def test_nothing_is_seen_before_somebody_signs_in(
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()
     (run,) = re.findall("run=([0-9a-f]{12})", page.url)
 
-    stranger = visit()
-    heard = listen(stranger)
+    heard = listen(other_page)
     for path in ("", f"?run={run}", "history", f"documents?run={run}"):  # tests/ui looks at the gate of every page
-        stranger.goto(f"{app.url}/{path}")
-        expect_sign_in_page(stranger)
+        other_page.goto(f"{app.url}/{path}")
+        expect_sign_in_page(other_page)
     said = b"\n".join(heard)
     assert b"CRAG Explorer" in said  # else nothing was heard at all
     for secret in (b"lighthouse", b"Skerry", b"42 metres", run.encode(), b"CRAG_HOME", b"Ollama", ANN.encode()):
@@ -144,9 +128,7 @@ def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lightho
         assert b"lighthouse" in reply.read()
 
 
-def test_two_people_see_and_do_what_they_may(
-    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
-) -> None:
+def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn, lighthouse: Path) -> None:
     sign_in(page, app, "Ann")
     expect(page.get_by_text(told(ANN))).to_be_visible()
     add_to(page, app, lighthouse)
@@ -157,7 +139,7 @@ def test_two_people_see_and_do_what_they_may(
     expect(page.get_by_role("textbox", name="Ollama answers at")).to_be_visible()
     expect(page.get_by_text("CRAG_MAY_SET_UP")).to_be_visible()
 
-    bob = visit()
+    bob = other_page
     sign_in(bob, app, "Bob")
     expect(bob.get_by_text(told("Bob@Example.org"))).to_be_visible()
     expect(bob.get_by_text(QUESTION)).to_have_count(0)
@@ -181,16 +163,14 @@ def test_two_people_see_and_do_what_they_may(
     assert app.provider.problems == []
 
 
-def test_a_link_opens_the_run_to_a_colleague(
-    page: Page, visit: Callable[[], Page], app: SignedIn, lighthouse: Path
-) -> None:
+def test_a_link_opens_the_run_to_a_colleague(page: Page, other_page: Page, app: SignedIn, lighthouse: Path) -> None:
     sign_in(page, app, "Ann")
     add_to(page, app, lighthouse)
     page.get_by_role("link", name="Ask").click()
     ask(page, QUESTION)
     expect(page.get_by_text("Scores against thresholds")).to_be_visible()
 
-    bob = visit()
+    bob = other_page
     bob.goto(page.url)
     expect(bob.get_by_text("You came by a link: open it once more after signing in.")).to_be_visible()
     choose_account(bob, app, "Bob")

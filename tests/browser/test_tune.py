@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LOOKS, PATIENCE, ask, download, upload
+from tests.browser.conftest import LOOKS, ask, download, look_at, settled, upload
 from tests.browser.test_accessibility import SETTLED, check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
@@ -58,6 +58,7 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
     check(page, "thresholds")
     page.get_by_role("button", name="Use these thresholds").click()
     expect(page.get_by_role("button", name="Use these thresholds")).to_be_disabled()
+    settled(page)  # else the name is typed into a field that is drawn anew
     page.get_by_role("textbox", name="Name", exact=True).fill("harbour")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Keep this preset").click()
@@ -99,11 +100,9 @@ def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighth
 @pytest.mark.exhaustive  # the other tests look at what stands on the page when a set is graded
 @pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_tune_page(
-    browser: Browser, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
+    page: Page, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=theme)  # type: ignore[arg-type]
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+    look_at(page, theme, width)
     page.goto(f"{empty_app}/tune")
     expect(page.get_by_text("Where the questions come from")).to_be_visible()
     check(page, "no questions")
@@ -113,4 +112,3 @@ def test_nothing_grave_on_the_tune_page(
         check(page, picture)
     page.get_by_text("Questions", exact=True).first.click()
     check(page, "table")
-    context.close()

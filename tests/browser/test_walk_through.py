@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, download, upload
 
@@ -42,7 +42,7 @@ def test_every_stage_of_the_path_leads_to_a_place_on_the_page(page: Page, empty_
 
 
 def test_dropped_passage_stays_dropped_in_a_link_that_a_second_session_opens(
-    page: Page, browser: Browser, empty_app: str, lighthouse: Path
+    page: Page, other_page: Page, empty_app: str, lighthouse: Path
 ) -> None:
     asked(page, empty_app, lighthouse)
     page.get_by_role("button", name="Drop").first.click()
@@ -50,12 +50,10 @@ def test_dropped_passage_stays_dropped_in_a_link_that_a_second_session_opens(
     verdict = page.locator("h2").first.inner_text()
     page.get_by_role("button", name="Share").click()
     link = page.locator("[data-testid=stCode] code").filter(has_text="run=").inner_text()
-    other = browser.new_context().new_page()
-    other.goto(link)
-    expect(other.get_by_text("dropped by you").first).to_be_visible()
-    assert other.locator("h2").first.inner_text() == verdict
-    expect(other.get_by_label("Your question")).to_have_value(QUESTION)
-    other.context.close()
+    other_page.goto(link)
+    expect(other_page.get_by_text("dropped by you").first).to_be_visible()
+    assert other_page.locator("h2").first.inner_text() == verdict
+    expect(other_page.get_by_label("Your question")).to_have_value(QUESTION)
 
 
 def test_reload_comes_back_to_the_run_and_its_file_opens_again(
