@@ -12,6 +12,9 @@ MADE = build/evaluator
 
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+# The tests start hundreds of processes; each would compile the modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-fast test-all lint audit evaluator clean
 
 run: $(VENV)/.ready

@@ -29,6 +29,20 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("here")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spreads the files that use a browser among the others, most of which wait: two browsers at once are slow."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    is_browser = {path: any(item.get_closest_marker("browser") for item in group) for path, group in files.items()}
+    places: dict[bool, list[Path]] = {
+        kind: [path for path in files if is_browser[path] is kind] for kind in (True, False)
+    }
+    order = sorted((place / len(paths), path) for paths in places.values() for place, path in enumerate(paths))
+    items[:] = [item for _, path in order for item in files[path]]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, object, object]:
     """Text that is no UTF-8, such as a hostile setting that was logged, cannot be sent from one process to another."""

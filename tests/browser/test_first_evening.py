@@ -58,6 +58,7 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     expect(page.get_by_role("slider").nth(1)).to_have_value("1")
 
 
+@pytest.mark.exhaustive
 def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.goto(empty_app)
     page.get_by_role("button", name=re.compile("paid leave")).click()
@@ -71,6 +72,7 @@ def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     assert run.inner_text() == told
 
 
+@pytest.mark.exhaustive
 def test_hostile_text_stays_text(page: Page, empty_app: str, lighthouse: Path) -> None:
     upload(page, empty_app, lighthouse)
     page.get_by_role("link", name="Ask").click()

@@ -17,7 +17,7 @@ from crag_core.app.workbench import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.browser.conftest import LIGHT, download, look_at, one_look, serve
+from tests.browser.conftest import LOOKS, download, look_at, serve
 from tests.browser.test_accessibility import SETTLED, check
 
 DAY, MIDDLE = 86400.0, 17
@@ -97,6 +97,8 @@ def test_find_open_compare_delete_export_and_import(
     page.get_by_role("button", name="Clear the filter").click()
     expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
 
+    check(page, "all runs")
+
     # Open the newest exactly as it was taken, thresholds included.
     select(page, 0)
     expect(page.get_by_text("settings " + history.search(limit=1)[0].fingerprint)).to_be_visible()
@@ -152,7 +154,8 @@ def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history
     expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), one_look(LIGHT))
+@pytest.mark.exhaustive  # the other tests look at what stands on the page
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_history_page(page: Page, url: str, theme: str, width: int) -> None:
     look_at(page, theme, width)
     page.goto(f"{url}/history")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DARK, PATIENCE, look_at, one_look
+from tests.browser.conftest import LOOKS, PATIENCE, look_at
 from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, home, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
@@ -27,6 +27,7 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     page.get_by_role("radio", name="All").click()
     expect(page.get_by_text("30 runs:")).to_be_visible()
     expect(page.locator("[data-testid=stPlotlyChart]")).to_have_count(len(HEADINGS))
+    check(page, "metrics")
     page.get_by_text("In numbers, by day").click()
     expect(page.get_by_test_id("stDataFrame")).to_have_count(1)
     policy = page.get_by_role("combobox", name="Policy").last
@@ -42,7 +43,8 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     expect(page.get_by_text("Traceback")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("theme", "width"), one_look(DARK))
+@pytest.mark.exhaustive  # the other test looks at what stands on the page
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
 def test_nothing_grave_on_the_metrics_page(page: Page, url: str, theme: str, width: int) -> None:  # noqa: F811
     look_at(page, theme, width)
     open_page(page, url)

@@ -100,6 +100,7 @@ def test_a_mark_never_jumps_back_to_where_a_slow_page_believes_it_is(page: Page,
     assert told <= len(set(seen)), "not one message a pixel"
 
 
+@pytest.mark.exhaustive
 def test_a_mark_that_came_back_stays_there_when_the_answer_for_its_detour_comes_late(
     page: Page, picture_url: str
 ) -> None:

@@ -56,6 +56,7 @@ def test_a_server_that_is_back_is_noticed_without_a_click_while_somebody_types(p
         expect(box).to_have_value(SMALL)
 
 
+@pytest.mark.exhaustive
 def test_an_address_that_is_copied_is_the_address(page: Page, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     with serve(tmp_path, OLLAMA_HOST="127.0.0.1:9") as url:

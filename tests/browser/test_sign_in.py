@@ -115,6 +115,7 @@ def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn)
             assert error.code in (400, 403, 404, 405), path
 
 
+@pytest.mark.exhaustive
 def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lighthouse: Path) -> None:
     """As docs/sign-in.md says: Streamlit serves what a page shows or offers without looking at a cookie."""
     sign_in(page, app, "Ann")
@@ -248,6 +249,7 @@ def test_a_cookie_that_was_forged_or_is_too_old_opens_nothing(page: Page, app: S
     expect(page.get_by_label("Your question")).to_have_count(0)
 
 
+@pytest.mark.exhaustive
 def test_a_token_that_the_provider_did_not_sign_for_this_visit_opens_nothing(page: Page, app: SignedIn) -> None:
     provider = app.provider
     try:
@@ -309,6 +311,7 @@ def test_a_sign_in_holds_in_every_process_that_has_the_same_cookie_secret(
                 expect_sign_in_page(page)
 
 
+@pytest.mark.exhaustive
 def test_sign_in_that_is_not_set_up_opens_nothing(page: Page, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     with serve(tmp_path, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(tmp_path / "none.toml")) as url:

@@ -84,6 +84,7 @@ def test_a_click_on_the_map_puts_the_thresholds_there(
     assert re.search(r"lower 0\.[12]\d\d, upper 0\.[34]\d\d", told.inner_text())
 
 
+@pytest.mark.exhaustive
 def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighthouse: Path, questions: Path) -> None:
     graded(page, empty_app, lighthouse, questions)
     page.get_by_role("radio", name="Routes").click()

@@ -167,8 +167,6 @@ def test_its_files_are_all_that_the_commands_need(image: Image) -> None:
     assert asked.returncode == 0 and '"action": "CORRECT"' in asked.stdout, asked.stderr
     if image.user:
         assert {path.stat().st_uid for path in image.volume.rglob("*")} == {NOBODY}
-    kept = image.run(["python", "-m", "crag_core", "backup", str(image.volume / "home.tar")])
-    assert kept.returncode == 0 and "1 document, " in kept.stderr, kept.stderr
 
 
 def test_its_command_serves_its_health_check_says_so_and_its_signal_ends_it(image: Image) -> None:

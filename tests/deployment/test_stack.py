@@ -176,6 +176,7 @@ def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable
     assert stack.rows("SELECT count(*) FROM crag_runs") == [(2,)]
 
 
+@pytest.mark.exhaustive
 def test_without_its_password_the_cache_lets_nobody_in(stack: Stack) -> None:
     import redis
 

@@ -433,6 +433,7 @@ def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch, is_json
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_hundred_thousand_rows_take_seconds() -> None:
     text = rows_of(*("CORRECT", "INCORRECT") * 50_001)

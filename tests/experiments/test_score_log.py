@@ -141,7 +141,7 @@ def start(path: Path, count: int) -> subprocess.Popen[str]:
 
 def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_path: Path) -> None:
     path, before, count = tmp_path / "scores.db", 0, 600
-    for _ in range(4):
+    for _ in range(2):
         worker = start(path, count)
         assert worker.stdout and worker.stdout.readline() == "ready\n"
         while len(ScoreLog(path, CONDITIONS).keys()) < before + 20:

@@ -173,6 +173,7 @@ def test_an_object_store_that_refuses_in_mid_run_and_is_back(
     assert done.answer is not None and heard(server) == {"judge": 3, "answer": 1}
 
 
+@pytest.mark.exhaustive
 def test_an_object_store_that_is_silent_is_given_up(open_bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first request, which asks whether anybody answers: here after a second instead of ten, and once more."""
     monkeypatch.setattr(objects, "_LOOK_TIMEOUT", "1s")

@@ -94,7 +94,16 @@ STRESS = {
 }
 
 
-ALIKE = ("items of a list", "nested items", "nested and closed", "nested pictures", "nested by style", "line breaks")
+ALIKE = (
+    "items of a list",
+    "nested items",
+    "nested tables",
+    "nested quotations",
+    "nested and closed",
+    "nested pictures",
+    "nested by style",
+    "line breaks",
+)
 """What a parser of HTML takes the same way as another of these."""
 
 

@@ -90,6 +90,7 @@ def index_again(folder: Path) -> None:
         assert store.search_keyword(word, 5)
 
 
+@pytest.mark.exhaustive
 def test_a_kill_while_indexing_leaves_documents_whole_or_absent(workers: dict[str, Worker]) -> None:
     run_to_death(workers["new"])
     store = PassageStore(workers["new"].folder, WordEmbedder())
@@ -100,6 +101,7 @@ def test_a_kill_while_indexing_leaves_documents_whole_or_absent(workers: dict[st
     index_again(workers["new"].folder)
 
 
+@pytest.mark.exhaustive
 def test_a_kill_while_replacing_never_leaves_neither(workers: dict[str, Worker]) -> None:
     store = PassageStore(workers["replacing"].folder, WordEmbedder())
     store.ingest([prose_of("guide.txt", "tides"), prose_of("other.txt", "gulls")])
@@ -202,7 +204,7 @@ def damaged(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", mostly("overwritten", "cut", "overwritten at the end"))
-@pytest.mark.parametrize("part", ["data", "_versions", "_indices"])
+@pytest.mark.parametrize("part", mostly("data", "_versions", "_indices"))
 def test_files_of_the_index_cut_short_or_overwritten_are_an_error_and_no_more(
     tmp_path: Path, part: str, how: str
 ) -> None:

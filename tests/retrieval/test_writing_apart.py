@@ -189,6 +189,7 @@ def processes_of(writer: Writer) -> list[int]:
     return [process._process.pid for process in writer._processes if not process.is_over]
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_is_killed_in_mid_write_costs_nothing(
     tmp_path: Path, writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

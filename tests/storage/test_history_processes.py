@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from crag_core.storage.history import HistoryStore
+from tests.matrix import mostly
 from tests.storage.history_parts import large_run, run, whole_run
 from tests.storage.history_worker import RUNS
 
@@ -79,7 +80,7 @@ def test_two_processes_that_import_the_same_run_get_the_same_one(tmp_path: Path)
     assert len(HistoryStore(tmp_path / "history.db").search()) == 1
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.05, 0.15])
+@pytest.mark.parametrize("pause", mostly(0.05, 0.0, 0.15))
 def test_a_process_that_is_killed_in_the_middle_of_a_save_leaves_the_history_whole(
     tmp_path: Path, pause: float
 ) -> None:

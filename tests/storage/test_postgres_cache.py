@@ -169,6 +169,7 @@ def test_server_killed_in_mid_use_costs_only_the_work_and_is_used_again_when_bac
         cache.close()
 
 
+@pytest.mark.exhaustive
 def test_server_that_freezes_costs_one_wait_in_half_a_minute(
     cache: PostgresCache, postgres: PostgresServer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_first_start_that_ends_with_files_left_out_is_not_over(
     assert app_state.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
 
 
+@pytest.mark.exhaustive
 def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_document
         assert warming.result.indexed == () == store.listing()
 
 
+@pytest.mark.exhaustive
 def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,11 +16,11 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import run_path
-from tests.browser.conftest import browser, page
+from tests.browser.conftest import contexts, page, profiles
 from tests.fakes import QUESTION, Bench, FakeModel, passages
 from ui.run.path import path_data
 
-__all__ = ["browser", "page"]
+__all__ = ["contexts", "page", "profiles"]
 
 Draw = Callable[[Any], None]
 

@@ -83,6 +83,7 @@ def test_a_bucket_that_is_not_there_is_told(place: str) -> None:
     assert "Check the bucket" in fault.value.hint
 
 
+@pytest.mark.exhaustive
 def test_what_was_indexed_outlives_an_outage(place: str, s3: S3Server) -> None:
     store = open_store(place)
     store.ingest([("seals.txt", write_prose("seals"))])
@@ -121,6 +122,7 @@ def test_a_holder_elsewhere_that_is_silent_is_taken_over_after_its_lease_and_not
         assert time.monotonic() - begun >= 1.0
 
 
+@pytest.mark.exhaustive
 def test_who_holds_it_for_long_renews_it(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_lock, "LEASE", 1.0)
     monkeypatch.setattr(object_lock, "_RENEWED", 0.2)
