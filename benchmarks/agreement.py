@@ -17,8 +17,9 @@ from benchmarks.measures import Estimate, auroc, kappa_estimate, share
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell
 from crag_core.app import config
-from crag_core.app.workbench import EVALUATOR_FOLDER, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 

@@ -21,8 +21,8 @@ from statistics import median, quantiles
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.pipeline.run import Run
 
 AT_ONCE = (1, 4)
@@ -36,7 +36,7 @@ def ask_all(workbench: Workbench, questions: Sequence[str], at_once: int) -> tup
 
     def ask(question: str) -> float:
         begun = time.perf_counter()
-        workbench.pipeline(choice).run(question, Run())
+        workbench.engine(choice).run(question, Run())
         return time.perf_counter() - begun
 
     ask(questions[0])

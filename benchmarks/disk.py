@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import OWN_JUDGE, find_policy, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.evaluators.policies import OWN_JUDGE, find_policy, suit
 
 POLICIES = ("two-signal", "paper")
 
@@ -31,7 +31,7 @@ def measure(home: Path, questions: list[str]) -> None:
     for name in POLICIES:
         policy = suit(find_policy(name, workbench.config), OWN_JUDGE)
         for question in questions:
-            workbench.history.save(workbench.pipeline(Choice(policy, OWN_JUDGE)).run(question))
+            workbench.history.save(workbench.engine(Choice(policy, OWN_JUDGE)).run(question))
     runs = workbench.history.count()
     for name in ("history.db", "grades.sqlite"):
         with closing(sqlite3.connect(home / name)) as database:

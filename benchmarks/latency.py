@@ -30,9 +30,9 @@ from benchmarks.reroute import milliseconds, recorded
 from benchmarks.tables import Table
 from benchmarks.tuning_speed import measure_surfaces
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.base.types import Action
+from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.observability.trends import figures, quantile
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
@@ -118,7 +118,7 @@ def calls() -> Iterator[Figure]:
             (Action.INCORRECT, 2, "How often should I feed a sourdough starter?", policy),
         ):
             choice = Choice(chosen, card, f"ollama/{server.models[0]}", WebMode.AUTO)
-            trace = workbench.pipeline(choice, observed=False).run(question)
+            trace = workbench.engine(choice, observed=False).run(question)
             taken = trace.decision.action if trace.decision else None
             if taken is not action:
                 raise RuntimeError(f"expected the route {action}, found {taken}: {trace.failure}")
@@ -204,7 +204,7 @@ def _corrected(workbench: Workbench, name: str) -> list[Trace]:
     policy = find_policy(name, workbench.config)
     evaluator = default_evaluator(policy, "extractive")
     choice = Choice(suit(policy, evaluator), evaluator, web=WebMode.AUTO)
-    pipeline = workbench.pipeline(choice, observed=False)
+    pipeline = workbench.engine(choice, observed=False)
     questions = _questions()
     pipeline.correct(pipeline.begin(questions[0]))  # loads the models
     return [pipeline.correct(pipeline.begin(question)) for question in questions]

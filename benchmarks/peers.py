@@ -15,7 +15,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,9 @@ from benchmarks.tables import Table
 from crag_core.app.cli.compare import outcome_log
 from crag_core.app.cli.options import Opened
 from crag_core.app.configuration_text import read_configurations
-from crag_core.app.policy_files import OWN_JUDGE, PLAIN
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.protocols import Evaluator
+from crag_core.evaluators.policies import OWN_JUDGE, PLAIN
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.run_configurations import Contender
 from crag_core.experiments.comparison.setups import Setup
@@ -99,19 +98,17 @@ def ours(workbench: Workbench, model: str) -> tuple[list[str], list[Contender]]:
     specs = [f"{PLAIN},name={PLAIN},model={model}"]
     specs += [f"{name},name={name},evaluator={OWN_JUDGE},model={model},web=auto" for name in OURS]
     found = read_configurations(specs, workbench)
-    pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in found]
+    pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in found]
     made = [Contender(line, outcome_log(one, workbench)) for line, one in zip(pipelines, found, strict=True)]
     return [one.name for one in found], made
 
 
 def peer(workbench: Workbench, name: str, judge: Evaluator, model: str, top_k: int) -> Contender:
     choice = Choice(any_no(), OWN_JUDGE, model, WebMode.AUTO, top_k)
-    pipeline = workbench.pipeline(choice, observed=False, cached=False)
-    pipeline.settings = replace(pipeline.settings, evaluator=judge.card)
-    pipeline.parts = replace(pipeline.parts, evaluator=judge)
+    engine = workbench.engine(choice, observed=False, cached=False).judged_by(judge)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    setup = Setup(pipeline.settings, workbench.store.fingerprint(), workbench.searcher.identity, name, now)
-    return Contender(pipeline, workbench.experiments.outcomes(setup))
+    setup = Setup(engine.settings, workbench.store.fingerprint(), workbench.searcher.identity, name, now)
+    return Contender(engine, workbench.experiments.outcomes(setup))
 
 
 def _measure(

@@ -28,8 +28,8 @@ from benchmarks.running import HOME, SMALL, open_held_out, run_configurations, s
 from benchmarks.tables import Cell, Table
 from crag_core.app.cli.options import Opened
 from crag_core.app.configuration_text import Configuration, read_configurations
-from crag_core.app.policy_files import OWN_JUDGE, PLAIN, load_policies
 from crag_core.app.workbench import Workbench
+from crag_core.evaluators.policies import OWN_JUDGE, PLAIN, load_policies
 from crag_core.experiments.comparison import table as measured
 from crag_core.experiments.comparison.metrics import MEASURES, Unit
 from crag_core.experiments.comparison.table import figure, to_data

@@ -13,11 +13,11 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.app.policy_files import find_policy, known_card
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose
 from crag_core.decision.stability import stability
+from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import RunSettings, Trace
 

@@ -11,10 +11,10 @@ from benchmarks.contenders import PARTS, Graded
 from benchmarks.measures import SEED, macro_f1, macro_f1_estimate
 from benchmarks.sets import Task
 from benchmarks.tables import Cell
-from crag_core.app.policy_files import find_policy
 from crag_core.base.types import ANSWERING, TOPICAL, Action
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import find_policy
 
 ROUTES = {"correct": 0, "ambiguous_or_incorrect": 1, "incorrect": 2}
 """The expected route as a row of the table, read strictly: on topic and not answered is AMBIGUOUS, nothing else."""

@@ -52,7 +52,7 @@ def run_configurations(opened: Opened, wanted: Sequence[Configuration], limit: i
     """The first of `wanted` is what the others are compared with."""
     workbench = opened.workbench
     contenders = [
-        Contender(workbench.pipeline(one.choice, observed=False, cached=False), outcome_log(one, workbench))
+        Contender(workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, workbench))
         for one in wanted
     ]
     return run_contenders(opened, [one.name for one in wanted], contenders, limit)
@@ -67,7 +67,7 @@ def run_contenders(opened: Opened, names: Sequence[str], contenders: Sequence[Co
             tell(f"{opened.labelled.name}: {now.done} of {now.total}, about {now.left / 60:.0f} minutes left")
 
     def prepare() -> None:
-        WarmUp()([one.pipeline for one in contenders], Event())
+        WarmUp()([one.engine for one in contenders], Event())
 
     run_set(questions, contenders, time.perf_counter, judged=opened.judged, on_progress=progress, prepare=prepare)
     return Table(questions, {name: one.keeper.load() for name, one in zip(names, contenders, strict=True)})

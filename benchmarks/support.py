@@ -33,12 +33,12 @@ from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
 from crag_core.app.workbench import DATA as OURS
-from crag_core.app.workbench import EVALUATOR_FOLDER
 from crag_core.base.protocols import Piece
 from crag_core.base.text.words import words
 from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support import WordSupport
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Evidence, Match, match

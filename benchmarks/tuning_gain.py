@@ -13,9 +13,9 @@ from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
 from crag_core.app.cli.options import open_set
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy, suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.policies import find_policy, suit
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Case, cases
 from crag_core.experiments.thresholds.objective import Costs, Objective
@@ -62,7 +62,7 @@ def grade(folder: Path, home: Path, evaluator: str, tell: Callable[[str], None])
     """The set in `folder`, graded once: what a home holds already is not graded again."""
     opened = open_set(str(folder), Workbench(Config(home=home)))
     policy = suit(find_policy(POLICIES[0]), evaluator)
-    pipeline = opened.workbench.pipeline(Choice(policy, evaluator))  # which policy makes no difference to a grade
+    pipeline = opened.workbench.engine(Choice(policy, evaluator))  # which policy makes no difference to a grade
     book = opened.workbench.experiments.scores(opened.workbench.conditions(pipeline))
 
     def progress(now: SetProgress) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 
 from benchmarks.measures import SEED
 from benchmarks.tables import Cell, Table
-from crag_core.app.policy_files import known_card, load_policies, suit
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import NAMES, RERANK
+from crag_core.evaluators.policies import known_card, load_policies, suit
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface

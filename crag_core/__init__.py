@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crag_core.app.config import Config
-    from crag_core.app.policy_files import load_policies
     from crag_core.app.workbench import Workbench, build_pipeline
     from crag_core.base.errors import CragError
     from crag_core.base.types import Action, Decision, Grade, Passage
     from crag_core.decision.decide import decide
     from crag_core.decision.policy import Policy
+    from crag_core.evaluators.policies import load_policies
+    from crag_core.llamaindex.parts import RerankerEvaluator
     from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
-    from crag_core.pipeline.pipeline import Pipeline
+    from crag_core.llamaindex.retriever import CRAGRetriever
+    from crag_core.llamaindex.synthesizer import CRAGSynthesizer
     from crag_core.trace.reroute import Reroute, reroute
     from crag_core.trace.trace import Trace
 
@@ -25,31 +27,35 @@ _HOMES = {
     "Config": "crag_core.app.config",
     "CRAGPostprocessor": "crag_core.llamaindex.postprocessor",
     "CRAGQueryEngine": "crag_core.llamaindex.query_engine",
+    "CRAGRetriever": "crag_core.llamaindex.retriever",
+    "CRAGSynthesizer": "crag_core.llamaindex.synthesizer",
+    "RerankerEvaluator": "crag_core.llamaindex.parts",
     "CragError": "crag_core.base.errors",
     "Decision": "crag_core.base.types",
     "Grade": "crag_core.base.types",
     "Passage": "crag_core.base.types",
-    "Pipeline": "crag_core.pipeline.pipeline",
     "Policy": "crag_core.decision.policy",
     "Reroute": "crag_core.trace.reroute",
     "Trace": "crag_core.trace.trace",
     "Workbench": "crag_core.app.workbench",
     "build_pipeline": "crag_core.app.workbench",
     "decide": "crag_core.decision.decide",
-    "load_policies": "crag_core.app.policy_files",
+    "load_policies": "crag_core.evaluators.policies",
     "reroute": "crag_core.trace.reroute",
 }
 __all__ = [
     "Action",
     "CRAGPostprocessor",
     "CRAGQueryEngine",
+    "CRAGRetriever",
+    "CRAGSynthesizer",
     "Config",
     "CragError",
     "Decision",
     "Grade",
     "Passage",
-    "Pipeline",
     "Policy",
+    "RerankerEvaluator",
     "Reroute",
     "Trace",
     "Workbench",

@@ -15,6 +15,9 @@ from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Rep
 from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
+from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
+from crag_core.llamaindex.retriever import CRAGRetriever
 from crag_core.pipeline.pipeline import SEARCHING, Pipeline
 from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.trace.trace import RunSettings, Trace
@@ -281,13 +284,25 @@ class Bench:
             search_too=self.search_too,
         )
         self._ids = itertools.count(1)
-        self.pipeline = self._pipeline(parts, settings)
+        self._parts = parts
+        self.pipeline = self._engine(parts, settings)
 
-    def under(self, *, parts: Mapping[str, Any] | None = None, **settings: Any) -> Pipeline:
-        """The bench's pipeline with some parts and settings changed."""
-        return self._pipeline(replace(self.pipeline.parts, **parts or {}), replace(self.pipeline.settings, **settings))
+    def under(self, *, parts: Mapping[str, Any] | None = None, **settings: Any) -> CRAGQueryEngine:
+        """The bench's engine with some parts and settings changed."""
+        changed = replace(self._parts, **parts or {})
+        return self._engine(changed, replace(self.pipeline.settings, **settings))
 
-    def _pipeline(self, parts: Parts, settings: RunSettings) -> Pipeline:
+    def _engine(self, parts: Parts, settings: RunSettings) -> CRAGQueryEngine:
+        return engine_of(self._stages(parts, settings))
+
+    def streaming(self) -> CRAGQueryEngine:
+        return engine_of(self._stages(self._parts, self.pipeline.settings), streaming=True)
+
+    def postprocessor(self, on_trace: Callable[[Trace], None] | None = None) -> CRAGPostprocessor:
+        """For an engine of others, whose retriever it does not know."""
+        return postprocessor_of(self._stages(replace(self._parts, retriever=None), self.pipeline.settings), on_trace)
+
+    def _stages(self, parts: Parts, settings: RunSettings) -> Pipeline:
         return Pipeline(
             parts,
             settings,
@@ -316,6 +331,19 @@ class Bench:
         for counted in (self.retriever, self.evaluator, self.strip_evaluator, self.searcher, self.model):
             if counted is not None and hasattr(counted, "asked"):
                 counted.asked.clear()
+
+
+def postprocessor_of(pipeline: Pipeline, on_trace: Callable[[Trace], None] | None = None) -> CRAGPostprocessor:
+    corrects = CRAGPostprocessor(pipeline.settings.policy, on_trace=on_trace)
+    corrects._pipeline = pipeline
+    return corrects
+
+
+def engine_of(pipeline: Pipeline, streaming: bool = False) -> CRAGQueryEngine:
+    """The query engine over these parts, as the application builds it over its own."""
+    assert pipeline.parts.retriever is not None
+    retriever = CRAGRetriever(pipeline.parts.retriever, pipeline.settings.top_k)
+    return CRAGQueryEngine(retriever, postprocessor_of(pipeline), streaming=streaming)
 
 
 class Clock:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.app.policy_files import load_policies
+from crag_core.evaluators.policies import load_policies
 
 PAPER = """\
 title = "Paper"

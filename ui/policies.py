@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.base.text.display import sentence
 from crag_core.base.types import (
     ANSWERING,
@@ -23,6 +22,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace

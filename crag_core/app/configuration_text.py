@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from crag_core.app.policy_files import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
 from crag_core.app.workbench import Choice, Workbench, preset_choice
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
-from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, known_card, load_policies, suit
 from crag_core.base import prompts
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
-from crag_core.decision.query_expansion import parse_synonyms
-from crag_core.decision.signals import SignalMeter
+from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
+from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, known_card, load_policies, suit
 from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
@@ -35,8 +34,7 @@ from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.call_budget import Calls, budget
-from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
+from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.writer import Writer
@@ -51,13 +49,13 @@ from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
-from crag_core.trace.trace import RunSettings
 from crag_core.websearch import PROVIDERS
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
-VERSION = "0.1.0"
-DATA = Path(__file__).parents[2] / "data"
-EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
+if TYPE_CHECKING:
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
+
+__all__ = ["DATA", "VERSION", "Choice", "Workbench", "build_pipeline", "now"]
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,7 @@ class Workbench:
         self.retriever = HybridRetriever(self.store)
         self.places = Places(self.store, drawer().draw)
         self.maps = Maps(self.store)
-        self.meter = SignalMeter(frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
-        self.synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+        self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
         self.history = open_history(self.config.history, self.config.home, self.config.history_days)
@@ -115,10 +112,10 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._words = WordSupport(EVALUATOR_FOLDER, self.meter.stop_words)
+        self._words = WordSupport(shipped.EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
-        """For those who run questions for many people; `pipeline` does not look at it."""
+        """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
 
     def _watch(self) -> None:
@@ -193,7 +190,7 @@ class Workbench:
         `writer` names the model for the cache, as a `Choice` does.
         """
         card = known_card(name)
-        parts = EvaluatorParts(self.embedder, self.meter, EVALUATOR_FOLDER, model)
+        parts = EvaluatorParts(self.embedder, self.meter, shipped.EVALUATOR_FOLDER, model)
         made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
@@ -207,9 +204,9 @@ class Workbench:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
         return max(self.config.calls_at_once, 2)
 
-    def conditions(self, pipeline: Pipeline) -> Conditions:
-        """Under which a pipeline of this workbench grades now, with the documents that are indexed."""
-        return conditions_of(pipeline.settings, self.store.fingerprint(pipeline.settings.collection))
+    def conditions(self, engine: CRAGQueryEngine) -> Conditions:
+        """Under which an engine of this workbench grades now, with the documents that are indexed."""
+        return conditions_of(engine.settings, self.store.fingerprint(engine.settings.collection))
 
     def find_preset(self, name: str) -> TunedPreset:
         """A kept preset by name, or of a TOML file by its path."""
@@ -230,51 +227,45 @@ class Workbench:
         """Under which questions are run with `choice` now; `corpus` is the fingerprint of the index, if it is known."""
         web = "" if choice.web is WebMode.OFF else self.searcher.identity
         return Setup(
-            self.pipeline(choice, observed=False).settings, corpus or self.store.fingerprint(choice.collection), web
+            self.engine(choice, observed=False).settings, corpus or self.store.fingerprint(choice.collection), web
         )
 
-    def pipeline(
+    def engine(
         self, choice: Choice, pause: Cooldown | None = None, *, observed: bool = True, cached: bool = True
-    ) -> Pipeline:
-        """A pipeline for `choice`, ready to run questions against the shared index.
+    ) -> CRAGQueryEngine:
+        """The query engine for `choice`, ready to run questions against the shared index.
 
-        `pause` remembers this user's last web search; None: this pipeline alone does. `observed`: its runs are counted
+        `pause` remembers this user's last web search; None: this engine alone does. `observed`: its runs are counted
         in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
         grade that an earlier run paid for is taken; not where it is measured what grading costs.
         """
+        import_llama_index()
+        from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+        from crag_core.llamaindex.query_engine import CRAGQueryEngine
+        from crag_core.llamaindex.retriever import CRAGRetriever
+
         model = self.servers.model(choice.model)
-        parts = Parts(
-            evaluator=self.evaluator(choice.evaluator, model, choice.model, cached=cached),
-            strip_evaluator=CrossEncoderStripEvaluator(EVALUATOR_FOLDER, self.meter.stop_words),
-            meter=self.meter,
-            retriever=self.retriever.within(choice.collection),
-            model=model,
-            searcher=None if choice.web is WebMode.OFF else self.searcher,
-            synonyms=self.synonyms,
-            pause=pause or Cooldown(),
-            support=self.support,
-        )
-        settings = RunSettings(
-            policy=choice.policy,
-            evaluator=parts.evaluator.card,
-            strip_evaluator=parts.strip_evaluator.card,
-            embedding=self.embedder.name,
-            writer=choice.model,
-            web_mode=choice.web.value,
-            top_k=choice.top_k,
-            prompts=prompts.VERSION,
-            version=VERSION,
-            pinned=choice.pinned,
-            search_too=choice.search_too,
-            support=self.config.support,
-            collection=choice.collection,
-            writer_version=self.servers.version_of(choice.model),
-        )
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        observers: tuple[Listener, ...] = tuple(one for one in listeners if one is not None) if observed else ()
-        return Pipeline(
-            parts, settings, clock=time.perf_counter, now=now, new_id=lambda: uuid.uuid4().hex[:12], observers=observers
+        postprocessor = CRAGPostprocessor(
+            choice.policy,
+            self.evaluator(choice.evaluator, model, choice.model, cached=cached),
+            llm=model,
+            web="off" if choice.web is WebMode.OFF else self.searcher,
+            support=self.support,
+            observers=tuple(one for one in listeners if one is not None) if observed else (),
+            pause=pause,
+            settings={
+                "writer": choice.model,
+                "writer_version": self.servers.version_of(choice.model),
+                "web_mode": choice.web.value,
+                "support": self.config.support,
+                "pinned": choice.pinned,
+                "search_too": choice.search_too,
+            },
         )
+        source = self.retriever.within(choice.collection)
+        retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
+        return CRAGQueryEngine(retriever, postprocessor)
 
 
 @cache
@@ -312,8 +303,8 @@ def build_pipeline(
     web: str = "off",
     settings: Config | None = None,
     preset: str = "",
-) -> Pipeline:
-    """A pipeline in one line, for libraries and notebooks; `evaluator` None: one that works without a server.
+) -> CRAGQueryEngine:
+    """The application's query engine over its index in one line; `evaluator` None: one that works without a server.
 
     `preset` is the name of tuned thresholds, or the path of their file: they bring policy, evaluator and number of
     passages. Without, thresholds start where policy and evaluator suggest. Raises `UnknownName`, `ModelMissing`, or
@@ -322,10 +313,10 @@ def build_pipeline(
     workbench = Workbench(settings)
     if preset:
         choice = preset_choice(workbench, workbench.find_preset(preset), policy, evaluator, model)
-        return workbench.pipeline(replace(choice, web=WebMode(web)))
+        return workbench.engine(replace(choice, web=WebMode(web)))
     chosen = find_policy(policy or DEFAULT, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
-    return workbench.pipeline(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+    return workbench.engine(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
 
 
 def preset_choice(
@@ -341,8 +332,3 @@ def preset_choice(
         )
     known_card(judge)
     return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
-
-
-def now() -> str:
-    """The time in UTC, to the second, as records keep it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -17,8 +17,7 @@ from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
 from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run
+from crag_core.pipeline.run import QuestionRunner, Run
 from crag_core.trace.trace import Trace
 
 FAILURES = 3
@@ -149,7 +148,7 @@ class Keeper(Protocol[Facts]):
 
 def score(
     questions: Sequence[LabelledQuestion],
-    pipeline: Pipeline,
+    engine: QuestionRunner,
     keeper: Keeper[ScoredQuestion],
     clock: Clock,
     *,
@@ -168,7 +167,7 @@ def score(
     todo = [question for question in questions if question.key not in known]
 
     def do(asked: LabelledQuestion) -> CragError | None:
-        trace = _grade(asked, pipeline, sentences, Run(cancel=controls.cancel))
+        trace = _grade(asked, engine, sentences, Run(cancel=controls.cancel))
         failure = failure_of(trace)
         if failure is None:
             keeper.add(scored_from(trace, asked), trace)
@@ -188,12 +187,12 @@ def failure_of(trace: Trace) -> CragError | None:
     return errors.kind_named(failure.error)(failure.summary, hint=failure.hint) if failure.error else Stopped("")
 
 
-def _grade(asked: LabelledQuestion, pipeline: Pipeline, sentences: bool, run: Run) -> Trace:
-    trace = pipeline.hiding(asked.without).grade(asked.question, run)
+def _grade(asked: LabelledQuestion, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
+    trace = engine.hiding(asked.without).grade(asked.question, run)
     answers = tuple(filter(None, map(fold, asked.answers)))
     holding = tuple(
         passage for passage in trace.passages or () if any(answer in fold(passage.text) for answer in answers)
     )
     if sentences and holding and trace.failure is None:
-        trace = pipeline.score_strips(trace, holding, run)
+        trace = engine.score_strips(trace, holding, run)
     return trace

@@ -2,45 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
 
-from crag_core.llamaindex.nodes import kept_nodes, to_passage
-from crag_core.pipeline.pipeline import Pipeline, raise_failure
-from crag_core.trace.trace import Trace
+from crag_core.base import prompts
+from crag_core.base.errors import WrongUse
+from crag_core.base.protocols import Evaluator, LanguageModel, SupportMeter, WebSearcher
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import DEFAULT, default_evaluator
+from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
+from crag_core.llamaindex import parts
+from crag_core.llamaindex.nodes import is_text, kept_nodes, to_passages
+from crag_core.llamaindex.run_query import RunQuery
+from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
+from crag_core.pipeline.run import VERSION, Cooldown, Listener, Parts, WebMode, now
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.trace import RunSettings, Trace
+
+dispatcher = get_dispatcher(__name__)
 
 
 class CRAGPostprocessor(BaseNodePostprocessor):
     """Grades the retrieved nodes, routes the question, and hands on what the policy keeps.
 
-    Incoming nodes are never changed: refined passages and web results leave as new nodes (web results with
-    `source="web"` and `url` in their metadata). Each carries `crag_action` and `crag_reason`, hidden from model and
-    embedding. `on_trace` receives the whole record of each run, from the thread that made it. Raises `CragError` when a
-    step fails, so that a broken grader is never mistaken for "nothing relevant".
+    `policy` is a name of `data/policies`, a TOML file, or a `Policy`; `evaluator` a registered name, a reranker of
+    LlamaIndex, or an object with `card` and `grade` (None: the policy's, or the trained one where that needs an LLM and
+    none is given); `llm` any LLM of LlamaIndex; `web` "off", a provider's name, or an object with `name` and `search`.
+    At most `top_n` nodes are handed on. `node_scores="cosine"` declares what the scores of incoming nodes are, for
+    rules and signals that need cosines; "retriever" says nothing of them.
+
+    Incoming nodes are never changed. A node that is kept leaves as a copy with its id, metadata and relationships,
+    its text refined; web results leave as new nodes with `source="web"` and `url` in their metadata. Each carries
+    `crag_action` and `crag_reason`, hidden from model and embedding. Images pass by. `on_trace` receives the whole
+    record of each run, from the thread that made it. Raises `CragError` when a step fails, so that a broken grader is
+    never mistaken for "nothing relevant".
+
+    The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`) and
+    remembers the last web search (`pause`), and what the record says of them (`settings`, fields of `RunSettings`).
     """
 
+    policy: str = ""
+    evaluator: str = ""
+    web: str = "off"
+    top_n: int | None = None
+    node_scores: str = "retriever"
     on_trace: Callable[[Trace], None] | None = Field(default=None, exclude=True)
     _pipeline: Pipeline = PrivateAttr()
+    _objects: tuple[str, ...] = PrivateAttr()
 
-    def __init__(self, pipeline: Pipeline, on_trace: Callable[[Trace], None] | None = None) -> None:
-        super().__init__(on_trace=on_trace)  # type: ignore[call-arg]
-        self._pipeline = pipeline
+    def __init__(
+        self,
+        policy: str | Path | Policy = DEFAULT,
+        evaluator: str | Evaluator | BaseNodePostprocessor | None = None,
+        *,
+        llm: LLM | LanguageModel | None = None,
+        web: str | WebSearcher = "off",
+        top_n: int | None = None,
+        node_scores: str = "retriever",
+        on_trace: Callable[[Trace], None] | None = None,
+        support: SupportMeter | None = None,
+        observers: tuple[Listener, ...] = (),
+        pause: Cooldown | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        if node_scores not in ("retriever", "cosine"):
+            raise WrongUse(f'Expected node_scores to be "retriever" or "cosine", found {node_scores!r}.')
+        if top_n is not None and top_n < 1:
+            raise WrongUse(f"Expected top_n of 1 or more, found {top_n}.")
+        chosen, model, searcher = parts.policy_of(policy), parts.model_of(llm), parts.searcher_of(web)
+        if evaluator in (None, ""):
+            evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
+        judge = parts.evaluator_of(evaluator, model)
+        strips = strip_evaluator()
+        if not isinstance(policy, Policy):
+            chosen = chosen.suited_to(judge.card, strips.card)
+        super().__init__(  # type: ignore[call-arg]
+            policy=str(policy) if isinstance(policy, str | Path) else chosen.name,
+            evaluator=judge.card.name,
+            web=web if isinstance(web, str) else web.name,
+            top_n=top_n,
+            node_scores=node_scores,
+            on_trace=on_trace,
+            **{name: value for name, value in fields.items() if name == "callback_manager"},
+        )
+        made = RunSettings(
+            policy=chosen,
+            evaluator=judge.card,
+            strip_evaluator=strips.card,
+            embedding="",
+            writer=EXTRACTIVE if model is None else model.name,
+            web_mode=(WebMode.OFF if searcher is None else WebMode.AUTO).value,
+            top_k=0,
+            prompts=prompts.VERSION,
+            version=VERSION,
+            support=WORDS,
+        )
+        self._pipeline = Pipeline(
+            Parts(
+                evaluator=judge,
+                strip_evaluator=strips,
+                meter=signal_meter(),
+                model=model,
+                searcher=searcher,
+                synonyms=synonyms(),
+                pause=pause or Cooldown(),
+                support=support,
+            ),
+            replace(made, **settings or {}),
+            clock=time.perf_counter,
+            now=now,
+            new_id=lambda: uuid.uuid4().hex[:12],
+            observers=observers,
+        )
+        given = {"policy": policy, "evaluator": evaluator, "web": web}
+        self._objects = tuple(name for name, value in given.items() if not isinstance(value, str | Path))
+        self._objects += ("llm",) * (llm is not None)
 
     @classmethod
     def class_name(cls) -> str:
         return "CRAGPostprocessor"
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The stages that it runs, without a retriever."""
+        return self._pipeline
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise ValueError("CRAGPostprocessor needs the query: pass query_bundle or query_str.")
-        passages = tuple(to_passage(node) for node in nodes)
-        trace = self._pipeline.correct(self._pipeline.begin(query_bundle.query_str, passages))
+        asked = QueryBundle(query_bundle.query_str)
+        top_n, judge = self.top_n or len(nodes), self._pipeline.settings.evaluator.name
+        dispatcher.event(ReRankStartEvent(query=asked, nodes=nodes, top_n=top_n, model_name=judge))
+        passages = to_passages(nodes, self.node_scores)
+        if isinstance(query_bundle, RunQuery):
+            under_way = query_bundle.under_way
+            under_way.take(passages)
+            (under_way.grade if query_bundle.only_grades else under_way.correct)()
+            kept = self._handed_on(under_way, nodes)
+        else:
+            with self._pipeline.open(self._pipeline.begin(query_bundle.query_str, passages)) as under_way:
+                under_way.correct()
+            kept = self._handed_on(under_way, nodes)
+            raise_failure(under_way.trace)
+        dispatcher.event(ReRankEndEvent(nodes=kept))
+        return kept
+
+    def _handed_on(self, under_way: OpenRun, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         if self.on_trace:
-            self.on_trace(trace)
-        raise_failure(trace)
-        return kept_nodes(trace)
+            self.on_trace(under_way.trace)
+        if not under_way.goes_on:
+            return []
+        images = [node for node in nodes if not is_text(node)]
+        return kept_nodes(under_way.trace, nodes)[: self.top_n] + images
+
+    def to_dict(self, **options: Any) -> dict[str, Any]:
+        self._refuse_objects("written as a dictionary")
+        return super().to_dict(**options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._refuse_objects("pickled")
+        return _made_again, (self.model_dump(exclude={"callback_manager", "on_trace"}),)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> CRAGPostprocessor:
+        """The parts are shared: they hold no state of a run."""
+        return self.model_copy()
+
+    def _refuse_objects(self, what: str) -> None:
+        if self._objects:
+            raise WrongUse(f"A CRAGPostprocessor that was given objects ({', '.join(self._objects)}) cannot be {what}.")
+
+
+def _made_again(fields: dict[str, Any]) -> CRAGPostprocessor:
+    fields.pop("class_name", None)
+    return CRAGPostprocessor(**fields)

@@ -1,79 +1,188 @@
-"""CRAG as a LlamaIndex query engine over the project's index: sync, async and streaming."""
+"""The query engine that the application runs, composed of LlamaIndex parts: retriever, postprocessors, synthesizer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
-from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.response.schema import RESPONSE_TYPE, Response, StreamingResponse
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from crag_core.base.serialization import to_plain
-from crag_core.base.types import Answer
-from crag_core.llamaindex.nodes import kept_nodes
-from crag_core.pipeline.pipeline import Pipeline, raise_failure
-from crag_core.trace.summary import summarize
-from crag_core.trace.trace import Trace
+from crag_core.base.protocols import Evaluator
+from crag_core.base.types import Passage
+from crag_core.llamaindex.nodes import to_node
+from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever
+from crag_core.llamaindex.run_query import RunQuery
+from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of
+from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
+from crag_core.pipeline.run import Parts, Run
+from crag_core.trace.trace import RunSettings, Trace
 
 
-class CRAGQueryEngine(BaseQueryEngine):
-    """Answers through the whole pipeline.
+class CRAGQueryEngine(RetrieverQueryEngine):
+    """Retriever, `CRAGPostprocessor` and answer, recorded as one run.
+
+    `postprocessor` None: one with its defaults, which work offline. Other postprocessors stand `before` it, or `after`
+    it, between correction and answer. Rounds of retrieval use the retriever that is given here, whichever it is.
 
     A `Response` has the kept passages as `source_nodes` and the record of the run, as plain data, in
-    `metadata["crag"]` (`Trace.from_dict` rebuilds it) and in short in
-    `metadata["crag_summary"]` (see `Summary`). With `streaming=True` a `StreamingResponse` comes back at once;
-    its `metadata["crag"]` holds the answer too when the stream has ended. Raises `CragError` when a step fails.
+    `metadata["crag"]` (`Trace.from_dict` rebuilds it) and in short in `metadata["crag_summary"]` (see `Summary`). With
+    `streaming=True` a `StreamingResponse` comes back at once; its `metadata["crag"]` holds the answer too when the
+    stream has ended. `query` raises `CragError` when a step fails; `run`, `resume`, `correct` and `grade`, which take
+    and give records, tell a failure by the record's last step.
     """
 
     def __init__(
-        self, pipeline: Pipeline, streaming: bool = False, callback_manager: CallbackManager | None = None
+        self,
+        retriever: BaseRetriever,
+        postprocessor: CRAGPostprocessor | None = None,
+        response_synthesizer: BaseSynthesizer | None = None,
+        *,
+        before: Sequence[BaseNodePostprocessor] = (),
+        after: Sequence[BaseNodePostprocessor] = (),
+        streaming: bool = False,
+        callback_manager: CallbackManager | None = None,
     ) -> None:
-        super().__init__(callback_manager)
-        self._pipeline = pipeline
-        self._streaming = streaming
+        corrects = postprocessor or CRAGPostprocessor()
+        writes = response_synthesizer or CRAGSynthesizer(streaming, callback_manager)
+        super().__init__(retriever, writes, [*before, corrects, *after], callback_manager)
+        settings = corrects.pipeline.settings
+        if not settings.embedding:
+            settings = replace(settings, **_said_by(retriever))
+        source = NodeRetriever(retriever, corrects.node_scores)
+        self._pipeline = corrects.pipeline.with_parts(retriever=source).under(settings)
+
+    # As LlamaIndex asks
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        if self._streaming:
-            return self._stream(query_bundle.query_str)
-        trace = self._pipeline.run(query_bundle.query_str)
-        raise_failure(trace)
-        return Response(_shown(trace.answer), source_nodes=kept_nodes(trace), metadata=_metadata(trace))
+        if isinstance(query_bundle, RunQuery):
+            response = super()._query(query_bundle)
+            if not isinstance(self._response_synthesizer, CRAGSynthesizer):
+                _note_answer(query_bundle.under_way, response, type(self._response_synthesizer).__name__)
+            return response
+        with self._pipeline.open(self.begin(query_bundle.query_str)) as under_way:
+            response = self._query(RunQuery(under_way))
+        raise_failure(under_way.trace)
+        return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        # The pipeline waits in its own thread, so the caller's event loop goes on.
-        return await asyncio.to_thread(self._query, query_bundle)
+        # A run waits in its own thread, so the caller's event loop goes on.
+        return as_async(await asyncio.to_thread(self._query, query_bundle))
 
-    def _stream(self, question: str) -> StreamingResponse:
-        trace = self._pipeline.correct(self._pipeline.begin(question))
-        raise_failure(trace)
-        metadata = _metadata(trace)
-        nodes: list[NodeWithScore] = kept_nodes(trace)
-        return StreamingResponse(self._pieces(trace, metadata), source_nodes=nodes, metadata=metadata)
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The evidence, corrected."""
+        if isinstance(query_bundle, RunQuery):
+            under_way = query_bundle.under_way
+            under_way.retrieve()
+            if not isinstance(self._retriever, CRAGRetriever):
+                under_way.make_room()
+            nodes = [to_node(one) for one in under_way.trace.passages or ()] if under_way.goes_on else []
+            return self._apply_node_postprocessors(nodes, query_bundle)
+        with self._pipeline.open(self.begin(query_bundle.query_str)) as under_way:
+            nodes = self.retrieve(RunQuery(under_way))
+        raise_failure(under_way.trace)
+        return nodes
 
-    def _pieces(self, trace: Trace, metadata: dict[str, Any]) -> Generator[str, None, None]:
-        written = False
-        for piece in self._pipeline.stream_answer(trace):
-            if isinstance(piece, str):
-                written = True
-                yield piece
-                continue
-            metadata |= _metadata(piece)
-            raise_failure(piece)
-            if not written:
-                yield _shown(piece.answer)
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self.retrieve, query_bundle)
 
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}
+    # As an application asks: with a record to go on from, a listener, and a flag that stops
+
+    @property
+    def settings(self) -> RunSettings:
+        return self._pipeline.settings
+
+    @property
+    def parts(self) -> Parts:
+        return self._pipeline.parts
+
+    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+        """As `Pipeline.begin`."""
+        return self._pipeline.begin(question, passages)
+
+    def run(self, question: str, run: Run | None = None) -> Trace:
+        """The whole way from question to answer; a failure is in the trace's last step.
+
+        Raises a `CragError` only for a question that is too long, of which there is no trace.
+        """
+        return self.resume(self.begin(question), run)
+
+    def resume(self, trace: Trace, run: Run | None = None) -> Trace:
+        """Do what is still missing, up to the answer."""
+        with self._pipeline.open(trace, run) as under_way:
+            self.query(RunQuery(under_way))
+        return under_way.trace
+
+    def correct(self, trace: Trace, run: Run | None = None) -> Trace:
+        """Do what is still missing, up to the assembled context; no answer is written."""
+        with self._pipeline.open(trace, run) as under_way:
+            self.retrieve(RunQuery(under_way))
+        return under_way.trace
+
+    def grade(self, question: str, run: Run | None = None) -> Trace:
+        """The first retrieval and the grades of all its passages, whatever the policy makes of them."""
+        with self._pipeline.open(self._pipeline.begin_grading(question), run) as under_way:
+            self.retrieve(RunQuery(under_way, only_grades=True))
+        return under_way.trace
+
+    def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
+        """As `Pipeline.stream_answer`."""
+        return self._pipeline.stream_answer(trace, run)
+
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
+        """As `Pipeline.score_strips`."""
+        return self._pipeline.score_strips(trace, passages, run)
+
+    def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
+        """As `Pipeline.second_opinion`."""
+        return self._pipeline.second_opinion(trace, run)
+
+    def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
+        """As `Pipeline.adopt`."""
+        return self._pipeline.adopt(trace, as_new)
+
+    def hiding(self, text: str) -> Self:
+        """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
+        return self._with(self._pipeline.hiding(text))
+
+    def with_parts(self, **changes: Any) -> Self:
+        """The same with some of the `Parts` of its pipeline exchanged."""
+        return self._with(self._pipeline.with_parts(**changes))
+
+    def judged_by(self, evaluator: Evaluator) -> Self:
+        """The same with another evaluator."""
+        judged = self._pipeline.with_parts(evaluator=evaluator)
+        return self._with(judged.under(replace(self.settings, evaluator=evaluator.card)))
+
+    def _with(self, pipeline: Pipeline) -> Self:
+        other = copy(self)
+        other._pipeline = pipeline
+        return other
 
 
-def _metadata(trace: Trace) -> dict[str, Any]:
-    return {"crag": trace.to_dict(), "crag_summary": to_plain(summarize(trace))}
+def _note_answer(under_way: OpenRun, response: RESPONSE_TYPE, writer: str) -> None:
+    """What a synthesizer of others wrote goes into the record, and the record into its response."""
+    if isinstance(response, Response) and response.response:
+        under_way.answered(response.response, writer)
+    response.metadata = {**(response.metadata or {}), **metadata_of(under_way.trace)}
 
 
-def _shown(answer: Answer | None) -> str:
-    """The text of the answer, or why there is none."""
-    return (answer.text or answer.message) if answer else ""
+def _said_by(retriever: BaseRetriever) -> dict[str, Any]:
+    """What the record says of a retriever: of one that is not ours its class, and how many nodes it was made for."""
+    if isinstance(retriever, CRAGRetriever):
+        return {
+            "embedding": retriever.embedding or "unknown",
+            "top_k": retriever.top_k,
+            "collection": retriever.collection,
+        }
+    top_k = getattr(retriever, "similarity_top_k", None) or getattr(retriever, "_similarity_top_k", None)
+    return {"embedding": type(retriever).__name__, "top_k": top_k if isinstance(top_k, int) else 20}

@@ -146,7 +146,8 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
     """Only what is called in a run: documents on their way into the index would be thousands of spans."""
 
     _tracer: Tracer = PrivateAttr()
-    _open: dict[str, Span] = PrivateAttr(default_factory=dict)
+    _open: dict[str, tuple[Span, Span | None]] = PrivateAttr(default_factory=dict)
+    """With the span of the step in which each began."""
 
     def __init__(self, tracer: Tracer) -> None:
         super().__init__()
@@ -159,23 +160,25 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
         place = PLACE.get()
         if place is None:
             return
-        parent = self._open.get(parent_id or "", place.innermost)
+        parent, step = self._open.get(parent_id or "", (place.innermost, place.span))
+        if step is not place.span:  # a step has begun since: the call is its own
+            parent = place.innermost
         span = self._tracer.start_span(id_.partition("-")[0], context=set_span_in_context(parent))
         model = getattr(instance, "model", None) or getattr(instance, "model_name", None)
         if isinstance(model, str) and not os.path.isabs(model):  # a path says something of the machine
             span.set_attribute("gen_ai.request.model", model)
-        self._open[id_] = span
+        self._open[id_] = (span, place.span)
 
     def span_exit(self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any) -> None:
-        if span := self._open.pop(id_, None):
-            span.end()
+        if found := self._open.pop(id_, None):
+            found[0].end()
 
     def span_drop(
         self, id_: str, bound_args: Any, instance: Any = None, err: BaseException | None = None, **_: Any
     ) -> None:
-        if span := self._open.pop(id_, None):
-            fail(span, type(err).__name__)
-            span.end()
+        if found := self._open.pop(id_, None):
+            fail(found[0], type(err).__name__)
+            found[0].end()
 
     def new_span(self, *arguments: Any, **named: Any) -> None:
         """The three methods above do it all."""

@@ -57,6 +57,13 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         yield from _stream_from(parts.model, trace, routed, key, run)
 
 
+def written_by(trace: Trace, text: str, writer: str) -> Result:
+    """An answer that was written elsewhere, from the evidence of this trace."""
+    routed = reroute(trace, trace.settings.policy)
+    key = context_key(trace.question, routed.decision.action, routed.knowledge.excerpts)
+    return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
+
+
 def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
     excerpts = routed.knowledge.excerpts
     spoken = StreamedReply()

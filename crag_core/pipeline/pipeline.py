@@ -1,5 +1,8 @@
 """The pipeline: the order of the stages, once.
 
+Whoever runs a question opens a run and takes it from one `OpenRun` method to the next; the query engine of
+`crag_core.llamaindex` does so, with retriever, postprocessor and synthesizer.
+
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
@@ -22,7 +25,9 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
+from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, grading, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.retrieve_again import retrieve_again
@@ -82,6 +87,12 @@ class Pipeline:
         other.parts = replace(self.parts, **changes)
         return other
 
+    def under(self, settings: RunSettings) -> Pipeline:
+        """The same pipeline with other settings in its records."""
+        other = copy(self)
+        other.settings = settings
+        return other
+
     def hiding(self, text: str) -> Pipeline:
         """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
         retriever = self.parts.retriever
@@ -96,31 +107,15 @@ class Pipeline:
         trace = Trace(self._new_id(), self._now(), question, self.settings)
         if passages is None:
             return trace
-        settings = replace(self.settings, policy=self.settings.policy.without_retrieval())
+        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        settings = replace(self.settings, policy=policy)
         signals = self.parts.meter.measure(question, passages)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
-    def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer; a failure is in the trace's last step.
-
-        Raises a `CragError` only for a question that is too long, of which there is no trace.
-        """
-        return self.resume(self.begin(question), run)
-
-    def resume(self, trace: Trace, run: Run | None = None) -> Trace:
-        """Do what is still missing, up to the answer."""
-        run = run or Run()
-        with self._attempt(trace, run) as record:
-            if self._advance(record, run) and self._work(((StepName.ANSWER, _write),), record, run):
-                self._check(record, run)
-        return record.trace
-
-    def correct(self, trace: Trace, run: Run | None = None) -> Trace:
-        """Do what is still missing, up to the assembled context; no answer is written."""
-        run = run or Run()
-        with self._attempt(trace, run) as record:
-            self._advance(record, run)
-        return record.trace
+    def begin_grading(self, question: str) -> Trace:
+        """A new trace whose passages are all graded, whatever the policy makes of them."""
+        settings = replace(self.settings, policy=self.settings.policy.for_grading())
+        return Trace(self._new_id(), self._now(), question, settings)
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
@@ -135,7 +130,7 @@ class Pipeline:
 
     def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
         start = self._clock()
-        with self._attempt(trace, run) as record:
+        with self.open(trace, run) as record:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
             for piece in answer_stages.stream(edited(trace), self.parts, run):
@@ -145,17 +140,8 @@ class Pipeline:
                 record.trace, step = _recorded(_changed(trace, piece), StepName.ANSWER, piece, self._clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
-                    self._check(record, run)
+                    record.check()
                 yield record.trace
-
-    def grade(self, question: str, run: Run | None = None) -> Trace:
-        """The first retrieval and the grades of all its passages, whatever the policy makes of them.
-
-        As `run`, it tells a failure by the last step.
-        """
-        settings = replace(self.settings, policy=self.settings.policy.for_grading())
-        trace = Trace(self._new_id(), self._now(), question, settings)
-        return self._run_stages((*FIRST, *ITERATION), trace, run)
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """The same record with the scores of the sentences of these passages of it."""
@@ -235,9 +221,10 @@ class Pipeline:
         return web if same_scores else replace(web, grades=None, strips=None)
 
     @contextmanager
-    def _attempt(self, trace: Trace, run: Run) -> Iterator[_Record]:
+    def open(self, trace: Trace, run: Run | None = None) -> Iterator[OpenRun]:
         """One attempt at a run: each listener hears of its beginning, and once of its end, whatever happens."""
-        record, ending, bug = _Record(trace), None, ""
+        run = run or Run()
+        record, ending, bug = OpenRun(self, trace, run), None, ""
         listeners = (run.listener, *self._observers)
         token = RUN_ID.set(trace.id)
         try:
@@ -258,43 +245,11 @@ class Pipeline:
 
     def _run_stages(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
         """One attempt of these stages alone."""
-        run = run or Run()
-        with self._attempt(trace, run) as record:
-            self._work(todo, record, run)
+        with self.open(trace, run) as record:
+            record.work(todo)
         return record.trace
 
-    def _advance(self, record: _Record, run: Run) -> bool:
-        """Up to the assembled context: may the run go on?"""
-        goes_on = self._work(FIRST, record, run)
-        looks_again = True
-        while goes_on and looks_again:  # until no decision asks for another round
-            rounds, grades = record.trace.rounds, record.trace.grades
-            goes_on = self._work(ITERATION, record, run)
-            trace = record.trace
-            looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
-        if not goes_on:
-            return False
-        goes_on = self._work_both(REFINING, SEARCHING, record, run)
-        return goes_on and not is_waiting(record.trace) and self._work(LAST, record, run)
-
-    def _check(self, record: _Record, run: Run) -> None:
-        """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
-        self._work(
-            ((StepName.CHECK_ANSWER, lambda trace, parts, _: check(trace, parts, run)),), record, Run(run.listener)
-        )
-
-    def _work_both(self, one: Stages, other: Stages, record: _Record, run: Run) -> bool:
-        """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            beside = thread.submit(copy_context().run, self._work, other, record, run)
-            goes_on = self._work(one, record, run)
-            return beside.result() and goes_on
-
-    def _work(self, todo: Stages, record: _Record, run: Run) -> bool:
-        """May the run go on?"""
-        return all(self._step(name, stage, record, run) for name, stage in todo)
-
-    def _step(self, name: StepName, stage: Stage, record: _Record, run: Run) -> bool:
+    def _step(self, name: StepName, stage: Stage, record: OpenRun, run: Run) -> bool:
         """Run one stage, time it and record it: may the next one run?"""
         for listener in (run.listener, *self._observers):
             listener.started(name)
@@ -322,12 +277,95 @@ class Pipeline:
             observer.finished(step, trace)
 
 
-@dataclass
-class _Record:
-    """The trace as it grows, from one lane or two."""
+@dataclass(eq=False)
+class OpenRun:
+    """A run under way: its trace as it grows, from one lane or two. Each method does what is still missing.
 
+    `goes_on` turns False where a step fails, is stopped, or waits for approval; what comes after it does nothing then.
+    """
+
+    pipeline: Pipeline
     trace: Trace
+    run: Run
+    goes_on: bool = True
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def retrieve(self) -> None:
+        """The first retrieval."""
+        self.work(FIRST)
+
+    def take(self, passages: tuple[Passage, ...]) -> None:
+        """Go on with these in place of what was retrieved: something between retriever and grading has changed it."""
+        if self.trace.passages in (None, passages) or not self.goes_on:
+            return
+        signals = self.pipeline.parts.meter.measure(self.trace.question, passages)
+        self.trace = with_suspicions(replace(self.trace, passages=passages, signals=signals), self.trace)
+
+    def make_room(self) -> None:
+        """Whoever retrieved may have longer passages than this project cuts: the budget of the answer holds them."""
+        settings = self.trace.settings
+        policy = with_room(settings.policy, self.trace.passages or ())
+        self.trace = replace(self.trace, settings=replace(settings, policy=policy))
+
+    def grade(self) -> None:
+        """Grades and decision of one iteration."""
+        self.work(ITERATION)
+
+    def correct(self) -> None:
+        """Up to the assembled context."""
+        looks_again = True
+        while self.goes_on and looks_again:  # until no decision asks for another round
+            rounds, grades = self.trace.rounds, self.trace.grades
+            self.work(ITERATION)
+            trace = self.trace
+            looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
+        self._work_both(REFINING, SEARCHING)
+        self.goes_on = self.goes_on and not is_waiting(self.trace)
+        self.work(LAST)
+
+    def write(self) -> None:
+        """The answer, and what stands behind it."""
+        self.work(((StepName.ANSWER, _write),))
+        if self.goes_on:
+            self.check()
+
+    def answered(self, text: str, writer: str) -> None:
+        """Somebody else has written the answer from the corrected evidence."""
+
+        def note(trace: Trace, parts: Parts, run: Run) -> Result:
+            return answer_stages.written_by(trace, text, writer)
+
+        self.work(((StepName.ANSWER, note),))
+        if self.goes_on:
+            self.check()
+
+    def check(self) -> None:
+        """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
+        stage = lambda trace, parts, _: check(trace, parts, self.run)  # noqa: E731
+        self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
+
+    def work(self, todo: Stages) -> None:
+        """These stages, in order, up to the first that breaks."""
+        self.goes_on = self.goes_on and self._all(todo)
+
+    def _all(self, todo: Stages) -> bool:
+        return all(self.pipeline._step(name, stage, self, self.run) for name, stage in todo)
+
+    def _work_both(self, one: Stages, other: Stages) -> None:
+        """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
+        if not self.goes_on:
+            return
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            beside = thread.submit(copy_context().run, self._all, other)
+            goes_on = self._all(one)
+            self.goes_on = beside.result() and goes_on
+
+
+def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
+    """The policy with a token budget that holds these passages whole."""
+    needed = sum(estimate_tokens(passage.text) for passage in passages)
+    budget = max(policy.strips.token_budget, needed)
+    return replace(policy, strips=replace(policy.strips, token_budget=budget))
 
 
 def raise_failure(trace: Trace) -> None:

@@ -6,17 +6,21 @@ import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from threading import Event, Lock, Timer
-from typing import Any
+from typing import Any, Protocol, Self
 
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
-from crag_core.base.types import Step, StepState, Usage
+from crag_core.base.types import Passage, Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.summary import Ending
-from crag_core.trace.trace import Trace
+from crag_core.trace.trace import RunSettings, Trace
+
+VERSION = "0.1.0"
+"""Of this project, as records keep it."""
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
@@ -109,6 +113,31 @@ class Run:
     cancel: Cancel = field(default_factory=Event)
 
 
+class QuestionRunner(Protocol):
+    """Runs questions under one `RunSettings`; the query engine is one. A failure is told by a record's last step."""
+
+    @property
+    def settings(self) -> RunSettings: ...
+
+    @property
+    def parts(self) -> Parts: ...
+
+    def run(self, question: str, run: Run | None = None) -> Trace:
+        """The whole way from question to answer."""
+
+    def grade(self, question: str, run: Run | None = None) -> Trace:
+        """The first retrieval and the grades of all its passages."""
+
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
+        """The same record with the scores of the sentences of these passages of it."""
+
+    def hiding(self, text: str) -> Self:
+        """The same for questions that are asked as if no passage with this text were indexed."""
+
+    def with_parts(self, **changes: Any) -> Self:
+        """The same with some of its `Parts` exchanged."""
+
+
 class Cooldown:
     """When one user last searched the web, for policies that want some time between two. Safe between threads."""
 
@@ -161,6 +190,11 @@ class TimedCancel(Event):
             super().wait(min(left, GLANCE))
             left -= GLANCE
         return self.is_set()
+
+
+def now() -> str:
+    """The time in UTC, to the second, as records keep it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def check_question(question: str) -> None:

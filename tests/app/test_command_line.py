@@ -16,12 +16,12 @@ import pytest
 from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.config import Config
-from crag_core.app.policy_files import OWN_JUDGE
 from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
-from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.embedding import EmbeddingEvaluator
+from crag_core.evaluators.policies import OWN_JUDGE
 from crag_core.observability.logs import show_logs
 from crag_core.trace.trace import SCHEMA, Trace
 from crag_core.websearch import PROVIDERS
@@ -389,7 +389,7 @@ def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, mon
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbench, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", tmp_path / "nowhere")
 
 
 def test_without_the_trained_evaluator_the_question_breaks_off_and_says_what_to_do(

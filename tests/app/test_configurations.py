@@ -16,9 +16,9 @@ from crag_core.app.configuration_text import (
     read_configurations,
     starting,
 )
-from crag_core.app.policy_files import DEFAULT, OWN_JUDGE, PLAIN, load_policies, plain_rag, suit
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, UnknownName, WrongUse
+from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, PLAIN, load_policies, plain_rag, suit
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode

@@ -12,8 +12,8 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import config, workbench
-from crag_core.app import policy_files as policies
 from crag_core.app.config import Config
+from crag_core.evaluators import policies
 from tests.deployment.homes import QUESTION, fill
 from tests.policy_files import use_folder
 from tests.word_embedder import WordEmbedder

@@ -40,7 +40,7 @@ def web(folder: Path, text: str) -> str:
 def test_it_holds_the_settings_of_a_run_and_the_documents_of_now(workbench: Workbench) -> None:
     chosen = choice("paper,upper=0.9,top_k=4", workbench)
     setup = workbench.setup(chosen)
-    assert setup.settings == workbench.pipeline(chosen).settings and setup.settings.top_k == 4
+    assert setup.settings == workbench.engine(chosen).settings and setup.settings.top_k == 4
     assert setup.corpus == workbench.store.fingerprint() and setup.name == setup.created == ""
     workbench.store.ingest([("new.txt", b"The pilot boat is orange.")])
     assert workbench.setup(chosen).fingerprint != setup.fingerprint
@@ -78,7 +78,7 @@ def test_what_cannot_be_run_has_no_setup(workbench: Workbench) -> None:
 def test_where_it_is_measured_what_grading_costs_no_grade_is_taken_from_the_cache(
     is_cached: bool, workbench: Workbench
 ) -> None:
-    parts = workbench.pipeline(choice("paper,evaluator=embedding", workbench), cached=is_cached).parts
+    parts = workbench.engine(choice("paper,evaluator=embedding", workbench), cached=is_cached).parts
     assert isinstance(parts.evaluator, CachedEvaluator) is is_cached
 
 

@@ -16,11 +16,11 @@ import pytest
 from crag_core.app import config
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.types import Action, Handling
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
@@ -182,7 +182,7 @@ def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
     (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
     workbench = Workbench(Config(home=home))
     assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
-    trace = workbench.pipeline(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
+    trace = workbench.engine(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
     assert trace.failure is None and trace.decision is not None
     assert (trace.decision.action, trace.decision.label) == (Action.CORRECT, "Good enough")
     assert trace.settings.policy.name == "mine"
@@ -222,7 +222,7 @@ def test_defaults_of_the_settings_are_those_of_the_file() -> None:
 )
 def test_settings_of_the_agent_switch_its_rules(home: Path, environment: dict[str, str], rule: str | None) -> None:
     workbench = Workbench(config.load({"CRAG_HOME": str(home), **environment}))
-    trace = workbench.pipeline(suited(workbench, "agentic", "embedding", top_k=2)).run(QUESTION)
+    trace = workbench.engine(suited(workbench, "agentic", "embedding", top_k=2)).run(QUESTION)
     assert trace.decision is not None and trace.decision.rule == rule
     assert (trace.grades is None) is (rule is not None)
 
@@ -232,7 +232,7 @@ def test_agent_retrieves_as_often_as_its_setting_allows(home: Path, iterations: 
     environment = {"KB_AGENT_MAX_ITERATIONS": str(iterations), "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0"}
     workbench = Workbench(config.load({"CRAG_HOME": str(home), **environment}))
     choice = suited(workbench, "agentic", "embedding")
-    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.99, 1.0))).run(QUESTION)
+    trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.99, 1.0))).run(QUESTION)
     assert (len(trace.rounds), len(trace.earlier)) == (iterations - 1, iterations - 1)
 
 
@@ -245,7 +245,7 @@ def test_every_judge_works_with_every_policy(
     real: Workbench, server: OllamaServer, policy: str, evaluator: str
 ) -> None:
     workbench = real.using(replace(real.config, ollama_host=server.url))
-    trace = workbench.pipeline(suited(workbench, policy, evaluator)).run(QUESTION)
+    trace = workbench.engine(suited(workbench, policy, evaluator)).run(QUESTION)
     assert trace.failure is None
     assert None not in (trace.passages, trace.grades, trace.decision, trace.context, trace.corrections, trace.answer)
     assert trace.passages is not None and len(trace.passages) == len(DOCUMENTS)
@@ -268,7 +268,7 @@ def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: s
     with OllamaServer(ScriptedModel(judging(score))) as server:
         workbench = real.using(replace(real.config, ollama_host=server.url))
         choice = suited(workbench, policy, "llm", top_k=len(DOCUMENTS))
-        trace = workbench.pipeline(choice).run(QUESTION)
+        trace = workbench.engine(choice).run(QUESTION)
     assert trace.failure is None and trace.decision is not None
     calls = budget(choice.policy, known_card("llm"), len(DOCUMENTS), writer=True, searches=False)
     assert 0 < trace.usage.calls <= calls[trace.decision.action].most
@@ -278,14 +278,13 @@ def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: s
 def test_judge_that_cannot_be_asked_is_an_error_of_its_own_type_for_a_query_engine(
     home: Path, server: OllamaServer, model: str, error: type[CragError]
 ) -> None:
-    from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
     workbench = Workbench(Config(home=home, ollama_host=server.url))
     choice = replace(suited(workbench, "worst-chunk", "llm"), model=model)
     if error is ModelUnavailable:
         server.stop()
     with pytest.raises(error, match="Step 'grade' failed") as raised:
-        CRAGQueryEngine(workbench.pipeline(choice)).query(QUESTION)
+        workbench.engine(choice).query(QUESTION)
     assert raised.value.retryable is (error is ModelUnavailable)
 
 
@@ -295,7 +294,7 @@ def test_judge_that_cannot_be_asked_is_an_error_of_its_own_type_for_a_query_engi
 def ask(home: Path, server: OllamaServer, evaluator: str = "llm", question: str = QUESTION, **settings: Any) -> Trace:
     """One question to a workbench of its own."""
     workbench = Workbench(Config(home=home, ollama_host=server.url, **settings))
-    return workbench.pipeline(suited(workbench, "worst-chunk", evaluator)).run(question)
+    return workbench.engine(suited(workbench, "worst-chunk", evaluator)).run(question)
 
 
 @pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-batch", 1), ("llm-list", 1)])
@@ -303,7 +302,7 @@ def test_same_question_again_makes_no_grading_call(
     home: Path, server: OllamaServer, evaluator: str, calls: int
 ) -> None:
     workbench = Workbench(Config(home=home, ollama_host=server.url))
-    first, again = (workbench.pipeline(suited(workbench, "worst-chunk", evaluator)).run(QUESTION) for _ in range(2))
+    first, again = (workbench.engine(suited(workbench, "worst-chunk", evaluator)).run(QUESTION) for _ in range(2))
     elsewhere = ask(home, server, evaluator)  # a second workbench on the same home
     assert grading_calls(server) == calls
     assert heard(server)["answer"] == 3, "an answer is always written anew"
@@ -325,7 +324,7 @@ def test_other_question_and_other_judge_are_graded(home: Path, server: OllamaSer
 def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours(home: Path) -> None:
     workbench = Workbench(Config(home=home))
     for evaluator, kept in (("cross-encoder", True), ("heuristic", True), ("embedding", True), ("signals", False)):
-        pipeline = workbench.pipeline(suited(workbench, "paper", evaluator))
+        pipeline = workbench.engine(suited(workbench, "paper", evaluator))
         pipeline.run(QUESTION)
         trace = pipeline.run(QUESTION)
         assert trace.grades is not None and {grade.from_cache for grade in trace.grades} == {kept}
@@ -352,7 +351,7 @@ def test_unreadable_grades_are_asked_for_again(home: Path, server: OllamaServer)
 def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, server: OllamaServer) -> None:
     (home / "grades.sqlite").mkdir()
     workbench = Workbench(Config(home=home, ollama_host=server.url))
-    trace = workbench.pipeline(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
+    trace = workbench.engine(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
     assert trace.failure is None and heard(server)["judge"] == 3
     assert workbench.cache is not None and "grades.sqlite" in workbench.cache.problem
 
@@ -385,22 +384,22 @@ def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, 
     words = Workbench(Config(home=home, ollama_host=writing.url, cache="off"))
     judged = words.using(replace(words.config, support=WRITER))
     choice = replace(suited(words, "paper", "embedding"), model=WRITER)
-    first, second = (bench.pipeline(choice).run(QUESTION) for bench in (words, judged))
+    first, second = (bench.engine(choice).run(QUESTION) for bench in (words, judged))
     assert (first.settings.support, second.settings.support) == ("words", WRITER)
     assert first.support is not None and first.steps[-1].usage.calls == 0
     assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
     assert heard(writing) == {"answer": 2, "check": 1}
-    assert words.using(words.config).pipeline(choice).run(QUESTION).settings.support == "words", "and back again"
+    assert words.using(words.config).engine(choice).run(QUESTION).settings.support == "words", "and back again"
 
 
 def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:
     workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="ollama/absent"))
-    trace = workbench.pipeline(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
     assert trace.answer is not None and trace.failure is None and trace.support is None
     assert "does not have the model 'absent'" in trace.steps[-1].summary
 
 
 def test_quotations_need_no_judge(home: Path) -> None:
     workbench = Workbench(Config(home=home, ollama_host="127.0.0.1:9", cache="off", support="ollama/absent"))
-    trace = workbench.pipeline(suited(workbench, "paper", "embedding")).run(QUESTION)
+    trace = workbench.engine(suited(workbench, "paper", "embedding")).run(QUESTION)
     assert trace.support and {one.score for one in trace.support} == {1.0}

@@ -15,10 +15,10 @@ from benchmarks.any_no import LabelsSayYes, ModelSaysYes, ScoreSaysYes, any_no
 from benchmarks.held_out import leaflet_set, route_set
 from benchmarks.quality import answers_of, counts_of, kinds_of, ways_of
 from crag_core.app import workbench
-from crag_core.app.policy_files import load_policies
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Action, Grade, Usage
 from crag_core.decision.decide import decide
+from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.public_sets import read_set

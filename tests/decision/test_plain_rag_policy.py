@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.app.policy_files import PLAIN, load_policies, plain_rag
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Action, CorrectionKind, Handling
 from crag_core.decision.decide import decide, match_rule
 from crag_core.decision.policy import FastPath, Policy, Strategy
 from crag_core.decision.refine import recompose
+from crag_core.evaluators.policies import PLAIN, load_policies, plain_rag
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import graded, passage, passages, policy, strips_of, trace

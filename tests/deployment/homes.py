@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy, suit
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.evaluators.policies import find_policy, suit
 from crag_core.trace.trace import Trace
 from tests.experiments.test_kept_files import PRESET, SET
 from tests.storage.history_parts import passage_label
@@ -51,7 +51,7 @@ def open_home(home: Path, **settings: Any) -> Workbench:
 
 def ask(workbench: Workbench, text: str) -> Trace:
     policy = suit(find_policy("paper", workbench.config), "embedding")
-    trace = workbench.pipeline(Choice(policy, "embedding")).run(text)
+    trace = workbench.engine(Choice(policy, "embedding")).run(text)
     workbench.history.save(trace)
     return trace
 

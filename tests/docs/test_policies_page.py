@@ -6,9 +6,9 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from crag_core.app.policy_files import load_policies
 from crag_core.decision.policy import Again, Aggregation, Handling, Policy, Strategy, WebUse, parse_policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import load_policies
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "policies.md").read_text("utf-8")

@@ -20,7 +20,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade, StepState
-from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared import pair_encoder
 from crag_core.evaluators.shared.model_files import chance, log_chance
@@ -291,7 +291,7 @@ def test_run_ends_with_a_failed_step_of_its_own_type(tmp_path: Path) -> None:
 
 @pytest.fixture
 def workbench(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
-    monkeypatch.setattr(build, "EVALUATOR_FOLDER", folder)
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", folder)
     return Workbench(Config(home=tmp_path / "home"))
 
 
@@ -314,7 +314,7 @@ def test_workbench_ignores_the_stop_words_of_the_project(workbench: Workbench, f
 def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(
     workbench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", tmp_path / "nowhere")
     assert next(iter(EVALUATORS)) == "cross-encoder"
     evaluator = workbench.evaluator("cross-encoder", None)
     assert evaluator.card.title == build.known_card("cross-encoder").title

@@ -13,11 +13,12 @@ import pytest
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import OWN_JUDGE, default_evaluator, load_policies, suit
 from crag_core.app.workbench import Choice, Workbench, build_pipeline
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
+from crag_core.evaluators import shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
+from crag_core.evaluators.policies import OWN_JUDGE, default_evaluator, load_policies, suit
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
@@ -67,12 +68,12 @@ def choose(workbench: Workbench, policy: str = "paper", evaluator: str = "") -> 
 
 
 def run(workbench: Workbench, policy: str = "paper", evaluator: str = "", question: str = QUESTION) -> Trace:
-    return workbench.pipeline(choose(workbench, policy, evaluator)).run(question)
+    return workbench.engine(choose(workbench, policy, evaluator)).run(question)
 
 
 def carry_on(workbench: Workbench, trace: Trace, evaluator: str = "") -> Trace:
     """As the button "Continue from here" does."""
-    pipeline = workbench.pipeline(choose(workbench, trace.settings.policy.name, evaluator))
+    pipeline = workbench.engine(choose(workbench, trace.settings.policy.name, evaluator))
     return pipeline.resume(pipeline.adopt(trace))
 
 
@@ -101,7 +102,7 @@ def test_who_chooses_nothing_is_judged_by_it_and_both_parts_are_recorded(workben
 @pytest.mark.parametrize("policy", load_policies()[0])
 def test_strips_of_every_policy_are_scored_by_whether_they_answer(workbench: Workbench, policy: str) -> None:
     trace = run(workbench, policy)
-    scorer = CrossEncoderStripEvaluator(build.EVALUATOR_FOLDER, workbench.meter.stop_words)
+    scorer = CrossEncoderStripEvaluator(shipped.EVALUATOR_FOLDER, workbench.meter.stop_words)
     assert trace.strips
     again = scorer.grade(QUESTION, [Passage(strip.id, strip.text, "") for strip in trace.strips], Event())
     assert [strip.score for strip in trace.strips] == [dict(grade.parts)[ANSWERING] for grade in again]
@@ -143,7 +144,7 @@ def leave_pointer(folder: Path) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A trained evaluator of this test's own."""
     made = make_evaluator(tmp_path / "evaluator")
-    monkeypatch.setattr(build, "EVALUATOR_FOLDER", made)
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", made)
     return made
 
 
@@ -242,7 +243,7 @@ def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workb
     question, answering, other = READ_BY_NOBODY[script]
     ingest(workbench, {"a.txt": answering, "b.txt": other})
     choice = choose(workbench, evaluator="heuristic")
-    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0))).run(question)
+    trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0))).run(question)
     assert trace.decision is not None and trace.decision.action is Action.CORRECT
     assert len(scores(trace.grades)) == len(trace.passages or ())
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
@@ -255,7 +256,7 @@ def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workb
 def test_beside_passages_that_it_reads_the_others_stay_ungraded_and_out(workbench: Workbench) -> None:
     ingest(workbench, {f"{script}.txt": texts[1] for script, texts in READ_BY_NOBODY.items()})
     choice = choose(workbench)
-    trace = workbench.pipeline(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0, 0.0))).run(QUESTION)
+    trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0, 0.0))).run(QUESTION)
     grades: dict[str, Grade] = {grade.passage_id: grade for grade in trace.grades or ()}
     ungraded = {found.source for found in trace.passages or () if grades[found.id].score is None}
     assert ungraded == {f"{script}.txt" for script in READ_BY_NOBODY}

@@ -16,6 +16,7 @@ from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import measure_cosine
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from tests.fakes import passage
 
@@ -29,9 +30,9 @@ OFF_TOPIC = "Photosynthesis turns light into chemical energy that plants store i
 
 @pytest.fixture(scope="module")
 def shipped() -> Path:
-    if not (workbench.EVALUATOR_FOLDER / "evaluator.json").is_file():
+    if not (EVALUATOR_FOLDER / "evaluator.json").is_file():
         pytest.skip("the trained evaluator is not shipped yet: data/models/retrieval-evaluator is not there")
-    return workbench.EVALUATOR_FOLDER
+    return EVALUATOR_FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
         "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
-        "from crag_core.app.workbench import CrossEncoderStripEvaluator\n"
+        "from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator\n"
         f"made = CrossEncoderStripEvaluator(Path({str(shipped)!r}), frozenset())\n"
         f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
     )

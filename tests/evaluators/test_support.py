@@ -8,9 +8,10 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
+from crag_core.app.workbench import DATA
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Piece
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support import MOST, WordSupport
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Standing, standing
 from crag_core.trace.grounding.claims import sentences

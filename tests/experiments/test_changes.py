@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.app.policy_files import plain_rag
 from crag_core.decision.policy import StripOrder
+from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.comparison.setups import OTHER_DOCUMENTS, OTHER_VERSION, Setup, changes, distance
 from crag_core.trace.trace import RunSettings
 from tests import builders

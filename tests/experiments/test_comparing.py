@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
+from crag_core.evaluators.policies import plain_rag
 from crag_core.evaluators.support import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome

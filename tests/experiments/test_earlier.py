@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.app.policy_files import plain_rag
+from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.comparison.setups import (
     OTHER_DOCUMENTS,
     OTHER_VERSION,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import QUESTION, Contender, WarmUp, run_set
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -23,7 +23,7 @@ from tests.stand_ins.valkey_server import ValkeyServer
 def run(workbench: Workbench, **options: Callable[[], object]) -> Trace:
     """A whole run; `grade=…` does something at the beginning of that step."""
     going = [at(name, what) for name, what in options.items()]
-    trace = workbench.pipeline(judged(workbench)).run(QUESTION, *going)
+    trace = workbench.engine(judged(workbench)).run(QUESTION, *going)
     assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
     assert [grade.score for grade in trace.grades or ()] == [0.9] * 3
     return trace

@@ -54,7 +54,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
         for module in (
-            "crag_core.app.workbench",
+            "crag_core.pipeline.run",
             "crag_core.retrieval.backends.backend",
             "crag_core.retrieval.backends.worker_lease",
         ):
@@ -70,7 +70,7 @@ def test_a_run_in_which_the_clock_jumps(
 ) -> None:
     with SearXNGServer(FOUND) as web:
         workbench = open_bench(web_providers="searxng", searxng_url=web.url)
-        trace = workbench.pipeline(searching(workbench)).run(QUESTION, at(name, lambda: set_clock(jump)))
+        trace = workbench.engine(searching(workbench)).run(QUESTION, at(name, lambda: set_clock(jump)))
         assert broken_at(trace) == "" and trace.answer is not None and trace.web is not None
         assert trace.web.outcome is WebOutcome.USED and len(web.heard) == 1
         assert no_time_runs_backwards(trace) and trace.seconds < HOUR
@@ -139,7 +139,7 @@ def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float
     assert replaced.outcome == IngestOutcome.REPLACED and len(workbench.store.documents()) == 4
     rebuilt = workbench.rebuild(Recipe("words", 100, 10), lambda progress: None, _never())
     assert rebuilt is not None and workbench.store.index_version.recipe.tokens == 100
-    assert broken_at(workbench.pipeline(quoting(workbench)).run(QUESTION)) == ""
+    assert broken_at(workbench.engine(quoting(workbench)).run(QUESTION)) == ""
 
 
 @JUMPS

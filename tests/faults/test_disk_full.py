@@ -53,7 +53,7 @@ def start(disk: Disk, **settings: str) -> Workbench:
 
 
 def ask(workbench: Workbench) -> Trace:
-    trace = workbench.pipeline(quoting(workbench)).run(QUESTION)
+    trace = workbench.engine(quoting(workbench)).run(QUESTION)
     assert broken_at(trace) == "" and trace.answer is not None and "14 pounds" in trace.answer.text
     return trace
 
@@ -78,7 +78,7 @@ def test_started_on_a_full_disk_it_answers_from_what_is_indexed(disk: Disk, work
 def test_started_on_a_full_disk_with_nothing_on_it_says_so(disk: Disk) -> None:
     disk.fill()
     empty = start(disk)
-    trace = empty.pipeline(quoting(empty)).run(QUESTION)
+    trace = empty.engine(quoting(empty)).run(QUESTION)
     assert broken_at(trace) == "" and trace.answer is not None and trace.passages == ()
     with pytest.raises(StoreUnavailable, match=FULL) as fault:
         empty.store.ingest([NEW])
@@ -173,13 +173,13 @@ def test_grades_that_cannot_be_kept_cost_calls_and_no_run(disk: Disk, server: Ol
     fill(workbench)
     disk.fill()
     for _ in range(2):
-        trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+        trace = workbench.engine(judged(workbench)).run(QUESTION)
         assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
     assert heard(server) == {"judge": 6, "answer": 2} and workbench.cache is not None
     assert "so chunks are graded again" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
     disk.free()
     for _ in range(2):
-        trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+        trace = workbench.engine(judged(workbench)).run(QUESTION)
     assert heard(server)["judge"] == 9 and all(grade.from_cache for grade in trace.grades or ())
     assert workbench.cache.problem == ""
 
@@ -204,8 +204,8 @@ def test_the_audit_log_says_that_it_cannot_be_written_and_goes_on_in_a_line_of_i
 def test_a_line_that_a_kill_has_cut_does_not_swallow_the_next(tmp_path: Path, workbench: Workbench) -> None:
     log = AuditLog(tmp_path / "audit.jsonl", lambda: "now")
     log.path.write_bytes(b'{"time": "yesterday", "run": "ol')
-    pipeline = workbench.pipeline(quoting(workbench), observed=False)
-    pipeline._observers = (log,)
+    pipeline = workbench.engine(quoting(workbench), observed=False)
+    pipeline._pipeline._observers = (log,)
     trace = pipeline.run(QUESTION)
     found = [run_of(line) for line in lines(log.path)]
     assert found[0] is None and set(found[1:]) == {trace.id}

@@ -47,7 +47,7 @@ def test_away_from_the_start_the_answer_is_shown_and_the_page_says_that_it_is_no
 def test_killed_in_mid_run_and_back_the_next_run_is_kept(open_bench: Open) -> None:
     with PostgresServer() as postgres:
         workbench = open_bench(history=postgres.url)
-        pipeline = workbench.pipeline(quoting(workbench))
+        pipeline = workbench.engine(quoting(workbench))
         first = pipeline.run(QUESTION)
         workbench.history.save(first)
         lost = pipeline.run(QUESTION, at("grade", postgres.stop))
@@ -66,7 +66,7 @@ def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
     monkeypatch.setattr(database, "CONNECT_S", 2)
     with Wire() as silent:
         workbench = open_bench(history=f"postgresql://me@{HOST}:{silent.port}/runs")
-        trace = workbench.pipeline(quoting(workbench)).run(QUESTION)
+        trace = workbench.engine(quoting(workbench)).run(QUESTION)
         with pytest.raises(HistoryUnavailable, match="cannot be written"):
             workbench.history.save(trace)
         assert silent.accepted <= 2 * CONNECTS_A_SAVE
@@ -79,7 +79,7 @@ def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply
     monkeypatch.setattr(database, "REPLY_S", 0.5)
     monkeypatch.setattr(database, "CONNECT_S", 2)
     workbench = open_bench(history=postgres_url)
-    pipeline = workbench.pipeline(quoting(workbench))
+    pipeline = workbench.engine(quoting(workbench))
     first, second = pipeline.run(QUESTION), pipeline.run(QUESTION)
     workbench.history.save(first)
     with postgres.frozen():
@@ -105,7 +105,7 @@ def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
     """Frozen when that statement is about to be sent, over the line that was in use."""
     monkeypatch.setattr(database, "REPLY_S", 0.5)
     workbench = open_bench(history=postgres_url)
-    trace = workbench.pipeline(quoting(workbench)).run(QUESTION)
+    trace = workbench.engine(quoting(workbench)).run(QUESTION)
     workbench.history.count()
     workbench.history.save(replace(trace, id="before"))
     with ExitStack() as frozen:

@@ -7,11 +7,11 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice
 from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.types import Action, AnswerState, Excerpt
+from crag_core.evaluators.policies import suit
 from crag_core.llms import ollama
 from crag_core.llms.context_window import capacity_of
 from crag_core.llms.model import CallLimit
@@ -45,7 +45,7 @@ def test_away_at_the_start_breaks_off_at_the_grades_and_goes_on_when_it_is_back(
 ) -> None:
     server.stop()
     workbench = open_bench(ollama_host=server.url)
-    pipeline = workbench.pipeline(judged(workbench))
+    pipeline = workbench.engine(judged(workbench))
     broken = pipeline.run(QUESTION)
     workbench.history.save(broken)
     assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
@@ -64,7 +64,7 @@ def test_a_call_that_is_not_answered_is_made_once(open_bench: Open) -> None:
     """Three passages, three calls: no client, and nothing of ours, tries again behind our back."""
     with Wire(b"") as closing:
         workbench = open_bench(ollama_host=closing.url)
-        pipeline = workbench.pipeline(judged(workbench))
+        pipeline = workbench.engine(judged(workbench))
         looks = closing.accepted
         broken = pipeline.run(QUESTION)
         assert broken_at(broken) == "grade" and closing.accepted - looks == 3
@@ -77,7 +77,7 @@ def test_killed_at_any_step_keeps_the_steps_before_it_and_asks_nothing_twice(
     server.engine = ScriptedModel(judging(0.5))
     with SearXNGServer(FOUND) as web:
         workbench = open_bench(ollama_host=server.url, web_providers="searxng", searxng_url=web.url)
-        pipeline = workbench.pipeline(judged(workbench, WebMode.AUTO))
+        pipeline = workbench.engine(judged(workbench, WebMode.AUTO))
         broken = pipeline.run(QUESTION, at(name, server.stop))
         before = heard(server)
         assert broken_at(broken), "it cannot be answered without the model"
@@ -96,7 +96,7 @@ def test_killed_at_any_step_keeps_the_steps_before_it_and_asks_nothing_twice(
 
 def test_killed_in_mid_answer_keeps_its_first_words(open_bench: Open, server: OllamaServer) -> None:
     workbench = open_bench(ollama_host=server.url)
-    pipeline = workbench.pipeline(judged(workbench))
+    pipeline = workbench.engine(judged(workbench))
     cut = at("answer", lambda: setattr(server.faults, "die_after", 2))
     broken = pipeline.run(QUESTION, cut)
     assert broken.answer is not None and broken.answer.state is AnswerState.FAILED
@@ -114,7 +114,7 @@ def test_slower_than_the_limit_is_given_up_and_not_asked_again(
     monkeypatch.setattr(ollama, "LOADING", 1)
     server.faults.delay_s = 60.0
     workbench = open_bench(ollama_host=server.url, model_timeout=1.0)
-    broken = workbench.pipeline(judged(workbench)).run(QUESTION)
+    broken = workbench.engine(judged(workbench)).run(QUESTION)
     assert broken.failure is not None and "did not begin to answer within 1 s" in broken.failure.summary
     assert heard(server) == {"judge": 2} and kept(broken) == (3, 0), "two at a time; the third would wait as long"
     assert server.wait_for_disconnects(2), "nobody waits for a reply that nobody wants"
@@ -125,7 +125,7 @@ def test_waiting_for_the_first_word_is_not_being_too_slow(open_bench: Open, serv
     """A model that loads, or other requests in the server's own line: longer than a reply may be silent."""
     server.faults.delay_s = 1.5
     workbench = open_bench(ollama_host=server.url, model_timeout=1.0, calls_at_once=4)
-    done = workbench.pipeline(judged(workbench)).run(QUESTION)
+    done = workbench.engine(judged(workbench)).run(QUESTION)
     assert broken_at(done) == "" and heard(server) == WHOLE
 
 
@@ -136,10 +136,10 @@ def test_a_reply_that_falls_silent_is_given_up_after_its_silence(open_bench: Ope
     def slow() -> None:
         server.engine.delay_s = 0.7  # type: ignore[attr-defined]  # a reply takes longer than the limit, no piece does
 
-    done = workbench.pipeline(judged(workbench)).run(QUESTION, at("answer", slow))
+    done = workbench.engine(judged(workbench)).run(QUESTION, at("answer", slow))
     assert broken_at(done) == "" and done.seconds > 1.5
     server.engine = ScriptedModel(judging(), piece_chars=10, delay_s=1.6)
-    broken = workbench.pipeline(judged(workbench)).run(QUESTION)
+    broken = workbench.engine(judged(workbench)).run(QUESTION)
     assert broken.failure is not None and "fell silent for 1 s in the middle of a reply" in broken.failure.summary
 
 
@@ -155,11 +155,11 @@ def test_a_reply_that_drips_has_an_end(
     with Wire(head + piece * 500, pause_s=0.02) as dripping:
         slow = open_bench(ollama_host=dripping.url, model_timeout=1.0)
         workbench = open_bench(ollama_host=server.url)
-        pipeline = workbench.pipeline(judged(workbench))
+        pipeline = workbench.engine(judged(workbench))
         if name == "grade":
-            broken = slow.pipeline(judged(slow)).run(QUESTION)
+            broken = slow.engine(judged(slow)).run(QUESTION)
         else:
-            broken = slow.pipeline(judged(slow)).resume(pipeline.correct(pipeline.begin(QUESTION)))
+            broken = slow.engine(judged(slow)).resume(pipeline.correct(pipeline.begin(QUESTION)))
         assert broken_at(broken) == name and dripping.bytes_sent < 100_000
         assert broken.failure is not None and dripping.url in broken.failure.summary
         assert "took longer than 2 s in all" in broken.failure.summary and "went away" not in broken.failure.summary
@@ -215,7 +215,7 @@ NONSENSE = {
 def test_nonsense_is_a_failure_in_words_and_never_a_grade(open_bench: Open, says: bytes) -> None:
     with Wire(says) as babbling:
         workbench = open_bench(ollama_host=babbling.url)
-        pipeline = workbench.pipeline(judged(workbench))
+        pipeline = workbench.engine(judged(workbench))
         looks = babbling.accepted
         broken = pipeline.run(QUESTION)
         assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
@@ -240,9 +240,9 @@ def test_nonsense_in_openais_protocol_is_a_failure_in_words_and_never_an_answer(
     with OpenAIServer(ScriptedModel(judging())) as server, Wire(says) as babbling:
         sound, workbench = open_bench(openai_url=server.api_base), open_bench(openai_url=f"{babbling.url}/v1")
         choice = replace(judged(workbench), model=f"openai/{OPENAI_MODEL}")
-        begun = sound.pipeline(choice).correct(sound.pipeline(choice).begin(QUESTION)) if name == "answer" else None
+        begun = sound.engine(choice).correct(sound.engine(choice).begin(QUESTION)) if name == "answer" else None
         looks = babbling.accepted
-        broken = workbench.pipeline(choice).resume(begun) if begun else workbench.pipeline(choice).run(QUESTION)
+        broken = workbench.engine(choice).resume(begun) if begun else workbench.engine(choice).run(QUESTION)
         assert broken_at(broken) == name and kept(broken) == ((3, 3) if begun else (3, 0))
         assert broken.failure is not None and babbling.url in broken.failure.summary
         assert "does not speak OpenAI's protocol: expected choices with a message, found" in broken.failure.summary
@@ -256,8 +256,8 @@ def test_nonsense_in_place_of_an_answer_is_a_failure_in_words_and_no_answer(
 ) -> None:
     with Wire(says) as babbling:
         sound, workbench = open_bench(ollama_host=server.url), open_bench(ollama_host=babbling.url)
-        begun = sound.pipeline(judged(sound)).correct(sound.pipeline(judged(sound)).begin(QUESTION))
-        pipeline = workbench.pipeline(judged(workbench))
+        begun = sound.engine(judged(sound)).correct(sound.engine(judged(sound)).begin(QUESTION))
+        pipeline = workbench.engine(judged(workbench))
         looks = babbling.accepted
         broken = pipeline.resume(begun)
         assert broken_at(broken) == "answer" and kept(broken) == (3, 3)
@@ -269,7 +269,7 @@ def test_nonsense_in_place_of_an_answer_is_a_failure_in_words_and_no_answer(
 def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:
     server.engine = ScriptedModel(lambda messages: "Yes, surely.")
     workbench = open_bench(ollama_host=server.url)
-    trace = workbench.pipeline(judged(workbench)).run(QUESTION)
+    trace = workbench.engine(judged(workbench)).run(QUESTION)
     assert kept(trace) == (3, 0) and heard(server)["judge"] == 6
     assert trace.decision is not None and trace.answer is not None, "ungraded chunks are no reason not to answer"
 
@@ -282,7 +282,7 @@ def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
     with SearXNGServer(FOUND) as web:
         workbench = open_bench(ollama_host=server.url, web_providers="searxng", searxng_url=web.url)
         policy = replace(suit(workbench.policies["paper"], "llm").with_thresholds(0.3, 0.7), web_seconds=None)
-        pipeline = workbench.pipeline(Choice(policy, "llm", WRITER, WebMode.AUTO))
+        pipeline = workbench.engine(Choice(policy, "llm", WRITER, WebMode.AUTO))
         broken = pipeline.run(QUESTION, at("grade web", server.stop))
         server.start()
         done = pipeline.resume(broken, Run())

@@ -46,7 +46,7 @@ def whole(trace: Trace) -> bool:
 def refused(workbench: Workbench) -> StoreUnavailable:
     """What a user is told who asks while the store is away from the start."""
     with pytest.raises(StoreUnavailable) as fault:
-        workbench.pipeline(quoting(workbench)).run(QUESTION)
+        workbench.engine(quoting(workbench)).run(QUESTION)
     assert fault.value.hint and fault.value.retryable
     return fault.value
 
@@ -57,7 +57,7 @@ def refused(workbench: Workbench) -> StoreUnavailable:
 def test_a_folder_that_is_taken_away_in_mid_run(open_bench: Open, server: OllamaServer, tmp_path: Path) -> None:
     workbench = open_bench(ollama_host=server.url)
     folder, aside = workbench.config.home / "index", tmp_path / "aside"
-    pipeline = workbench.pipeline(judged(workbench))
+    pipeline = workbench.engine(judged(workbench))
 
     def damage() -> None:
         shutil.copytree(folder, aside)
@@ -78,7 +78,7 @@ def test_a_folder_that_is_taken_away_in_mid_run(open_bench: Open, server: Ollama
 
 def test_once_it_was_read_nothing_more_is_asked_of_it(open_bench: Open) -> None:
     workbench = open_bench()
-    pipeline = workbench.pipeline(quoting(workbench))
+    pipeline = workbench.engine(quoting(workbench))
     trace = pipeline.run(QUESTION, at("grade", lambda: shutil.rmtree(workbench.config.home / "index")))
     assert whole(trace)
 
@@ -108,7 +108,7 @@ def test_postgresql_killed_and_frozen_in_mid_run_and_back(open_bench: Open, serv
     with PostgresServer() as postgres:
         workbench = open_bench(store=postgres.url, ollama_host=server.url, cache="off")
         fill(workbench)
-        pipeline = workbench.pipeline(judged(workbench))
+        pipeline = workbench.engine(judged(workbench))
         broken = pipeline.run(QUESTION, at("retrieve", postgres.stop))
         assert broken_at(broken) == "retrieve" and broken.failure is not None and heard(server) == {}
         assert "cannot be reached" in broken.failure.summary
@@ -140,7 +140,7 @@ def test_postgresql_killed_while_documents_go_in_leaves_each_whole_or_absent(ope
         postgres.start()
         again = open_bench(store=postgres.url)
         assert [document.name for document in again.store.documents()] == sorted(DOCUMENTS)
-        assert whole(again.pipeline(quoting(again)).run(QUESTION))
+        assert whole(again.engine(quoting(again)).run(QUESTION))
         (outcome,) = again.store.ingest([("new.txt", b"Harbour lights are lit at eight.")])
         assert outcome.outcome == "indexed" and len(again.store.documents()) == 4
 
@@ -161,7 +161,7 @@ def test_an_object_store_that_refuses_in_mid_run_and_is_back(
 ) -> None:
     workbench = open_bench(store=f"{s3.make_bucket()}/index", ollama_host=server.url)
     fill(workbench)
-    pipeline = workbench.pipeline(judged(workbench))
+    pipeline = workbench.engine(judged(workbench))
     refusing = at("retrieve", lambda: setattr(s3, "refusing", True))
     before = len(s3.requests)
     broken = pipeline.run(QUESTION, refusing)

@@ -29,7 +29,7 @@ def bench(open_bench: Open, url: str, **settings: object) -> Workbench:
 
 
 def run(workbench: Workbench) -> Trace:
-    return workbench.pipeline(searching(workbench)).run(QUESTION)
+    return workbench.engine(searching(workbench)).run(QUESTION)
 
 
 def answered_without_the_web(trace: Trace, outcome: WebOutcome, told: str) -> bool:
@@ -44,7 +44,7 @@ def answered_without_the_web(trace: Trace, outcome: WebOutcome, told: str) -> bo
 
 def searched_again(workbench: Workbench, trace: Trace) -> bool:
     """The search is made anew on the same facts, and what it found goes in."""
-    done = workbench.pipeline(searching(workbench)).resume(workbench.pipeline(searching(workbench)).adopt(trace))
+    done = workbench.engine(searching(workbench)).resume(workbench.engine(searching(workbench)).adopt(trace))
     assert done.web is not None and done.web.outcome is WebOutcome.USED
     assert (done.passages, done.grades) == (trace.passages, trace.grades), "nothing else is done again"
     return all(passage.origin is Origin.WEB for passage in done.web.passages)
@@ -55,14 +55,14 @@ def test_away_at_the_start_is_told_and_asked_again_on_request(open_bench: Open, 
     workbench = bench(open_bench, web.url)
     trace = run(workbench)
     assert answered_without_the_web(trace, WebOutcome.FAILED, "SearXNG could not be reached at 127.0.0.1")
-    assert workbench.pipeline(searching(workbench)).resume(trace) == trace, "a finished run asks nobody"
+    assert workbench.engine(searching(workbench)).resume(trace) == trace, "a finished run asks nobody"
     web.start()
     assert searched_again(workbench, trace) and web.pages == [1]
 
 
 def test_killed_between_query_and_search(open_bench: Open, web: SearXNGServer) -> None:
     workbench = bench(open_bench, web.url)
-    trace = workbench.pipeline(searching(workbench)).run(QUESTION, at("search", web.stop))
+    trace = workbench.engine(searching(workbench)).run(QUESTION, at("search", web.stop))
     assert answered_without_the_web(trace, WebOutcome.FAILED, "could not be reached")
     web.start()
     assert searched_again(workbench, trace)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.base.response.schema import Response, StreamingResponse
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
@@ -66,7 +66,7 @@ def stock_engine(postprocessor: CRAGPostprocessor) -> RetrieverQueryEngine:
 def test_stock_query_engine_answers_from_what_is_kept() -> None:
     traces: list[Trace] = []
     bench = Bench(best=0.9)
-    response = stock_engine(CRAGPostprocessor(bench.pipeline, traces.append)).query(QUESTION)
+    response = stock_engine(bench.postprocessor(traces.append)).query(QUESTION)
     assert isinstance(response, Response)
     text = str(response)  # MockLLM gives its prompt back
     assert USEFUL in text and USELESS not in text and QUESTION in text
@@ -77,7 +77,7 @@ def test_stock_query_engine_answers_from_what_is_kept() -> None:
 
 
 def test_web_passages_reach_the_stock_engine_with_source_and_url() -> None:
-    response = stock_engine(CRAGPostprocessor(Bench(best=0.1).pipeline)).query(QUESTION)
+    response = stock_engine(Bench(best=0.1).postprocessor()).query(QUESTION)
     assert "harbour office" in str(response) and "in the morning" not in str(response)
     (node,) = response.source_nodes  # two results say the same, it is used once
     assert node.metadata["source"] == "web" and node.metadata["url"] == "https://example.org/1"
@@ -85,7 +85,7 @@ def test_web_passages_reach_the_stock_engine_with_source_and_url() -> None:
 
 
 def test_stock_engine_with_nothing_left_gets_no_nodes() -> None:
-    response = stock_engine(CRAGPostprocessor(Bench(best=0.1, web=WebMode.OFF).pipeline)).query(QUESTION)
+    response = stock_engine(Bench(best=0.1, web=WebMode.OFF).postprocessor()).query(QUESTION)
     assert response.source_nodes == []
 
 
@@ -94,7 +94,7 @@ def test_stock_engine_with_nothing_left_gets_no_nodes() -> None:
 def test_incoming_nodes_are_never_changed(policy: str, best: float) -> None:
     given = scored()
     before = copy.deepcopy(given)
-    kept = CRAGPostprocessor(Bench(policy, best=best).pipeline).postprocess_nodes(given, query_str=QUESTION)
+    kept = Bench(policy, best=best).postprocessor().postprocess_nodes(given, query_str=QUESTION)
     assert [node.model_dump() for node in given] == [node.model_dump() for node in before]
     assert [node.node.hash for node in given] == [node.node.hash for node in before]
     originals = {id(node.node) for node in given}
@@ -105,7 +105,7 @@ def test_incoming_nodes_are_never_changed(policy: str, best: float) -> None:
 
 
 def test_kept_nodes_carry_grade_action_and_reason_hidden_from_model_and_embedding() -> None:
-    kept = CRAGPostprocessor(Bench(best=0.9).pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    kept = Bench(best=0.9).postprocessor().postprocess_nodes(scored(), query_str=QUESTION)
     node = kept[0]
     assert (node.node.node_id, node.score) == ("n1", 0.9)
     assert node.metadata["crag_action"] == "CORRECT"
@@ -116,13 +116,12 @@ def test_kept_nodes_carry_grade_action_and_reason_hidden_from_model_and_embeddin
 
 
 def test_ungraded_node_has_no_score() -> None:
-    pipeline = Bench("worst-chunk", best=None).pipeline
-    kept = CRAGPostprocessor(pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    kept = Bench("worst-chunk", best=None).postprocessor().postprocess_nodes(scored(), query_str=QUESTION)
     assert kept and all(node.score is None for node in kept)
 
 
 def test_page_and_document_of_a_node_survive() -> None:
-    kept = CRAGPostprocessor(Bench("worst-chunk", best=0.9).pipeline).postprocess_nodes(scored(), query_str=QUESTION)
+    kept = Bench("worst-chunk", best=0.9).postprocessor().postprocess_nodes(scored(), query_str=QUESTION)
     assert [(node.metadata["page_label"], node.node.ref_doc_id) for node in kept] == [
         ("1", "doc-1"),
         ("2", "doc-2"),
@@ -132,12 +131,12 @@ def test_page_and_document_of_a_node_survive() -> None:
 
 def test_missing_query_is_refused() -> None:
     with pytest.raises(ValueError, match="needs the query"):
-        CRAGPostprocessor(Bench().pipeline).postprocess_nodes(scored())
+        Bench().postprocessor().postprocess_nodes(scored())
 
 
 def test_broken_grader_raises_and_is_never_taken_for_nothing_relevant() -> None:
     traces: list[Trace] = []
-    postprocessor = CRAGPostprocessor(Bench(scoring=away).pipeline, traces.append)
+    postprocessor = Bench(scoring=away).postprocessor(traces.append)
     with pytest.raises(ModelUnavailable, match="Step 'grade' failed: Ollama went away") as raised:
         postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
     assert raised.value.retryable
@@ -151,7 +150,7 @@ def test_given_nodes_are_all_there_is_also_where_the_policy_would_retrieve_again
     traces: list[Trace] = []
     thresholds = {"lower": 0.0, "upper": 1.0} if policy == "heuristic" else {}
     bench = Bench(changed(policy, **thresholds), best=best, model=FakeModel())
-    kept = CRAGPostprocessor(bench.pipeline, traces.append).postprocess_nodes(scored(), query_str=QUESTION)
+    kept = bench.postprocessor(traces.append).postprocess_nodes(scored(), query_str=QUESTION)
     (trace,) = traces
     assert (bench.retriever.ways, bench.retriever.read, trace.rounds) == ([], [], ())
     assert trace.decision is not None and trace.decision.next_round is None
@@ -161,25 +160,25 @@ def test_given_nodes_are_all_there_is_also_where_the_policy_would_retrieve_again
 
 def test_same_policy_does_retrieve_again_with_a_retriever_of_its_own() -> None:
     bench = Bench("agentic", best=0.5, model=FakeModel())
-    CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    bench.pipeline.query(QUESTION)
     assert len(bench.retriever.ways) == 3 and bench.counts["keywords"] == 2
 
 
 def test_search_that_waits_for_approval_raises_instead_of_leaving_nothing() -> None:
-    postprocessor = CRAGPostprocessor(Bench(best=0.1, web=WebMode.ASK).pipeline)
+    postprocessor = Bench(best=0.1, web=WebMode.ASK).postprocessor()
     with pytest.raises(CragError, match='web="auto"'):
         postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
 
 
 def test_no_nodes_at_all_are_nothing_retrieved() -> None:
     traces: list[Trace] = []
-    kept = CRAGPostprocessor(Bench().pipeline, traces.append).postprocess_nodes([], query_str=QUESTION)
+    kept = Bench().postprocessor(traces.append).postprocess_nodes([], query_str=QUESTION)
     assert traces[0].decision is not None and traces[0].decision.reason == "nothing was retrieved"
     assert [node.metadata["source"] for node in kept] == ["web"]
 
 
 def test_async_postprocessing_gives_the_same() -> None:
-    postprocessor = CRAGPostprocessor(Bench().pipeline)
+    postprocessor = Bench().postprocessor()
     expected = postprocessor.postprocess_nodes(scored(), query_str=QUESTION)
     found = asyncio.run(postprocessor.apostprocess_nodes(scored(), query_str=QUESTION))
     assert [node.model_dump() for node in found] == [node.model_dump() for node in expected]
@@ -224,13 +223,17 @@ def test_foreign_node_gives_what_its_loader_wrote(metadata: dict[str, Any], sour
 # --- the query engine -----------------------------------------------------------------------------------------------
 
 
+def engine(bench: Bench, streaming: bool) -> CRAGQueryEngine:
+    return bench.streaming() if streaming else bench.pipeline
+
+
 def recorded(response: Any) -> Trace:
     return Trace.from_dict(response.metadata["crag"])
 
 
 def test_query_answers_with_sources_and_the_whole_record() -> None:
     bench = Bench(best=0.5, model=FakeModel())
-    response = CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    response = bench.pipeline.query(QUESTION)
     assert isinstance(response, Response) and str(response) == ANSWER
     assert [node.metadata.get("source", "corpus") for node in response.source_nodes] == ["corpus", "web"]
     trace = recorded(response)
@@ -240,14 +243,14 @@ def test_query_answers_with_sources_and_the_whole_record() -> None:
 
 
 def test_query_that_cannot_be_answered_says_why() -> None:
-    response = CRAGQueryEngine(Bench(best=0.1, web=WebMode.OFF, model=FakeModel()).pipeline).query(QUESTION)
+    response = Bench(best=0.1, web=WebMode.OFF, model=FakeModel()).pipeline.query(QUESTION)
     assert str(response).startswith("This cannot be answered from the evidence")
     assert response.source_nodes == []
 
 
 def test_async_query_works_inside_a_running_loop_and_lets_it_go_on() -> None:
     bench = Bench(model=FakeModel())
-    engine = CRAGQueryEngine(bench.pipeline)
+    engine = bench.pipeline
     graded = threading.Event()
     bench.evaluator.before = lambda: assert_set(graded)
 
@@ -267,14 +270,14 @@ def assert_set(event: threading.Event) -> None:
 
 def test_sync_query_works_inside_a_running_loop() -> None:
     async def ask() -> Any:
-        return CRAGQueryEngine(Bench(model=FakeModel()).pipeline).query(QUESTION)
+        return Bench(model=FakeModel()).pipeline.query(QUESTION)
 
     assert str(asyncio.run(ask())) == ANSWER
 
 
 def test_several_async_queries_do_not_mix() -> None:
     bench = Bench(model=FakeModel(answer=lambda messages: messages[1][1].rpartition("Question: ")[2]))
-    engine = CRAGQueryEngine(bench.pipeline)
+    engine = bench.pipeline
 
     async def ask() -> list[Any]:
         return await asyncio.gather(*(engine.aquery(f"Question {n}?") for n in range(8)))
@@ -283,7 +286,7 @@ def test_several_async_queries_do_not_mix() -> None:
 
 
 def test_streaming_gives_pieces_and_completes_its_record_at_the_end() -> None:
-    response = CRAGQueryEngine(Bench(best=0.5, model=FakeModel()).pipeline, streaming=True).query(QUESTION)
+    response = Bench(best=0.5, model=FakeModel()).streaming().query(QUESTION)
     assert isinstance(response, StreamingResponse)
     assert len(response.source_nodes) == 2, "what the answer will be written from is known before it"
     before = recorded(response)
@@ -297,15 +300,18 @@ def test_streaming_gives_pieces_and_completes_its_record_at_the_end() -> None:
 
 
 def test_async_streaming_gives_pieces_too() -> None:
-    engine = CRAGQueryEngine(Bench(model=FakeModel()).pipeline, streaming=True)
-    response = asyncio.run(engine.aquery(QUESTION))
-    assert isinstance(response, StreamingResponse)
-    assert str(response).strip() == ANSWER
+    async def ask() -> list[str]:
+        response = await Bench(model=FakeModel()).streaming().aquery(QUESTION)
+        assert isinstance(response, AsyncStreamingResponse)
+        return [piece async for piece in response.async_response_gen()]
+
+    pieces = asyncio.run(ask())
+    assert "".join(pieces).strip() == ANSWER and len(pieces) == len(ANSWER.split())
 
 
 @pytest.mark.parametrize("best", [0.9, 0.1])
 def test_streaming_without_a_model_is_never_blank(best: float) -> None:
-    response = CRAGQueryEngine(Bench(best=best, web=WebMode.OFF).pipeline, streaming=True).query(QUESTION)
+    response = Bench(best=best, web=WebMode.OFF).streaming().query(QUESTION)
     assert isinstance(response, StreamingResponse)
     text = "".join(response.response_gen)
     trace = recorded(response)
@@ -316,7 +322,7 @@ def test_streaming_without_a_model_is_never_blank(best: float) -> None:
 @pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
 def test_summary_has_every_field_and_agrees_with_the_record(best: float, streaming: bool) -> None:
     bench = Bench(best=best, model=FakeModel())
-    response = CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+    response = engine(bench, streaming).query(QUESTION)
     str(response)  # reads a stream to its end
     assert response.metadata is not None
     summary, trace = response.metadata["crag_summary"], recorded(response)
@@ -331,7 +337,7 @@ def test_summary_has_every_field_and_agrees_with_the_record(best: float, streami
 
 def test_summary_tells_iterations_rule_and_strategy() -> None:
     def summary(bench: Bench) -> dict[str, Any]:
-        found: dict[str, Any] = (CRAGQueryEngine(bench.pipeline).query(QUESTION).metadata or {})["crag_summary"]
+        found: dict[str, Any] = (bench.pipeline.query(QUESTION).metadata or {})["crag_summary"]
         return found
 
     again = summary(Bench("agentic", best=0.5))
@@ -356,7 +362,7 @@ def test_failure_before_the_answer_raises_with_its_own_type(
 
     bench.retriever.retrieve = fail  # type: ignore[method-assign]
     with pytest.raises(error, match=r"'retrieve' failed: It cannot be read\. Check the folder\.") as raised:
-        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+        engine(bench, streaming).query(QUESTION)
     assert type(raised.value) is error and raised.value.retryable is retryable
 
 
@@ -364,21 +370,21 @@ def test_failure_before_the_answer_raises_with_its_own_type(
 def test_judge_that_is_away_is_an_error_with_its_own_type_and_no_verdict(streaming: bool) -> None:
     bench = Bench("worst-chunk", scoring=away, judge=card(calls_model=True), model=FakeModel())
     with pytest.raises(ModelUnavailable, match="Step 'grade' failed: Ollama went away") as raised:
-        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+        engine(bench, streaming).query(QUESTION)
     assert raised.value.retryable
     assert bench.counts["answer"] == bench.counts["search"] == 0
     missing = replace(away(passages()[0]), cause="It is not pulled.", error="ModelMissing")
     bench.evaluator.scoring = lambda passage: replace(missing, passage_id=passage.id)
     with pytest.raises(ModelMissing) as refused:
-        CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)
+        engine(bench, streaming).query(QUESTION)
     assert not refused.value.retryable
     bench.evaluator.scoring = lambda passage: 0.9
-    assert str(CRAGQueryEngine(bench.pipeline, streaming).query(QUESTION)).strip() == ANSWER
+    assert str(engine(bench, streaming).query(QUESTION)).strip() == ANSWER
 
 
 def test_failure_of_the_answer_raises() -> None:
     gone = ModelUnavailable("Ollama went away.", hint="Start it.")
-    engine = CRAGQueryEngine(Bench(model=FakeModel(answer=gone)).pipeline)
+    engine = Bench(model=FakeModel(answer=gone)).pipeline
     with pytest.raises(ModelUnavailable, match="'answer' failed: Ollama went away") as raised:
         engine.query(QUESTION)
     assert (raised.value.hint, raised.value.retryable) == ("Start it.", True)
@@ -388,7 +394,7 @@ def test_failure_of_the_answer_raises() -> None:
 
 def test_failure_in_mid_stream_raises_after_the_record_is_complete() -> None:
     gone = ModelUnavailable("Ollama went away.")
-    response = CRAGQueryEngine(Bench(model=FakeModel(answer=gone)).pipeline, streaming=True).query(QUESTION)
+    response = Bench(model=FakeModel(answer=gone)).streaming().query(QUESTION)
     assert isinstance(response, StreamingResponse)
     with pytest.raises(ModelUnavailable, match="'answer' failed"):
         list(response.response_gen)
@@ -398,9 +404,8 @@ def test_failure_in_mid_stream_raises_after_the_record_is_complete() -> None:
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_search_that_waits_for_approval_raises_instead_of_a_blank_answer(streaming: bool) -> None:
-    engine = CRAGQueryEngine(Bench(best=0.5, web=WebMode.ASK).pipeline, streaming)
     with pytest.raises(CragError, match="waits for approval"):
-        engine.query(QUESTION)
+        engine(Bench(best=0.5, web=WebMode.ASK), streaming).query(QUESTION)
 
 
 # --- events ---------------------------------------------------------------------------------------------------------
@@ -429,25 +434,37 @@ def listening() -> Iterator[Listening]:
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_query_events_are_emitted(listening: Listening, streaming: bool, is_async: bool) -> None:
-    engine = CRAGQueryEngine(Bench(model=FakeModel()).pipeline, streaming)
-    response = asyncio.run(engine.aquery(QUESTION)) if is_async else engine.query(QUESTION)
+    asked = engine(Bench(model=FakeModel()), streaming)
+    response = asyncio.run(asked.aquery(QUESTION)) if is_async else asked.query(QUESTION)
     kinds = [event for event in listening.heard if isinstance(event, QueryStartEvent | QueryEndEvent)]
     assert [type(event) for event in kinds] == [QueryStartEvent, QueryEndEvent]
     assert QUESTION in str(kinds[0].model_dump()["query"])
     assert response.metadata is not None
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_handler_sees_an_ordinary_trace(listening: Listening, is_async: bool) -> None:
+    asked = Bench(model=FakeModel()).pipeline
+    asyncio.run(asked.aquery(QUESTION)) if is_async else asked.query(QUESTION)
+    assert [type(event).__name__ for event in listening.heard] == [
+        "QueryStartEvent",
+        *("RetrievalStartEvent", "RetrievalEndEvent"),
+        *("ReRankStartEvent", "ReRankEndEvent"),
+        *("SynthesizeStartEvent", "SynthesizeEndEvent"),
+        "QueryEndEvent",
+    ]
+    assert all(json.dumps(event.model_dump(mode="json"), default=str) for event in listening.heard)
+
+
 def test_engine_is_a_query_engine_for_others() -> None:
     from llama_index.core.tools import QueryEngineTool
 
-    tool = QueryEngineTool.from_defaults(
-        CRAGQueryEngine(Bench(model=FakeModel()).pipeline), name="crag", description="x"
-    )
+    tool = QueryEngineTool.from_defaults(Bench(model=FakeModel()).pipeline, name="crag", description="x")
     assert ANSWER in str(tool.call(QUESTION))
 
 
 def test_own_retriever_of_the_pipeline_is_used_by_the_engine() -> None:
     bench = Bench(found=tuple(replace(p, source="mine") for p in passages(2)))
-    response = CRAGQueryEngine(bench.pipeline).query(QUESTION)
+    response = bench.pipeline.query(QUESTION)
     assert bench.retriever.asked == [(QUESTION, 20)]
     assert {node.metadata["file_name"] for node in response.source_nodes} == {"mine"}

@@ -9,8 +9,8 @@ from llama_index_instrumentation import get_dispatcher
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.evaluators.policies import find_policy
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
@@ -28,7 +28,7 @@ def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
 
 def observers(workbench: Workbench, *, observed: bool = True) -> list[type]:
     choice = Choice(find_policy("paper", workbench.config), "cross-encoder")
-    return [type(one) for one in workbench.pipeline(choice, observed=observed)._observers]
+    return [type(one) for one in workbench.engine(choice, observed=observed)._pipeline._observers]
 
 
 def test_metrics_audit_and_log_hear_of_every_run(workbench: Workbench) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import find_policy
-from crag_core.app.workbench import EVALUATOR_FOLDER, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages
 from crag_core.base.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
@@ -25,6 +24,8 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.policies import find_policy
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget
@@ -447,7 +448,7 @@ def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: 
     chosen = find_policy(policy).with_thresholds(*ON_THE_LONGEST_WAY.get(policy, (None, None)))
     choice = Choice(chosen, chosen.evaluator, f"ollama/{MODEL}", WebMode.AUTO, top_k=3)
     before = place.server.chat_calls
-    trace = place.workbench.pipeline(choice).run("How long is lost property kept?")
+    trace = place.workbench.engine(choice).run("How long is lost property kept?")
     assert trace.failure is None and trace.decision is not None and trace.answer is not None
     assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
     assert trace.usage.calls == place.server.chat_calls - before > 0

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.policies import suit
 from crag_core.experiments.comparison.setups import Setup, changes
 from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.llms.servers import ServerState, version_of
@@ -56,10 +56,10 @@ def test_a_run_tells_the_version_of_its_model_and_asks_for_it_once(
     tmp_path: Path, server: OllamaServer, name: str
 ) -> None:
     bench = workbench(tmp_path, server)
-    made = [bench.pipeline(choice(bench, name)).settings.writer_version for _ in range(3)]
+    made = [bench.engine(choice(bench, name)).settings.writer_version for _ in range(3)]
     assert made == [DIGEST] * 3 and looks(server) == 1
     bench.servers.look()
-    assert bench.pipeline(choice(bench, name)).settings.writer_version == DIGEST and looks(server) == 2
+    assert bench.engine(choice(bench, name)).settings.writer_version == DIGEST and looks(server) == 2
 
 
 def test_after_a_look_at_the_models_nobody_is_asked(tmp_path: Path, server: OllamaServer) -> None:
@@ -71,7 +71,7 @@ def test_after_a_look_at_the_models_nobody_is_asked(tmp_path: Path, server: Olla
 
 def test_without_a_model_or_a_server_that_tells_there_is_no_version(tmp_path: Path, server: OllamaServer) -> None:
     bench = workbench(tmp_path, server)
-    assert bench.pipeline(choice(bench, "extractive", "embedding")).settings.writer_version == ""
+    assert bench.engine(choice(bench, "extractive", "embedding")).settings.writer_version == ""
     assert bench.servers.version_of("openai/gpt") == "" and looks(server) == 0
     assert bench.servers.version_of("ollama/another") == ""
 

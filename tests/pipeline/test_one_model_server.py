@@ -17,10 +17,10 @@ from starlette.types import ASGIApp
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import Stopped
 from crag_core.base.types import AnswerState
+from crag_core.evaluators.policies import suit
 from tests.judge import judging
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
@@ -56,7 +56,7 @@ def test_server_killed_while_it_writes_leaves_what_it_wrote_and_goes_on_when_it_
         choice = Choice(suit(workbench.policies["paper"], "embedding"), "embedding", f"ollama/{MODEL}", top_k=9)
         killer = threading.Thread(target=lambda: wait_until(lambda: dying.pieces_sent > 9, 10.0) and dying.stop())
         killer.start()
-        pipeline = workbench.pipeline(choice)
+        pipeline = workbench.engine(choice)
         trace = pipeline.run(QUESTION)
         killer.join()
         assert trace.failure is not None and "went away" in trace.failure.summary

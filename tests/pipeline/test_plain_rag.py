@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.app.policy_files import plain_rag
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Action, AnswerState, StepState, Usage
 from crag_core.decision.policy import FastPath
+from crag_core.evaluators.policies import plain_rag
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute

@@ -5,8 +5,6 @@ The model is fluent and without judgement, so only what holds for every reply is
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from crag_core.base import prompts
@@ -15,7 +13,6 @@ from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.support import SCORES, ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
-from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
 from tests.fakes import Bench, Diary, FakeModel, changed, passage, step_names
@@ -33,14 +30,9 @@ def test_whole_run_with_a_real_model() -> None:
         policy = changed("paper").with_thresholds(0.0, 0.0)
         bench = Bench(policy, model=model, found=FOUND, web=WebMode.OFF)
         judge = LLMEvaluator(model)
-        pipeline = Pipeline(
-            replace(bench.pipeline.parts, evaluator=judge),
-            replace(bench.pipeline.settings, evaluator=judge.card),
-            clock=bench.clock,
-            now=lambda: "now",
-            new_id=lambda: "id",
+        trace = bench.under(parts={"evaluator": judge}, evaluator=judge.card).run(
+            "When does the ferry leave?", Run(diary := Diary())
         )
-        trace = pipeline.run("When does the ferry leave?", Run(diary := Diary()))
 
         assert trace.failure is None, trace.failure
         assert trace.grades is not None and len(trace.grades) == 2

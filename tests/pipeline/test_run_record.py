@@ -12,7 +12,6 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Cancel, Found
 from crag_core.base.types import Engine, Grade, Passage, StepState, Usage
-from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, Bench, Diary, FakeModel, card, passage, passages
@@ -197,8 +196,7 @@ class Meeting:
 
 def test_two_runs_through_one_pipeline_do_not_mix() -> None:
     bench, meeting = Bench(model=FakeModel()), Meeting(2)
-    parts = replace(bench.pipeline.parts, evaluator=meeting, retriever=meeting)
-    pipeline = Pipeline(parts, bench.pipeline.settings, clock=bench.clock, now=lambda: "now", new_id=lambda: "id")
+    pipeline = bench.under(parts={"evaluator": meeting, "retriever": meeting})
     questions = ["alpha", "omega"]
     diaries = {question: Diary() for question in questions}
     with ThreadPoolExecutor(2) as threads:

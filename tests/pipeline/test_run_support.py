@@ -12,7 +12,6 @@ from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stoppe
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
 from crag_core.evaluators.support import ModelSupport
-from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.answer_stages import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
@@ -39,7 +38,7 @@ class FakeMeter:
 
 def benched(meter: FakeMeter | None, **fields: object) -> Bench:
     bench = Bench(**{"model": FakeModel()} | fields)  # type: ignore[arg-type]
-    bench.pipeline.parts = replace(bench.pipeline.parts, support=meter)
+    bench.pipeline = bench.pipeline.with_parts(support=meter)
     return bench
 
 
@@ -249,7 +248,9 @@ def test_a_stream_that_breaks_off_is_not_measured() -> None:
 
 def test_the_query_engine_gives_it_away_in_its_record() -> None:
     for streaming in (False, True):
-        reply = CRAGQueryEngine(benched(FakeMeter()).pipeline, streaming=streaming).query(QUESTION)
+        bench = benched(FakeMeter())
+        bench._parts = bench.pipeline.parts
+        reply = (bench.streaming() if streaming else bench.pipeline).query(QUESTION)
         text = "".join(getattr(reply, "response_gen", None) or [getattr(reply, "response", "")])
         assert text.strip() == ANSWER
         assert Trace.from_dict((reply.metadata or {})["crag"]).support is not None

@@ -17,9 +17,9 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core import report
 from crag_core.app.config import Config, load
-from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError
+from crag_core.evaluators.policies import suit
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import WebMode
 from tests.matrix import mostly
@@ -119,7 +119,7 @@ def test_a_run_leaves_no_secret_behind(
     told: list[str] = [repr(workbench.servers.look())]
     policy = suit(workbench.policies["paper"], "cross-encoder").with_thresholds(0.01, 0.99, 0.1)
     try:
-        pipeline = workbench.pipeline(Choice(policy, "cross-encoder", model, WebMode.AUTO))
+        pipeline = workbench.engine(Choice(policy, "cross-encoder", model, WebMode.AUTO))
         trace = pipeline.run("What does a yacht pay?")
         workbench.history.save(trace)
         told += [trace.to_json(), report.render(trace), repr(trace)]

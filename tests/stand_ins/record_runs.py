@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import default_evaluator, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.evaluators.policies import default_evaluator, suit
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
@@ -81,7 +81,7 @@ def _pipeline(workbench: Workbench, one: dict[str, str], evaluator: str | None) 
     policy = workbench.policies[one["policy"]]
     judge = evaluator or default_evaluator(policy, "extractive")
     web = WebMode.AUTO if one.get("pages") else WebMode.OFF
-    return workbench.pipeline(Choice(suit(policy, judge), judge, web=web))
+    return workbench.engine(Choice(suit(policy, judge), judge, web=web))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.app import workbench
-from crag_core.app.policy_files import OWN_JUDGE
-from crag_core.app.workbench import EVALUATOR_FOLDER
+from crag_core.evaluators import shipped
+from crag_core.evaluators.policies import OWN_JUDGE
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts
 
@@ -22,7 +22,7 @@ PRICE = "What does a yacht of nine metres pay for a night?"
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbench, "EVALUATOR_FOLDER", tmp_path / "nowhere")
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", tmp_path / "nowhere")
 
 
 def test_the_app_starts_and_the_run_says_what_is_missing_and_what_to_do(start: Start) -> None:
@@ -46,7 +46,7 @@ def test_another_evaluator_still_grades_and_decides(start: Start) -> None:
 def test_when_the_files_are_back_the_run_continues(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = ask(start(), PRICE)
     found = app.session_state["trace"].passages
-    monkeypatch.setattr(workbench, "EVALUATOR_FOLDER", EVALUATOR_FOLDER)
+    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", EVALUATOR_FOLDER)
     press(app, "Continue from here")
     done = app.session_state["trace"]
     assert not app.exception and done.failure is None

@@ -38,7 +38,7 @@ MIXED = (
 
 @pytest.fixture(scope="module")
 def meter() -> WordSupport:
-    from crag_core.app.workbench import EVALUATOR_FOLDER
+    from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 
     return WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
 
@@ -356,7 +356,7 @@ def test_the_words_of_a_model_that_declined_are_shown(meter: WordSupport) -> Non
 
 
 def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
-    from crag_core.app.workbench import EVALUATOR_FOLDER
+    from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 
     text = " ".join(f"Sentence {n} of it says that berth {n} costs {n} pounds a night." for n in range(8))
     found = tuple(passage(f"p{n}", text.replace("berth", f"berth {n}")) for n in range(20))

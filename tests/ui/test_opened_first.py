@@ -12,10 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
-from crag_core.app.policy_files import DEFAULT, load_policies, suit
 from crag_core.app.workbench import Workbench
 from crag_core.base.types import Action
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import DEFAULT, load_policies, suit
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import Conditions, scored_from

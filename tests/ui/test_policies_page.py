@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.app.policy_files import load_policies
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import load_policies
 from crag_core.trace.reroute import reroute
 from crag_core.view.verdict_lines import is_one_for_both
 from tests.judge import judging

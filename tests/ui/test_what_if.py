@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import Choice
 from crag_core.base import prompts
 from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import known_card
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run

@@ -17,12 +17,12 @@ import pytest
 
 from crag_core.app import workbench as build
 from crag_core.app.config import load
-from crag_core.app.policy_files import suit
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.protocols import WebReply
 from crag_core.base.text.words import words
 from crag_core.base.types import Action, AnswerState, Origin, WebOutcome
+from crag_core.evaluators.policies import suit
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import Trace
 from crag_core.websearch import snapshot
@@ -407,7 +407,7 @@ def run(home: Path, place: Path, question: str) -> Trace:
     workbench = Workbench(load(environment))
     workbench.store.ingest([("crane.txt", b"The crane lifts at most 6 tonnes.")])
     policy = suit(workbench.policies["paper"], "embedding").with_thresholds(1.0, 1.0)
-    return workbench.pipeline(Choice(policy, "embedding", web=WebMode.AUTO)).run(question)
+    return workbench.engine(Choice(policy, "embedding", web=WebMode.AUTO)).run(question)
 
 
 def test_run_answers_from_the_offline_web(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

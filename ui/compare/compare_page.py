@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
-from crag_core.app.policy_files import PLAIN, known_card
 from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Decision
 from crag_core.decision.decide import ALWAYS
+from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.reroute import reroute

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.configuration_text import Configuration, plain_choice, starting
-from crag_core.app.policy_files import PLAIN, default_evaluator, known_card
 from crag_core.app.workbench import Choice
+from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_each, run_set
@@ -143,8 +143,8 @@ def start_question(question: str) -> None:
     if _is_busy():
         return
     chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
-    pipelines = [workbench.pipeline(one.choice, observed=False) for one in chosen]
-    uncached = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
+    pipelines = [workbench.engine(one.choice, observed=False) for one in chosen]
+    uncached = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
     warm = warmth()
 
     def work(job: RunsJob) -> tuple[Trace, ...]:
@@ -216,7 +216,7 @@ def start_set(labelled: LabelledSet) -> None:
     if _is_busy():
         return
     chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
-    pipelines = [workbench.pipeline(one.choice, observed=False, cached=False) for one in chosen]
+    pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
     created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
 
     def work(job: SetJob) -> SetProgress:

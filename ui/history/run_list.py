@@ -7,11 +7,11 @@ from datetime import date, datetime
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import Action
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import known_card
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE

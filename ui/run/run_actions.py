@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import Choice
 from crag_core.base.types import StepState
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Reroute

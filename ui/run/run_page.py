@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import CorrectionKind, StepState
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize

@@ -17,13 +17,13 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from crag_core import report
-from crag_core.app.policy_files import known_card
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import known_card
 from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
 from crag_core.base.types import CorrectionKind, Usage, WebOutcome
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS

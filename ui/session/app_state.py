@@ -14,7 +14,6 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.app.model_servers import Models
-from crag_core.app.policy_files import default_evaluator, suit
 from crag_core.app.workbench import DATA, Choice, Workbench
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
@@ -22,6 +21,7 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import default_evaluator, suit
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -332,7 +332,7 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
 def settings_now() -> RunSettings | None:
     """What a run of the sidebar's choice is made under; None where it cannot work."""
     try:
-        return workbench().pipeline(choice()).settings
+        return workbench().engine(choice()).settings
     except CragError:
         return None
 

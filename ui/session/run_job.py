@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,14 +15,16 @@ from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import AnswerState, Step, StepState
 from crag_core.experiments.batch import TakeTurn
-from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, demos
 from ui.session.background_jobs import Job, LiveJobs, RunProgress
 
-CarryOn = Callable[[Pipeline, Trace, Run], Trace]
+if TYPE_CHECKING:
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
+
+CarryOn = Callable[["CRAGQueryEngine", Trace, Run], Trace]
 RunJob = Job[RunProgress, Trace]
 
 
@@ -40,7 +43,7 @@ def ask(question: str) -> None:
 
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
-    _start(lambda pipeline: pipeline.begin(question), Pipeline.resume, app_state.choice())
+    _start(lambda engine: engine.begin(question), _resume, app_state.choice())
 
 
 def own_choice(found: Trace) -> Choice:
@@ -83,7 +86,7 @@ def go_on(found: Trace, chosen: Choice | None = None) -> None:
     if chosen is None:
         workbench = workbench.using(replace(app_state.settings(), support=found.settings.support))
     chosen = chosen or own_choice(found)
-    _start(lambda pipeline: pipeline.adopt(found, as_new=not is_own), Pipeline.resume, chosen, workbench)
+    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench)
 
 
 def keep_import(found: Trace) -> Trace:
@@ -102,18 +105,26 @@ def start_opinion(evaluator: str) -> None:
     """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
     taken = app_state.trace()
     if taken is not None:
-        _start(lambda pipeline: taken, Pipeline.second_opinion, replace(app_state.choice(), evaluator=evaluator))
+        _start(lambda engine: taken, _second_opinion, replace(app_state.choice(), evaluator=evaluator))
+
+
+def _resume(engine: CRAGQueryEngine, begun: Trace, run: Run) -> Trace:
+    return engine.resume(begun, run)
+
+
+def _second_opinion(engine: CRAGQueryEngine, taken: Trace, run: Run) -> Trace:
+    return engine.second_opinion(taken, run)
 
 
 def _start(
-    begin: Callable[[Pipeline], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
+    begin: Callable[[CRAGQueryEngine], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
 ) -> None:
     running = job()
     if running and running.is_running:
         return
     workbench = workbench or app_state.workbench()
-    pipeline = workbench.pipeline(chosen, app_state.pause())
-    begun, warming, history, owner = begin(pipeline), app_state.warm_up(), workbench.history, access.user()
+    engine = workbench.engine(chosen, app_state.pause())
+    begun, warming, history, owner = begin(engine), app_state.warm_up(), workbench.history, access.user()
     warming.start()
     ticket = in_line()
 
@@ -122,7 +133,7 @@ def _start(
             # A question asked during the very first start waits for the documents that it is about.
             while warming.is_running and not run.cancel.wait(0.1):
                 pass
-            return carry_on(pipeline, begun, run)
+            return carry_on(engine, begun, run)
 
     def keep(done: Trace) -> None:
         with suppress(CragError):  # the health box tells; the run is there all the same

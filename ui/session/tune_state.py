@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.app.workbench import DATA, Choice
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
@@ -88,7 +88,7 @@ def sample() -> Read:
 
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
-    pipeline = app_state.workbench().pipeline(_choice(), observed=False)
+    pipeline = app_state.workbench().engine(_choice(), observed=False)
     return conditions_of(pipeline.settings, corpus(str(app_state.settings().home), pipeline.settings.collection))
 
 
@@ -155,7 +155,7 @@ def start_grading() -> None:
     if found is None or (running and running.is_running):
         return
     workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline = workbench.pipeline(_choice(), observed=False)
+    pipeline = workbench.engine(_choice(), observed=False)
 
     def work(job: SetJob) -> SetProgress:
         # At the very first start the documents are still on their way in, and they are among the conditions.

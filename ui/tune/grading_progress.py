@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.policy_files import known_card
 from crag_core.base.text.display import counted
+from crag_core.evaluators.policies import known_card
 from ui.session import access, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import Seen, SetJob

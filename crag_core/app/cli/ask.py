@@ -54,7 +54,7 @@ def ask(options: argparse.Namespace) -> int:
     )
     if not options.json:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
-    pipeline = workbench.pipeline(choice)
+    pipeline = workbench.engine(choice)
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(question, run)
     if is_waiting(trace):

@@ -16,9 +16,9 @@ from typing import Any
 from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, write_file
 from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
-from crag_core.app.policy_files import DEFAULT, PLAIN
 from crag_core.app.workbench import Workbench, now
 from crag_core.base.errors import CragError, UnknownName
+from crag_core.evaluators.policies import DEFAULT, PLAIN
 from crag_core.experiments.batch import Controls, Keeper
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
@@ -67,9 +67,7 @@ def compare(options: argparse.Namespace) -> int:
     beside = pick(options.beside, earlier)
     controls, warm_up = Controls(), WarmUp()
     contenders = [
-        Contender(
-            opened.workbench.pipeline(one.choice, observed=False, cached=False), outcome_log(one, opened.workbench)
-        )
+        Contender(opened.workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, opened.workbench))
         for one in wanted
     ]
     with interruptible(controls, "was run"):
@@ -80,7 +78,7 @@ def compare(options: argparse.Namespace) -> int:
             judged=opened.judged,
             controls=controls,
             on_progress=Progress("run"),
-            prepare=lambda: warm_up([one.pipeline for one in contenders], controls.cancel),
+            prepare=lambda: warm_up([one.engine for one in contenders], controls.cancel),
         )
     experiments = opened.workbench.experiments
     results = {one.name: contender.keeper.load() for one, contender in zip(wanted, contenders, strict=True)}
@@ -131,9 +129,7 @@ def _describe(
     options: argparse.Namespace, opened: Opened, wanted: Sequence[Configuration], beside: Sequence[Earlier]
 ) -> Comparison:
     here = opened.workbench
-    lines = {
-        one.name: described(here.pipeline(one.choice, observed=False).settings, _asked(one, here)) for one in wanted
-    }
+    lines = {one.name: described(here.engine(one.choice, observed=False).settings, _asked(one, here)) for one in wanted}
     lines |= {one.name: described(one.kept.setup.settings, one.kept.setup.web) for one in beside}
     remarks = [one.remark for one in beside]
     return Comparison(opened.labelled.name, now(), lines, command_of(options), remarks)

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crag_core.app.policy_files import DEFAULT
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.policies import DEFAULT
 from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet

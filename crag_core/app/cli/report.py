@@ -7,8 +7,8 @@ from typing import Any
 
 from crag_core.app import config
 from crag_core.app.cli.options import STREAM, add_thresholds, share, with_thresholds
-from crag_core.app.policy_files import find_policy
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import find_policy
 from crag_core.report import render
 from crag_core.report.files import page_beside, read_run, write_page
 from crag_core.trace.trace import Trace

@@ -26,10 +26,10 @@ from crag_core.app.cli.options import (
     write_file,
 )
 from crag_core.app.configuration_text import choose
-from crag_core.app.policy_files import find_policy, suit
 from crag_core.app.workbench import Choice, Workbench, now
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
+from crag_core.evaluators.policies import find_policy, suit
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected
@@ -136,7 +136,7 @@ def grade(options: argparse.Namespace) -> Graded:
     )
     opened = open_set(options.set, workbench)
     check_collection(options.collection, opened.workbench)
-    pipeline = opened.workbench.pipeline(choice, observed=False)
+    pipeline = opened.workbench.engine(choice, observed=False)
     conditions = opened.workbench.conditions(pipeline)
     log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions

@@ -25,8 +25,7 @@ from crag_core.experiments.batch import (
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.answer_stages import unmeasured
-from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run
+from crag_core.pipeline.run import QuestionRunner, Run
 from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import Trace
 
@@ -37,18 +36,18 @@ QUESTION = "Is everything in its place?"
 
 @dataclass(frozen=True)
 class Contender:
-    """A configuration that takes part: its pipeline, and where its outcomes go."""
+    """A configuration that takes part: its engine, and where its outcomes go."""
 
-    pipeline: Pipeline
+    engine: QuestionRunner
     keeper: Keeper[Outcome]
 
 
-def run_each(question: str, pipelines: Sequence[Pipeline], run: Run | None = None) -> tuple[Trace, ...]:
-    """The runs of one question, in the order of `pipelines`; a stop ends the one under way, and no other is begun."""
+def run_each(question: str, engines: Sequence[QuestionRunner], run: Run | None = None) -> tuple[Trace, ...]:
+    """The runs of one question, in the order of `engines`; a stop ends the one under way, and no other is begun."""
     run = run or Run()
     traces: list[Trace] = []
-    for pipeline in pipelines:
-        traces.append(_without_pause(pipeline).run(question, run))
+    for engine in engines:
+        traces.append(_without_pause(engine).run(question, run))
         if run.cancel.is_set():
             break
     return tuple(traces)
@@ -81,8 +80,8 @@ def run_set(
         for contender, keys in zip(contenders, known, strict=True):
             if asked.key in keys:
                 continue
-            pipeline = _without_pause(contender.pipeline).hiding(asked.without)
-            trace = pipeline.run(asked.question, Run(cancel=controls.cancel))
+            engine = _without_pause(contender.engine).hiding(asked.without)
+            trace = engine.run(asked.question, Run(cancel=controls.cancel))
             broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):
                 return broken
@@ -100,9 +99,9 @@ def run_set(
     )  # fmt: skip
 
 
-def _without_pause(pipeline: Pipeline) -> Pipeline:
+def _without_pause(engine: QuestionRunner) -> QuestionRunner:
     """The web search of one configuration, or for one question, does not keep the next from searching."""
-    return pipeline.with_parts(pause=None)
+    return engine.with_parts(pause=None)
 
 
 # --- warming up -------------------------------------------------------------------------------------------------------
@@ -115,28 +114,28 @@ class WarmUp:
         self._warm: set[Hashable] = set()
         self._lock = threading.Lock()
 
-    def __call__(self, pipelines: Iterable[Pipeline], cancel: Cancel) -> None:
+    def __call__(self, engines: Iterable[QuestionRunner], cancel: Cancel) -> None:
         """Let each part that is cold do a little work; neither a language model nor the web is asked.
 
         Never raises a `CragError`: the run that meets a fault tells it.
         """
         with self._lock:
-            for pipeline in pipelines:
-                made = pipeline.settings
+            for engine in engines:
+                made = engine.settings
                 parts = (made.embedding, made_by(made.evaluator), made_by(made.strip_evaluator))
                 if parts in self._warm or cancel.is_set():
                     continue
                 try:
-                    is_warm = _use(pipeline, cancel)
+                    is_warm = _use(engine, cancel)
                 except CragError:
                     continue
                 if is_warm:
                     self._warm.add(parts)
 
 
-def _use(pipeline: Pipeline, cancel: Cancel) -> bool:
+def _use(engine: QuestionRunner, cancel: Cancel) -> bool:
     """False where nothing is indexed that could be graded."""
-    parts = pipeline.parts
+    parts = engine.parts
     passages = parts.retriever.retrieve(QUESTION, 1).passages if parts.retriever else ()
     if passages and not parts.evaluator.card.calls_model:
         parts.evaluator.grade(QUESTION, passages, cancel)

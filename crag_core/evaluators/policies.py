@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
-from crag_core.app.config import Config
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import FastPath, Policy, parse_policy
@@ -14,7 +15,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 DEFAULT = "two-signal"
 """The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
-FOLDER = Path(__file__).parents[2] / "data" / "policies"
+FOLDER = DATA / "policies"
 OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 PLAIN = "plain"
@@ -22,7 +23,22 @@ PLAIN = "plain"
 _BASELINES = FOLDER.parent / "baselines"
 
 
-def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
+class AgentSettings(Protocol):
+    """What may be set of the policy `agentic`."""
+
+    @property
+    def agent_few(self) -> int: ...
+
+    @property
+    def agent_cosine(self) -> float: ...
+
+    @property
+    def agent_iterations(self) -> int: ...
+
+
+def load_policies(
+    folder: Path = FOLDER, settings: AgentSettings | None = None
+) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """(policies by name, the default first, what is wrong with the files that cannot be used).
 
     The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
@@ -50,12 +66,12 @@ def _checked(policy: Policy) -> Policy:
     return policy
 
 
-def _with_agent_settings(policy: Policy, settings: Config) -> Policy:
+def _with_agent_settings(policy: Policy, settings: AgentSettings) -> Policy:
     rules = FastPath(policy.fast_path.read_file, settings.agent_few, settings.agent_cosine)
     return replace(policy, fast_path=rules, loop=replace(policy.loop, max_iterations=settings.agent_iterations))
 
 
-def find_policy(name: str, settings: Config | None = None) -> Policy:
+def find_policy(name: str, settings: AgentSettings | None = None) -> Policy:
     """A policy by name; `UnknownName` lists the known ones, `BadRecord` tells what is wrong with its file."""
     policies, problems = load_policies(settings=settings)
     if name not in policies:
@@ -64,6 +80,14 @@ def find_policy(name: str, settings: Config | None = None) -> Policy:
                 raise BadRecord(problem)
         raise UnknownName.among("policy", name, policies)
     return policies[name]
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy of a file of one's own; raises `BadRecord`."""
+    try:
+        return parse_policy(path.read_text("utf-8"), path.stem)
+    except (OSError, UnicodeError) as error:
+        raise BadRecord(f"The policy {path} cannot be read: {error}.", hint="Give the path of a TOML file.") from error
 
 
 def plain_rag() -> Policy:

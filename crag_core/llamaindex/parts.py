@@ -1,0 +1,147 @@
+"""The parts of a run from what a LlamaIndex user has at hand: names, files, or objects of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from llama_index.core.llms import LLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from crag_core.base.errors import CragError, ModelUnavailable, UnknownName, WrongUse
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, WebSearcher
+from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.decision.policy import Policy
+from crag_core.evaluators import EVALUATORS, shipped
+from crag_core.evaluators.policies import find_policy, read_policy
+from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.shipped import signal_meter
+from crag_core.llms.client import LlamaIndexClient
+from crag_core.llms.context_window import Capacity
+from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from crag_core.websearch import PROVIDERS
+
+
+def policy_of(given: str | Path | Policy) -> Policy:
+    """A policy by its name in `data/policies`, from a TOML file, or itself."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".toml")):
+        return read_policy(Path(given))
+    if not isinstance(given, str):
+        raise WrongUse(f"Expected the name of a policy, a TOML file, or a Policy, found {type(given).__name__}.")
+    return find_policy(given)
+
+
+def model_of(given: LLM | LanguageModel | None) -> LanguageModel | None:
+    """A language model from any LLM of LlamaIndex."""
+    if not isinstance(given, LLM):
+        if given is None or hasattr(given, "complete_all"):
+            return given
+        raise WrongUse(
+            f"Expected a LlamaIndex LLM, found {type(given).__name__}.", hint='For instance Ollama(model="llama3.2").'
+        )
+    name = given.metadata.model_name
+    name = name if name not in ("", "unknown") else type(given).__name__
+
+    def explain(error: Exception) -> CragError:
+        return ModelUnavailable(f"The language model {name} failed: {type(error).__name__}: {error}")
+
+    async def reads() -> int:
+        return given.metadata.context_window
+
+    return ServerModel(LlamaIndexClient(given, name, explain=explain), CallLimit(1), Capacity(), reads)
+
+
+def evaluator_of(given: object, model: LanguageModel | None, embedder: Embedder | None = None) -> Evaluator:
+    """An evaluator by its registered name, a reranker of LlamaIndex, or any object with `card` and `grade`."""
+    if isinstance(given, str):
+        if given not in EVALUATORS:
+            raise UnknownName.among("evaluator", given, EVALUATORS)
+        parts = EvaluatorParts(embedder or _default_embedder(), signal_meter(), shipped.EVALUATOR_FOLDER, model)
+        return EVALUATORS[given].build(parts)
+    if isinstance(given, BaseNodePostprocessor):
+        return RerankerEvaluator(given)
+    card = getattr(given, "card", None)
+    if not isinstance(card, EvaluatorCard) or not callable(getattr(given, "grade", None)):
+        raise WrongUse(
+            f"Expected an evaluator with `card`, an EvaluatorCard, and `grade(question, passages, cancel)`, "
+            f"found {type(given).__name__}.",
+            hint="See docs/extending.md.",
+        )
+    return given  # type: ignore[return-value]  # checked as far as it can be
+
+
+def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
+    """A web provider by its name, or any object with `name` and `search`; None for "off"."""
+    if given == "off":
+        return None
+    if not isinstance(given, str):
+        if callable(getattr(given, "search", None)) and isinstance(getattr(given, "name", None), str):
+            return given
+        raise WrongUse(
+            f"Expected a web provider with `name` and `search(query, limit, cancel)`, found {type(given).__name__}.",
+            hint="See docs/extending.md.",
+        )
+    if given not in PROVIDERS:
+        raise UnknownName.among("web provider", given, ["off", *PROVIDERS])
+    if needs := PROVIDERS[given].needs:
+        raise WrongUse(
+            f"The web provider {given!r} cannot do without the setting {needs}.",
+            hint='Build it, and give the object: web=SearXNG("http://…").',
+        )
+    return PROVIDERS[given].build({}, is_last=True)
+
+
+@dataclass(frozen=True)
+class RerankerEvaluator:
+    """A reranker of LlamaIndex as an evaluator: the score that it gives a node is the node's grade.
+
+    Its scores must lie in 0..1; a passage that it leaves out has the grade 0. `lower` and `upper` are the thresholds to
+    start from. `version` tells models of one class apart.
+    """
+
+    reranker: BaseNodePostprocessor
+    lower: float = 0.3
+    upper: float = 0.7
+    version: str = ""
+
+    @property
+    def card(self) -> EvaluatorCard:
+        name = type(self.reranker).__name__
+        return EvaluatorCard(
+            name=name,
+            title=f"Reranker {name}",
+            scale="as the reranker scores, 0 to 1",
+            lower=self.lower,
+            upper=self.upper,
+            strip_cutoff=self.lower,
+            calls_model=False,
+            cost="as the reranker costs",
+            version=self.version,
+        )
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        nodes = [NodeWithScore(node=TextNode(id_=one.id, text=one.text)) for one in passages]
+        reranker = self.reranker
+        if "top_n" in type(reranker).model_fields:
+            reranker = reranker.model_copy(update={"top_n": len(nodes)})
+        found = {one.node.node_id: one.score for one in reranker.postprocess_nodes(nodes, query_str=question)}
+        return tuple(self._grade(one.id, found) for one in passages)
+
+    def _grade(self, passage_id: str, found: dict[str, float | None]) -> Grade:
+        if passage_id not in found:
+            return Grade(passage_id, 0.0, "left out by the reranker")
+        score = found[passage_id]
+        if score is None or not 0.0 <= score <= 1.0:
+            return Grade(passage_id, None, cause=f"expected a score in 0..1 from the reranker, found {score}")
+        return Grade(passage_id, float(score), "scored by the reranker")
+
+
+@cache
+def _default_embedder() -> Embedder:
+    return HuggingFaceEmbedder()

@@ -1,0 +1,334 @@
+"""CRAG where LlamaIndex users have their things: stock indexes, retrievers, chat, agents, routers, evaluators."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
+from llama_index.core.evaluation import FaithfulnessEvaluator
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceSplitter, SentenceWindowNodeParser
+from llama_index.core.postprocessor import LongContextReorder, MetadataReplacementPostProcessor
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine
+from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.selectors import LLMSingleSelector
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.tools import QueryEngineTool
+
+from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace, reroute
+from crag_core.base.errors import BadRecord, StoreUnavailable, UnknownName, WrongUse
+from crag_core.base.protocols import Cancel, WebReply
+from crag_core.base.types import Action, AnswerState, EvaluatorCard, Grade, Passage, WebOutcome
+from crag_core.evaluators.policies import find_policy
+from tests.fakes import FakeRetriever, passages, web_passage
+
+QUESTION = "When does the ferry to Vennick leave?"
+FERRY = "The ferry to Vennick leaves at nine in the morning."
+QUOTED = f"“{FERRY}” [1]"
+OTHERS = ("Bread is kneaded for ten minutes.", "The museum of glass is closed on Mondays.")
+
+
+class Words:
+    """A user's evaluator in ten lines: how much of the question stands in the passage."""
+
+    card = EvaluatorCard("words", "Shared words", "0 to 1", 0.3, 0.6, 0.3, calls_model=False, cost="nothing")
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        self.asked += len(passages)
+        asked = set(question.lower().strip("?").split())
+        return tuple(Grade(one.id, len(asked & set(one.text.lower().split())) / len(asked)) for one in passages)
+
+
+class Harbour:
+    """A user's web provider."""
+
+    name = "Harbour office"
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        return WebReply(WebOutcome.USED, self.name, (web_passage(1, "Boats leave at noon, says the harbour."),))
+
+
+class LastWord(BaseNodePostprocessor):
+    """A reranker: nodes with the question's last word first."""
+
+    top_n: int = 1
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        assert query_bundle is not None
+        word = query_bundle.query_str.strip("?").split()[-1]
+        made = [NodeWithScore(node=one.node, score=0.9 if word in one.node.get_content() else 0.1) for one in nodes]
+        return sorted(made, key=lambda one: -(one.score or 0.0))[: self.top_n]
+
+
+class Fixed(BaseRetriever):
+    """A retriever of nobody's."""
+
+    def __init__(self, nodes: Sequence[NodeWithScore]) -> None:
+        super().__init__()
+        self.nodes = list(nodes)
+        self.asked: list[str] = []
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append(query_bundle.query_str)
+        return self.nodes
+
+
+def texts(*found: str) -> list[NodeWithScore]:
+    return [NodeWithScore(node=TextNode(id_=f"n{n}", text=text), score=0.8) for n, text in enumerate(found)]
+
+
+def index(**options: Any) -> VectorStoreIndex:
+    documents = [Document(text=text) for text in (FERRY, *OTHERS)]
+    return VectorStoreIndex.from_documents(documents, embed_model=MockEmbedding(embed_dim=8), **options)
+
+
+def crag(**options: Any) -> CRAGPostprocessor:
+    return CRAGPostprocessor("paper", Words(), **options)
+
+
+# --- one line -------------------------------------------------------------------------------------------------------
+
+
+def test_the_defaults_work_offline_in_one_line() -> None:
+    kept = CRAGPostprocessor().postprocess_nodes(texts(FERRY, *OTHERS), query_str=QUESTION)
+    assert kept[0].node.node_id == "n0" and kept[0].metadata["crag_action"] == "CORRECT"
+
+
+def test_a_users_evaluator_policy_provider_and_llm_are_in_the_record_by_their_own_names(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text((Path("data/policies") / "paper.toml").read_text("utf-8"), "utf-8")
+    for policy in (file, str(file), find_policy("paper").with_thresholds(0.95, 0.99)):
+        traces: list[Trace] = []
+        made = CRAGPostprocessor(policy, Words(), llm=MockLLM(max_tokens=8), web=Harbour(), on_trace=traces.append)
+        kept = made.postprocess_nodes(texts(*OTHERS), query_str=QUESTION)
+        settings = traces[0].settings
+        assert settings.policy.name in ("mine", "paper") and settings.evaluator == Words.card
+        assert (settings.writer, settings.web_mode) == ("MockLLM", "auto")
+        assert [one.metadata["source"] for one in kept] == ["web"] and "noon" in kept[0].text
+        assert traces[0].web is not None and traces[0].web.provider == "Harbour office"
+        again = reroute(traces[0], settings.policy.with_thresholds(0.0, 0.0))
+        assert again.decision.action is Action.CORRECT, "decided again without a call"
+    assert settings.policy.upper == 0.99, "the thresholds of a Policy are its own"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"policy": "papre"}, UnknownName, "paper"),
+        ({"policy": 3}, WrongUse, "the name of a policy, a TOML file, or a Policy, found int"),
+        ({"policy": "no/such.toml"}, BadRecord, "no/such.toml"),
+        ({"evaluator": "cross"}, UnknownName, "cross-encoder"),
+        ({"evaluator": object()}, WrongUse, "`card`, an EvaluatorCard"),
+        ({"web": "duck"}, UnknownName, "duckduckgo"),
+        ({"web": object()}, WrongUse, "`name` and `search"),
+        ({"web": "searxng"}, WrongUse, "CRAG_SEARXNG_URL"),
+        ({"llm": "gpt"}, WrongUse, "a LlamaIndex LLM, found str"),
+        ({"node_scores": "dot"}, WrongUse, "dot"),
+        ({"top_n": 0}, WrongUse, "1 or more"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(options: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as refused:
+        CRAGPostprocessor(**options)
+    assert said in f"{refused.value}"
+
+
+# --- a good citizen -------------------------------------------------------------------------------------------------
+
+
+def test_sentence_windows_before_and_after_and_reordering() -> None:
+    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
+    nodes = parser.get_nodes_from_documents([Document(text=f"{OTHERS[0]} {FERRY} {OTHERS[1]}")])
+    windows = MetadataReplacementPostProcessor(target_metadata_key="window")
+    engine = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8)).as_query_engine(
+        llm=MockLLM(), similarity_top_k=3, node_postprocessors=[crag(), windows, LongContextReorder()]
+    )
+    (node,) = engine.query(QUESTION).source_nodes
+    assert FERRY in node.text and OTHERS[0] in node.text and OTHERS[1] in node.text, "its window came back"
+    assert node.metadata["original_text"].strip() == FERRY and node.node.prev_node is not None
+    before = windows.postprocess_nodes([NodeWithScore(node=one, score=0.5) for one in nodes], query_str=QUESTION)
+    kept = crag().postprocess_nodes(before, query_str=QUESTION)
+    assert kept and all("kneaded" not in one.text for one in kept), "a window is refined as any text"
+
+
+def test_images_pass_by_and_do_not_decide() -> None:
+    image = NodeWithScore(node=ImageNode(id_="picture", image_path="a.png", text="A map of the harbour."), score=0.99)
+    traces: list[Trace] = []
+    kept = crag(on_trace=traces.append).postprocess_nodes([image, *texts(FERRY)], query_str=QUESTION)
+    assert [one.node.node_id for one in kept] == ["n0", "picture"] and kept[1] is image
+    assert [one.id for one in traces[0].passages or ()] == ["n0"]
+
+
+def test_the_same_node_twice_and_two_of_one_id_are_graded_once() -> None:
+    evaluator = Words()
+    given = [*texts(FERRY), *texts(FERRY), NodeWithScore(node=TextNode(id_="n0", text=OTHERS[0]), score=0.1)]
+    kept = CRAGPostprocessor("worst-chunk", evaluator).postprocess_nodes(given, query_str=QUESTION)
+    assert evaluator.asked == 1 and [one.text for one in kept] == [FERRY]
+
+
+def test_scores_that_are_cosines_can_be_declared() -> None:
+    for declared, names in (("retriever", False), ("cosine", True)):
+        traces: list[Trace] = []
+        made = crag(node_scores=declared, on_trace=traces.append)
+        made.postprocess_nodes(texts(FERRY, *OTHERS), query_str=QUESTION)
+        assert ("coherence" in dict(traces[0].signals)) is names
+
+
+def test_long_nodes_of_a_stock_splitter_are_not_lost_to_a_budget() -> None:
+    long = [
+        "When does the ferry to Vennick leave : at nine. " + f"Notice {n}: the pier is open. " * 150 for n in range(6)
+    ]
+    kept = CRAGPostprocessor("worst-chunk", Words()).postprocess_nodes(texts(*long), query_str=QUESTION)
+    assert len(kept) == 6 and all(len(one.text) > 3_000 for one in kept)
+
+
+def test_at_most_top_n_are_handed_on() -> None:
+    made = CRAGPostprocessor("worst-chunk", Words(), top_n=2)
+    assert len(made.postprocess_nodes(texts(FERRY, FERRY, FERRY, FERRY), query_str=QUESTION)) <= 2
+
+
+def test_it_is_copied_pickled_and_written_as_a_dictionary_or_says_why_not() -> None:
+    made = CRAGPostprocessor("paper", "heuristic", top_n=2, node_scores="cosine")
+    for other in (
+        CRAGPostprocessor.from_dict(made.to_dict()), pickle.loads(pickle.dumps(made)), copy.deepcopy(made),
+    ):  # fmt: skip
+        assert (other.policy, other.evaluator, other.top_n, other.node_scores) == ("paper", "heuristic", 2, "cosine")
+        assert other.postprocess_nodes(texts(FERRY), query_str=QUESTION)
+    own = crag()
+    assert copy.deepcopy(own).postprocess_nodes(texts(FERRY), query_str=QUESTION)
+    for attempt in (own.to_dict, lambda: pickle.dumps(own)):
+        with pytest.raises(WrongUse, match=r"given objects \(evaluator\) cannot be"):
+            attempt()
+
+
+def test_a_reranker_is_an_evaluator() -> None:
+    traces: list[Trace] = []
+    kept = CRAGPostprocessor("paper", LastWord(), on_trace=traces.append).postprocess_nodes(
+        texts("The ferry will leave at nine.", *OTHERS), query_str=QUESTION
+    )
+    assert [grade.score for grade in traces[0].grades or ()] == [0.9, 0.1, 0.1], "all are scored, whatever its top_n"
+    assert traces[0].settings.evaluator == RerankerEvaluator(LastWord()).card
+    assert kept[0].node.node_id == "n0"
+
+
+# --- engines --------------------------------------------------------------------------------------------------------
+
+
+def test_our_engine_over_a_stock_retriever_is_one_record() -> None:
+    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
+    response = engine.query(QUESTION)
+    trace = Trace.from_dict((response.metadata or {})["crag"])
+    assert str(response) == QUOTED and trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert (trace.settings.embedding, trace.settings.top_k) == ("VectorIndexRetriever", 3)
+    assert engine.retrieve(QueryBundle(QUESTION))[0].text == FERRY
+    found = asyncio.run(engine.aretrieve(QueryBundle(QUESTION)))
+    assert [one.text for one in found] == [FERRY]
+
+
+def test_rounds_use_the_retriever_that_was_given() -> None:
+    retriever = Fixed(texts(*OTHERS, "A ferry is a boat.", "Vennick is an island."))
+    engine = CRAGQueryEngine(retriever, CRAGPostprocessor("agentic", Words()))
+    trace = engine.run(QUESTION)
+    asked = [found.query for later in trace.rounds for found in later.retrievals]
+    assert trace.failure is None and len(trace.rounds) == 2 and sorted(retriever.asked) == sorted([QUESTION, *asked])
+
+
+def test_a_stock_synthesizer_answers_from_the_corrected_evidence_and_is_in_the_record() -> None:
+    synthesizer = get_response_synthesizer(llm=MockLLM())
+    response = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag(), synthesizer).query(QUESTION)
+    assert FERRY in str(response) and OTHERS[0] not in str(response)
+    trace = Trace.from_dict((response.metadata or {})["crag"])
+    assert trace.answer is not None and trace.answer.text == str(response)
+
+
+def test_other_postprocessors_stand_before_and_after() -> None:
+    engine = CRAGQueryEngine(
+        Fixed(texts(*OTHERS, FERRY)), crag(), before=[LastWord(top_n=3)], after=[LongContextReorder()]
+    )
+    trace = engine.run(QUESTION)
+    assert [one.id for one in trace.passages or ()] != ["n0", "n1", "n2"] or trace.grades
+    only = CRAGQueryEngine(Fixed(texts(*OTHERS, FERRY.replace("leaves", "does leave"))), crag(), before=[LastWord()])
+    trace = only.run(QUESTION)
+    assert [one.id for one in trace.passages or ()] == ["n2"], "the record holds what was graded"
+
+
+def test_a_retriever_that_fails_is_named() -> None:
+    class Broken(Fixed):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            raise KeyError("no such collection")
+
+    with pytest.raises(StoreUnavailable, match="Step 'retrieve' failed: The retriever Broken failed: KeyError"):
+        CRAGQueryEngine(Broken([]), crag()).query(QUESTION)
+
+
+def test_our_retriever_in_a_stock_engine() -> None:
+    found = tuple(passages(2))
+    retriever = CRAGRetriever(FakeRetriever(lambda query, engine: found), top_k=2)
+    assert [one.node.node_id for one in retriever.retrieve(QUESTION)] == ["p1", "p2"]
+    engine = CitationQueryEngine.from_args(
+        index(), llm=MockLLM(), retriever=retriever, node_postprocessors=[crag()], citation_chunk_size=128
+    )
+    assert "Source 1" in str(engine.query(QUESTION))
+
+
+@pytest.mark.parametrize("kind", [CondenseQuestionChatEngine, ContextChatEngine, CondensePlusContextChatEngine])
+def test_chat_engines(kind: Any) -> None:
+    if kind is CondenseQuestionChatEngine:
+        engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
+        chat = kind.from_defaults(query_engine=engine, llm=MockLLM(max_tokens=5))
+    else:
+        retriever = index().as_retriever(similarity_top_k=3)
+        chat = kind.from_defaults(retriever=retriever, llm=MockLLM(), node_postprocessors=[crag()])
+    reply = chat.chat(QUESTION)
+    assert reply.source_nodes[0].text == FERRY and len(reply.source_nodes) == 1
+
+
+def test_router_tool_and_agent() -> None:
+    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
+    tool = QueryEngineTool.from_defaults(engine, name="documents", description="What the documents say.")
+    assert str(tool.call(QUESTION)) == QUOTED == str(asyncio.run(tool.acall(QUESTION)))
+
+    class Chooses(MockLLM):
+        def predict(self, *arguments: Any, **named: Any) -> str:
+            return '[{"choice": 1, "reason": "the only one"}]'
+
+    router = RouterQueryEngine(LLMSingleSelector.from_defaults(Chooses()), [tool], llm=MockLLM())
+    assert str(router.query(QUESTION)) == QUOTED
+
+
+def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() -> None:
+    pipeline = IngestionPipeline(
+        transformations=[SentenceSplitter(chunk_size=64, chunk_overlap=0)],
+        docstore=SimpleDocumentStore(),
+        docstore_strategy=DocstoreStrategy.DUPLICATES_ONLY,
+    )
+    nodes = pipeline.run(documents=[Document(text=text, id_=text[:5]) for text in (FERRY, *OTHERS)])
+    stock = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8))
+    engine = CRAGQueryEngine(stock.as_retriever(similarity_top_k=3), crag())
+    response = engine.query(QUESTION)
+    assert response.source_nodes[0].node.ref_doc_id == FERRY[:5]
+
+    class SaysYes(MockLLM):
+        def complete(self, prompt: str, formatted: bool = False, **named: Any) -> Any:
+            from llama_index.core.base.llms.types import CompletionResponse
+
+            return CompletionResponse(text="YES" if FERRY in prompt else "NO")
+
+    judged = FaithfulnessEvaluator(llm=SaysYes()).evaluate_response(QUESTION, response)
+    assert judged.passing
