@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crag_core.app.config import Config
 from crag_core.app.policy_files import OWN_JUDGE, find_policy, suit
-from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 
 POLICIES = ("two-signal", "paper")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crag_core.app.config import Config
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import FastPath, Policy, parse_policy
@@ -14,12 +15,12 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 DEFAULT = "two-signal"
 """The policy to start with: it routes best of all on the labelled questions (docs/decisions/0011-two-signals.md)."""
-FOLDER = Path(__file__).parents[2] / "data" / "policies"
+FOLDER = DATA / "policies"
 OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 PLAIN = "plain"
 """The name of what corrective policies are compared with: plain RAG, which grades nothing."""
-_BASELINES = FOLDER.parent / "baselines"
+_BASELINES = DATA / "baselines"
 
 
 def load_policies(folder: Path = FOLDER, settings: Config | None = None) -> tuple[dict[str, Policy], tuple[str, ...]]:

@@ -16,6 +16,7 @@ from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
 from crag_core.app.policy_files import DEFAULT, default_evaluator, find_policy, known_card, load_policies, suit
 from crag_core.base import prompts
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
@@ -56,7 +57,6 @@ from crag_core.websearch import PROVIDERS
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 VERSION = "0.1.0"
-DATA = Path(__file__).parents[2] / "data"
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 
 

@@ -9,7 +9,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
+from crag_core.app.workbench import EVALUATOR_FOLDER
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece
 from crag_core.evaluators.support import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, Evidence, lacking

@@ -8,7 +8,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA, EVALUATOR_FOLDER
+from crag_core.app.workbench import EVALUATOR_FOLDER
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.support import MOST, WordSupport
