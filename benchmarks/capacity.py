@@ -21,7 +21,8 @@ from statistics import median, quantiles
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.pipeline.run import Run
 

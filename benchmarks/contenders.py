@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Embedder, Evaluator
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.decision.signals import SignalMeter

@@ -14,7 +14,7 @@ from threading import Event
 
 from benchmarks.contenders import MODEL, build
 from benchmarks.tables import Cell, Table
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Evaluator
 from crag_core.base.types import Passage
 from crag_core.retrieval.embedding import HuggingFaceEmbedder

@@ -17,7 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 from crag_core.evaluators.policies import OWN_JUDGE, find_policy, suit
 
 POLICIES = ("two-signal", "paper")

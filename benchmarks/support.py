@@ -32,7 +32,7 @@ from benchmarks.measures import SEED, auroc, share
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
-from crag_core.app.workbench import DATA as OURS
+from crag_core.base.data_files import DATA as OURS
 from crag_core.base.protocols import Piece
 from crag_core.base.text.words import words
 from crag_core.base.types import Passage

@@ -1,21 +1,26 @@
-"""The command line: `python -m crag_core COMMAND …`. Parses options and prints; the commands are in `app/cli`."""
+"""The command line: `python -m crag_core COMMAND …`, or `crag-explorer COMMAND …` where it is installed.
+
+Parses options and prints; the commands are in `app/cli`.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 
-if __name__ == "__main__":  # until the imports below are done, Ctrl-C would show where in them it came
+# Until the imports below are done, Ctrl-C would show where in them it came.
+if __name__ == "__main__" or sys.argv[0].endswith("crag-explorer"):
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse
 import io
 import os
-import sys
+from typing import NoReturn
 
-from crag_core.app.cli import ask, backup, compare, documents, metrics, report, settings, tune
-from crag_core.app.workbench import VERSION
+from crag_core.app.cli import ask, backup, compare, documents, metrics, report, settings, start, tune
 from crag_core.base.concurrency import shutdown
 from crag_core.base.errors import CragError, ModelMissing, WrongUse
+from crag_core.pipeline.run import VERSION
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
 EXIT_CODES = (
@@ -23,6 +28,12 @@ EXIT_CODES = (
     "policy, preset, model, …) that does not exist, and nothing was started; 3 evaluate and tune: a limit is not kept; "
     "130 stopped by Ctrl-C; 141 the reader of the output closed it"
 )
+
+
+def console() -> NoReturn:
+    """The script `crag-explorer`, which without arguments starts the application."""
+    sys.argv[1:] = sys.argv[1:] or ["run"]
+    shutdown.run(run)
 
 
 def run() -> int:
@@ -61,18 +72,25 @@ def main(arguments: list[str] | None = None) -> int:
     except CragError as error:
         print(f"error: {error}", file=sys.stderr)
         return WRONG if isinstance(error, WrongUse | ModelMissing) else FAILED
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in ("crag_core", "ui"):
+            raise
+        told = f"error: Expected the package {error.name}, found none."
+        print(told, 'Run: pip install "crag-explorer[app]"', file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return STOPPED
 
 
 def _parser() -> argparse.ArgumentParser:
+    program = "crag-explorer" if sys.argv[0].endswith("crag-explorer") else "python -m crag_core"
     parser = argparse.ArgumentParser(
-        prog="python -m crag_core", description="Corrective RAG, from the command line.", epilog=EXIT_CODES
+        prog=program, description="Corrective RAG, from the command line.", epilog=EXIT_CODES
     )
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (documents, ask, report, tune, compare, metrics, backup, settings):
+    for module in (start, documents, ask, report, tune, compare, metrics, backup, settings):
         module.add_commands(commands)
     return parser
 

@@ -13,7 +13,6 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
 from crag_core.base import prompts
-from crag_core.base.data_files import DATA
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -54,8 +53,6 @@ from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
-
-__all__ = ["DATA", "VERSION", "Choice", "Workbench", "build_pipeline", "now"]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ OWN_JUDGE = "cross-encoder"
 """Scores the strips of every run, and grades where the evaluator of a policy needs a model that is not there."""
 PLAIN = "plain"
 """The name of what corrective policies are compared with: plain RAG, which grades nothing."""
-_BASELINES = FOLDER.parent / "baselines"
+_BASELINES = DATA / "baselines"
 
 
 class AgentSettings(Protocol):

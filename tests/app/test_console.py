@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.app.workbench import VERSION
+from crag_core.pipeline.run import VERSION
 from tests.conftest import REPOSITORY
 
 SLOW = 120.0

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import psutil
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.types import StepState
 from crag_core.storage.history import open_history
 from tests.browser.visitor import Visitor

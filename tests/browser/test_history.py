@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace

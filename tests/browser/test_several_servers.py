@@ -15,7 +15,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import Document, Recipe
 from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.embedding import DEFAULT_MODEL

@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support import WordSupport

@@ -10,8 +10,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA
 from crag_core.base import prompts
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from crag_core.app import workbench
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
@@ -21,7 +21,7 @@ from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from tests.fakes import passage
 
 ROOT = Path(__file__).parents[2]
-STOP_WORDS = frozenset((workbench.DATA / "stopwords.txt").read_text("utf-8").split())
+STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
 QUESTION = "When does the first ferry to Vennick leave in winter?"
 ANSWER = "From November to March the first ferry to Vennick leaves at 9:15, and the last one returns at 16:40."
 ON_TOPIC = "The ferry to Vennick carries bicycles free of charge. Dogs must be kept on a lead in the saloon."

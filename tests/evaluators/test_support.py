@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.metadata import distribution
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
-from packaging.requirements import Requirement
 
 from tests import audit_dependencies as audit
+from tests.brought_packages import brought_by, read_requirements
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,30 +95,6 @@ BINDS_A_SERVER = re.compile(
 )
 
 
-def needed() -> set[str]:
-    """Every package that requirements.txt brings here, those that it brings included."""
-    lines = (line.partition("#")[0].strip() for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines())
-    todo = [Requirement(line) for line in lines if line]
-    found: set[str] = set()
-    while todo:
-        one = todo.pop()
-        name = one.name.lower().replace("_", "-")
-        extras = one.extras or {""}
-        if name in found or (one.marker and not one.marker.evaluate({"extra": ""})):
-            continue
-        try:
-            inner = requires(name) or []
-        except PackageNotFoundError:  # an extra of another system
-            continue
-        found.add(name)
-        for text in inner:
-            made = Requirement(text)
-            if made.marker is None or any(made.marker.evaluate({"extra": extra}) for extra in extras):
-                made.marker = None
-                todo.append(made)
-    return found
-
-
 def licence_of(name: str) -> str:
     told = distribution(name).metadata
     classified = [line for line in told.get_all("Classifier") or () if line.startswith("License")]
@@ -126,7 +102,7 @@ def licence_of(name: str) -> str:
 
 
 def test_no_package_that_the_application_needs_binds_users_of_a_server() -> None:
-    names = needed()
+    names = brought_by(read_requirements(ROOT / "requirements.txt"))
     assert {"streamlit", "torch", "lancedb", "httpx", "jinja2"} <= names and len(names) > 60
     assert {name: told for name in names if BINDS_A_SERVER.search(told := licence_of(name))} == {}
 

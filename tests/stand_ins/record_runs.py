@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 from crag_core.evaluators.policies import default_evaluator, suit
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode

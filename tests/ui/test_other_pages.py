@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
-from crag_core.app.workbench import DATA, Workbench
+from crag_core.app.workbench import Workbench
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel

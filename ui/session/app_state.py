@@ -14,7 +14,8 @@ import streamlit as st
 
 from crag_core.app.config import Config
 from crag_core.app.model_servers import Models
-from crag_core.app.workbench import DATA, Choice, Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.types import StepName
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace

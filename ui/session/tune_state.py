@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import DATA, Choice
+from crag_core.app.workbench import Choice
+from crag_core.base.data_files import DATA
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of

@@ -8,7 +8,7 @@ from threading import Event
 
 import streamlit as st
 
-from crag_core.app.workbench import DATA
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted

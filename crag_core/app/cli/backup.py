@@ -14,8 +14,9 @@ from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
-from crag_core.app.workbench import VERSION, Workbench, now
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
+from crag_core.pipeline.run import VERSION, now
 from crag_core.storage.backup.archive import Counts, Manifest, Sink, read_archive, write_archive
 from crag_core.storage.backup.home import collected, left_out, new_file, put_in_place, unfinished
 

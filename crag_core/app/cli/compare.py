@@ -16,7 +16,7 @@ from typing import Any
 from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, write_file
 from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
-from crag_core.app.workbench import Workbench, now
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, UnknownName
 from crag_core.evaluators.policies import DEFAULT, PLAIN
 from crag_core.experiments.batch import Controls, Keeper
@@ -25,7 +25,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, WarmU
 from crag_core.experiments.comparison.setups import Earlier, earlier_results, listed
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.pipeline.run import WebMode
+from crag_core.pipeline.run import WebMode, now
 from crag_core.report.comparison.page import Comparison, described, render_comparison
 
 _SEED = 4

@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from crag_core.app.workbench import DATA, Workbench
+from crag_core.app.workbench import Workbench
+from crag_core.base.data_files import DATA
 from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.base.errors import WrongUse, as_typed
 

@@ -8,11 +8,12 @@ import sys
 from threading import Event
 from typing import Any
 
-from crag_core.app.workbench import VERSION, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, HistoryUnavailable, WrongUse
 from crag_core.observability.history_metrics import registry_of
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
+from crag_core.pipeline.run import VERSION
 
 
 def add_commands(commands: Any) -> None:

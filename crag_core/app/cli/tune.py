@@ -26,7 +26,7 @@ from crag_core.app.cli.options import (
     write_file,
 )
 from crag_core.app.configuration_text import choose
-from crag_core.app.workbench import Choice, Workbench, now
+from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
 from crag_core.evaluators.policies import find_policy, suit
@@ -40,6 +40,7 @@ from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
+from crag_core.pipeline.run import now
 from crag_core.report.thresholds.view import recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
