@@ -12,6 +12,7 @@ from typing import Any
 
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord
+from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
 from crag_core.base.types import Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
@@ -87,6 +88,7 @@ class Parts:
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pause: Cooldown | None = None
     support: SupportMeter | None = None
+    prompts: Prompts = field(default_factory=shipped)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.types import Excerpt
 from tests.builders import passage, web_page
 
@@ -55,4 +55,4 @@ def _short(text: str) -> str:
 
 
 def test_the_shipped_prompts_are_those_of_the_snapshot() -> None:
-    assert made(prompts) == json.loads(SNAPSHOT.read_text("utf-8"))
+    assert made(shipped()) == json.loads(SNAPSHOT.read_text("utf-8"))
