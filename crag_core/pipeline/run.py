@@ -73,7 +73,8 @@ class Listener:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a pipeline is made of. `model` None: no language model, answers are quotations.
+    """What a pipeline is made of. `model` None: no language model, answers are quotations. What a `NotedModel` is
+    asked, here or by an evaluator, stands in the record.
 
     `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
     stands behind the sentences of an answer is not measured.

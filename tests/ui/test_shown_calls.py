@@ -92,6 +92,12 @@ def test_what_is_not_there_is_told() -> None:
         assert blocks(app) == shown and remark in said(app)
 
 
+def test_of_a_message_without_end_the_beginning_is_shown() -> None:
+    app = opened(run_with(ModelCall("answer", (("user", "x" * 60_000),), "So.")))
+    assert [len(block) for block in blocks(app)] == [50_000, 3]
+    assert "The first 50,000 of 60,000 characters" in said(app)
+
+
 def test_hostile_text_stays_text_in_every_place() -> None:
     call = ModelCall(HOSTILE, ((HOSTILE, HOSTILE), ("user", "")), HOSTILE, Usage(1), HOSTILE)
     app = opened(run_with(call))

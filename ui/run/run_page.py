@@ -105,6 +105,8 @@ def _draw_evidence() -> None:
         open_place(passage, verdicts, app_state.workbench())
 
 
+_LONGEST_SHOWN = 50_000  # characters of a message
+
 _ICONS = {
     StepState.DONE: ":green[:material/check_circle:]",
     StepState.SKIPPED: ":gray[:material/do_not_disturb_on:]",
@@ -144,14 +146,16 @@ def draw_record(trace: Trace) -> None:
 
 def draw_model_calls(trace: Trace) -> None:
     """What each model call sent and got, one at a time; folded at first, and drawn only when it is open."""
-    rows = call_rows(trace)
-    if not rows:
+    if not trace.calls:
         return
-    drawer = st.expander(f"Model calls ({len(rows)})", key="calls_drawer", icon=":material/forum:", on_change="rerun")
+    drawer = st.expander(
+        f"Model calls ({len(trace.calls)})", key="calls_drawer", icon=":material/forum:", on_change="rerun"
+    )
     if not drawer.open:
         return
     with drawer:
         st.caption(f"{plain(calls_by_step(trace))}. A grade from the cache makes no call.")
+        rows = call_rows(trace)
         row = rows[st.selectbox("Call", range(len(rows)), format_func=lambda place: rows[place].title)]
         if row.remark:
             st.caption(f":material/warning: {plain(row.remark)}")
@@ -163,7 +167,9 @@ def draw_model_calls(trace: Trace) -> None:
 
 def _draw_message(role: str, text: str) -> None:
     st.markdown(f"**{plain(role)}**")
-    st.code(literal(text), language=None, wrap_lines=True)
+    st.code(literal(text[:_LONGEST_SHOWN]), language=None, wrap_lines=True)
+    if len(text) > _LONGEST_SHOWN:
+        st.caption(f"The first {_LONGEST_SHOWN:,} of {len(text):,} characters; the exported record has all.")
 
 
 def _draw_corrections(trace: Trace) -> None:

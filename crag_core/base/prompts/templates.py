@@ -63,8 +63,8 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
     return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), "\n\n".join(left))
 
 
-def read_templates(folder: Path, names: Iterable[str] = NEEDED) -> dict[str, Template]:
-    """Of these names those that have a file in `folder`; `BadRecord` for a file that cannot be used, or has no use."""
+def read_templates(folder: Path) -> dict[str, Template]:
+    """Those that have a file in `folder`, by name; `BadRecord` for a file that cannot be used, or has no use."""
     try:
         files = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix == ".txt"}
     except OSError as error:
@@ -74,7 +74,7 @@ def read_templates(folder: Path, names: Iterable[str] = NEEDED) -> dict[str, Tem
         if name not in NEEDED:
             unknown = UnknownName.among("prompt", name, NEEDED)
             raise BadRecord(f"{path}: {unknown.message}", hint=f"{unknown.hint} Rename the file, or take it away.")
-    return {name: parse_template(_read(files[name]), name, str(files[name])) for name in names if name in files}
+    return {name: parse_template(_read(files[name]), name, str(files[name])) for name in NEEDED if name in files}
 
 
 def _read(path: Path) -> str:
