@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crag_core.base.prompts import judge
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Messages
 from crag_core.base.reply_parsing import ScoreReply
 from crag_core.base.types import EvaluatorCard, Grade, Passage
@@ -78,7 +78,7 @@ class ModelSaysYes:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._inquiry = Inquiry(1, _chat, lambda count: _SCHEMA, lambda reply, count: (_read(reply),))
+        self._inquiry = Inquiry(1, _chat, lambda count: _SCHEMA, lambda reply, count: (_read(reply),), shipped().again)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         return self._inquiry.grade(self._model, question, passages, cancel)
@@ -111,7 +111,7 @@ class LabelsSayYes:
 
 
 def _chat(question: str, texts: Sequence[str]) -> Messages:
-    (_, (role, asked)) = judge(question, texts[0])
+    (_, (role, asked)) = shipped().judge(question, texts[0])
     return (("system", _ASK), (role, asked))
 
 

@@ -35,6 +35,11 @@ def plain(text: str) -> str:
     return "".join((*parts, _PUNCTUATION.sub(r"\\\1", line[at:])))
 
 
+def literal(text: str) -> str:
+    """For what shows text as it is, such as a block of code: line breaks stay, and nothing can disguise itself."""
+    return _CONTROL.sub("", text)
+
+
 def paragraphs(text: str) -> str:
     """Like `plain`, keeping line breaks."""
     return "\n\n".join(plain(line) for line in text.splitlines() if line.strip())

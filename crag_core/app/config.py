@@ -86,6 +86,10 @@ class Config:
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
         "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
     )  # fmt: skip
+    prompts: str = _setting(
+        _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
+        "folder with your own wording of prompts, in files named as in data/prompts; what has none there is as shipped",
+    )  # fmt: skip
     model_timeout: float = _setting(
         _MODELS, "CRAG_MODEL_TIMEOUT", 180.0, "60",
         "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",

@@ -14,6 +14,7 @@ from crag_core.base.protocols import Cancel
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.servers import ServerState, shown, version_of
+from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 _LONG_WAIT = 10.0
@@ -58,10 +59,11 @@ class ModelServers:
         elsewhere = [f"openai/{name}" for name in (remote.models if remote else ())]
         return Models((*choices, EXTRACTIVE, *elsewhere), local, remote)
 
-    def model(self, choice: str) -> ServerModel | None:
-        """The model named by `choice`; None for "extractive"."""
-        if choice == EXTRACTIVE:
-            return None
+    def model(self, choice: str) -> NotedModel | None:
+        """The model named by `choice`, whose calls a run records; None for "extractive"."""
+        return None if choice == EXTRACTIVE else NotedModel(self._served(choice))
+
+    def _served(self, choice: str) -> ServerModel:
         server, _, name = choice.partition("/")
         now = self.config
         if server == "ollama" and name:

@@ -12,10 +12,10 @@ from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
-from crag_core.base import prompts
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
@@ -89,6 +89,7 @@ class Workbench:
 
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
+        _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         self.store = PassageStore(
             open_backend(self.config.store, self.config.home / "index", writer().write),
@@ -138,6 +139,7 @@ class Workbench:
         other = copy(self)
         other.config = settings
         other.servers = self.servers.using(settings)
+        _ = other.prompts
         return other
 
     @property
@@ -174,10 +176,19 @@ class Workbench:
         return self._searchers[made_of]
 
     @property
+    def prompts(self) -> Prompts:
+        """In the wording that the settings name; raises `BadRecord` for a file that cannot be used."""
+        try:
+            return prompts_in(self.config.prompts)
+        except BadRecord as error:
+            named = "CRAG_PROMPTS: " if self.config.prompts else ""
+            raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
+
+    @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
         model = None if self.config.support == WORDS else self.servers.model(self.config.support)
-        return ModelSupport(model, self.meter.stop_words) if model else self._words
+        return ModelSupport(model, self.meter.stop_words, self.prompts) if model else self._words
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
@@ -187,12 +198,12 @@ class Workbench:
         `writer` names the model for the cache, as a `Choice` does.
         """
         card = known_card(name)
-        parts = EvaluatorParts(self.embedder, self.meter, shipped.EVALUATOR_FOLDER, model)
+        parts = EvaluatorParts(self.embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
         made = evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.servers.version_of(writer) if card.calls_model else ""
-        of_model = f"{writer}{version and f' {version}'}|prompts {prompts.VERSION}"
+        of_model = f"{writer}{version and f' {version}'}|prompts {self.prompts.version}"
         asked = of_model if card.calls_model else made.card.version or self.embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
 
@@ -251,6 +262,7 @@ class Workbench:
             support=self.support,
             observers=tuple(one for one in listeners if one is not None) if observed else (),
             pause=pause,
+            prompts=self.prompts,
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),

@@ -454,6 +454,21 @@ class Edits:
         return bool(self.dropped or self.pinned)
 
 
+@dataclass(frozen=True)
+class ModelCall:
+    """One request to a language model during the step of that name, and what came of it.
+
+    `messages` are (role, text) pairs, () where the record had no room for them any more. `error` says why there is no
+    reply, or no whole one; "": there is.
+    """
+
+    step: str
+    messages: tuple[tuple[str, str], ...]
+    reply: str
+    usage: Usage = field(default_factory=Usage)
+    error: str = ""
+
+
 class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.prompts.replies import SCORE_SCHEMA
 from crag_core.base.reply_parsing import parse_score
 from crag_core.base.types import EvaluatorCard
 from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
@@ -26,9 +27,12 @@ class LLMEvaluator(ModelEvaluator):
         cost="one model call a passage",
     )
 
-    inquiry = Inquiry(
-        batch=card.batch,
-        chat=lambda question, texts: prompts.judge(question, texts[0]),
-        schema=lambda count: prompts.SCORE_SCHEMA,
-        read=lambda reply, count: (parse_score(reply),),
-    )
+    @classmethod
+    def inquiry(cls, prompts: Prompts) -> Inquiry:
+        return Inquiry(
+            batch=cls.card.batch,
+            chat=lambda question, texts: prompts.judge(question, texts[0]),
+            schema=lambda count: SCORE_SCHEMA,
+            read=lambda reply, count: (parse_score(reply),),
+            again=prompts.again,
+        )

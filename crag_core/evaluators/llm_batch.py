@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.prompts.replies import batch_schema
 from crag_core.base.reply_parsing import parse_scores
 from crag_core.base.types import EvaluatorCard
 from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
@@ -27,9 +28,12 @@ class LLMBatchEvaluator(ModelEvaluator):
         batch=5,
     )
 
-    inquiry = Inquiry(
-        batch=card.batch,
-        chat=prompts.judge_batch,
-        schema=prompts.batch_schema,
-        read=lambda reply, count: parse_scores(reply, count, scale=10.0),
-    )
+    @classmethod
+    def inquiry(cls, prompts: Prompts) -> Inquiry:
+        return Inquiry(
+            batch=cls.card.batch,
+            chat=prompts.judge_batch,
+            schema=batch_schema,
+            read=lambda reply, count: parse_scores(reply, count, scale=10.0),
+            again=prompts.again,
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.prompts.replies import list_schema
 from crag_core.base.reply_parsing import parse_scores
 from crag_core.base.types import EvaluatorCard
 from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
@@ -27,4 +28,6 @@ class LLMListEvaluator(ModelEvaluator):
         batch=20,
     )
 
-    inquiry = Inquiry(batch=card.batch, chat=prompts.judge_list, schema=prompts.list_schema, read=parse_scores)
+    @classmethod
+    def inquiry(cls, prompts: Prompts) -> Inquiry:
+        return Inquiry(cls.card.batch, prompts.judge_list, list_schema, parse_scores, prompts.again)

@@ -17,7 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS, Prompts, shipped
+from crag_core.base.prompts.replies import CHECK_SCHEMA, VERDICTS
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.text.words import language_of, script_of
@@ -137,9 +138,11 @@ class ModelSupport:
     named; then the sentence has no score. `measure` raises `ModelUnavailable`, `ModelMissing` or `Stopped`.
     """
 
-    def __init__(self, model: LanguageModel, stop_words: frozenset[str]) -> None:
+    def __init__(self, model: LanguageModel, stop_words: frozenset[str], prompts: Prompts | None = None) -> None:
+        """`prompts` None: the shipped ones."""
         self._model = model
         self._stop_words = stop_words
+        self._prompts = prompts or shipped()
 
     def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
         """One a sentence of an answer, in order; all calls at once, as far as the model allows."""
@@ -152,21 +155,21 @@ class ModelSupport:
                 found[place] = Backing(1.0, source)
             elif content and is_prose(sentence):
                 places = _fitting(content, cited, evidence)
-                asked[place] = _Asked(places, prompts.check(claim, [evidence.pieces[at].text for at in places]))
+                asked[place] = _Asked(places, self._prompts.check(claim, [evidence.pieces[at].text for at in places]))
         found |= self._judge(asked, evidence, cancel)
         return tuple(found.get(place, Backing(None)) for place in range(len(sentences)))
 
     def _judge(self, asked: Mapping[int, _Asked], evidence: Evidence, cancel: Cancel) -> dict[int, Backing]:
         found = {place: Backing(0.0) for place, one in asked.items() if not one.places}
         replies = self._ask({place: one.chat for place, one in asked.items() if one.places}, cancel)
-        message = {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in replies.items()}
+        message = {place: parse_verdict(reply.text, VERDICTS) for place, reply in replies.items()}
         unread = {
-            place: prompts.again(asked[place].chat, replies[place].text, one.cause)
+            place: self._prompts.again(asked[place].chat, replies[place].text, one.cause)
             for place, one in message.items()
             if one.verdict is None
         }
         second = self._ask(unread, cancel)
-        message |= {place: parse_verdict(reply.text, prompts.VERDICTS) for place, reply in second.items()}
+        message |= {place: parse_verdict(reply.text, VERDICTS) for place, reply in second.items()}
         for place, one in message.items():
             usage = replies[place].usage + (second[place].usage if place in second else Usage())
             found[place] = _backing(one, [evidence.pieces[at] for at in asked[place].places], usage)
@@ -175,7 +178,7 @@ class ModelSupport:
     def _ask(self, chats: Mapping[int, Messages], cancel: Cancel) -> dict[int, Reply]:
         """The reply to each chat; raises what kept any of them from coming."""
         found = {}
-        message = self._model.complete_all(list(chats.values()), cancel, prompts.CHECK_SCHEMA) if chats else []
+        message = self._model.complete_all(list(chats.values()), cancel, CHECK_SCHEMA) if chats else []
         for place, reply in zip(chats, message, strict=True):
             if isinstance(reply, Exception):
                 raise reply
@@ -200,7 +203,7 @@ def _fitting(content: Mapping[str, str], cited: Collection[int], evidence: Evide
 
     taken, room = [], ROOM
     for at in sorted(range(len(evidence.pieces)), key=rank):
-        shown = evidence.pieces[at].text[: prompts.JUDGED_CHARACTERS]
+        shown = evidence.pieces[at].text[:JUDGED_CHARACTERS]
         room -= len(shown.encode("utf-8", "replace")) + _TAGS
         if room < 0:
             break

@@ -12,6 +12,8 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from crag_core.base.errors import CragError, ModelUnavailable, UnknownName, WrongUse
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.prompts.messages import shipped as shipped_prompts
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, WebSearcher
 from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.decision.policy import Policy
@@ -22,6 +24,7 @@ from crag_core.evaluators.shipped import signal_meter
 from crag_core.llms.client import LlamaIndexClient
 from crag_core.llms.context_window import Capacity
 from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.pipeline.model_calls import NotedModel
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.websearch import PROVIDERS
 
@@ -54,15 +57,16 @@ def model_of(given: LLM | LanguageModel | None) -> LanguageModel | None:
     async def reads() -> int:
         return given.metadata.context_window
 
-    return ServerModel(LlamaIndexClient(given, name, explain=explain), CallLimit(1), Capacity(), reads)
+    return NotedModel(ServerModel(LlamaIndexClient(given, name, explain=explain), CallLimit(1), Capacity(), reads))
 
 
-def evaluator_of(given: object, model: LanguageModel | None, embedder: Embedder | None = None) -> Evaluator:
+def evaluator_of(given: object, model: LanguageModel | None, prompts: Prompts | None = None) -> Evaluator:
     """An evaluator by its registered name, a reranker of LlamaIndex, or any object with `card` and `grade`."""
     if isinstance(given, str):
         if given not in EVALUATORS:
             raise UnknownName.among("evaluator", given, EVALUATORS)
-        parts = EvaluatorParts(embedder or _default_embedder(), signal_meter(), shipped.EVALUATOR_FOLDER, model)
+        wording = prompts or shipped_prompts()
+        parts = EvaluatorParts(_default_embedder(), signal_meter(), shipped.EVALUATOR_FOLDER, model, wording)
         return EVALUATORS[given].build(parts)
     if isinstance(given, BaseNodePostprocessor):
         return RerankerEvaluator(given)

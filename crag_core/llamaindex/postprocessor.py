@@ -16,8 +16,8 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from crag_core.base import prompts
 from crag_core.base.errors import WrongUse
+from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Evaluator, LanguageModel, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import DEFAULT, default_evaluator
@@ -50,7 +50,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
     never mistaken for "nothing relevant".
 
     The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`) and
-    remembers the last web search (`pause`), and what the record says of them (`settings`, fields of `RunSettings`).
+    remembers the last web search (`pause`), the wording of requests (`prompts`), and what the record says of them
+    (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
@@ -75,6 +76,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         support: SupportMeter | None = None,
         observers: tuple[Listener, ...] = (),
         pause: Cooldown | None = None,
+        prompts: Prompts | None = None,
         settings: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> None:
@@ -85,8 +87,9 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         chosen, model, searcher = parts.policy_of(policy), parts.model_of(llm), parts.searcher_of(web)
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
-        judge = parts.evaluator_of(evaluator, model)
+        judge = parts.evaluator_of(evaluator, model, prompts)
         strips = strip_evaluator()
+        wording = prompts or shipped()
         if not isinstance(policy, Policy):
             chosen = chosen.suited_to(judge.card, strips.card)
         super().__init__(  # type: ignore[call-arg]
@@ -106,7 +109,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             writer=EXTRACTIVE if model is None else model.name,
             web_mode=(WebMode.OFF if searcher is None else WebMode.AUTO).value,
             top_k=0,
-            prompts=prompts.VERSION,
+            prompts=wording.version,
             version=VERSION,
             support=WORDS,
         )
@@ -120,6 +123,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 synonyms=synonyms(),
                 pause=pause or Cooldown(),
                 support=support,
+                prompts=wording,
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from crag_core.base.errors import PromptTooLong
-from crag_core.base.prompts import EVIDENCE
+from crag_core.base.prompts.delimiters import EVIDENCE
 from crag_core.base.protocols import Messages
 from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crag_core.base import errors, prompts
+from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
+from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.types import Answer, AnswerState, StepName, StepState, Support, Usage
 from crag_core.pipeline.run import Parts, Result, Run
@@ -54,7 +55,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
         yield Result({"answer": answer}, "quoted word for word, no language model")
     else:
-        yield from _stream_from(parts.model, trace, routed, key, run)
+        yield from _stream_from(parts.model, parts.prompts, trace, routed, key, run)
 
 
 def written_by(trace: Trace, text: str, writer: str) -> Result:
@@ -64,7 +65,9 @@ def written_by(trace: Trace, text: str, writer: str) -> Result:
     return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
 
 
-def _stream_from(model: LanguageModel, trace: Trace, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
+def _stream_from(
+    model: LanguageModel, prompts: Prompts, trace: Trace, routed: Reroute, key: str, run: Run
+) -> Iterator[str | Result]:
     excerpts = routed.knowledge.excerpts
     spoken = StreamedReply()
     usage = Usage(calls=1)

@@ -30,6 +30,7 @@ from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome,
 from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, grading, stages, web_stages
 from crag_core.pipeline.answer_stages import check
+from crag_core.pipeline.model_calls import noted, with_calls
 from crag_core.pipeline.retrieve_again import retrieve_again
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run, check_question
 from crag_core.pipeline.web_stages import is_waiting
@@ -57,6 +58,7 @@ LAST: Stages = ((StepName.GRADE_WEB, web_stages.grade_web), (StepName.ASSEMBLE, 
 
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
+_GRADING = (StepName.GRADE, StepName.SECOND_OPINION)
 _BROKEN = (StepState.FAILED, StepState.STOPPED)
 
 
@@ -130,14 +132,15 @@ class Pipeline:
 
     def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
         start = self._clock()
-        with self.open(trace, run) as record:
+        with self.open(trace, run) as record, noted(StepName.ANSWER) as calls:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
             for piece in answer_stages.stream(edited(trace), self.parts, run):
                 if isinstance(piece, str):
                     yield piece
                     continue
-                record.trace, step = _recorded(_changed(trace, piece), StepName.ANSWER, piece, self._clock() - start)
+                changed = with_calls(_changed(trace, piece), calls)
+                record.trace, step = _recorded(changed, StepName.ANSWER, piece, self._clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
                     record.check()
@@ -186,6 +189,7 @@ class Pipeline:
             StepName.SEARCH: web is not None,
             StepName.GRADE_WEB: web is not None and web.strips is not None,
         }
+        graded = held[StepName.GRADE] or held[StepName.SECOND_OPINION]  # whichever of both a call was made for
         is_same_run = trace.is_unfinished and not as_new
         # What a broken step cost is carried over to the one that completes it.
         kept = (step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED)
@@ -202,6 +206,7 @@ class Pipeline:
             corrections=None,
             answer=None,
             support=None,
+            calls=tuple(call for call in trace.calls if (graded if call.step in _GRADING else held.get(call.step))),
             steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
         )
         return replace(adopted, suspicions=remaining_suspicions(adopted))
@@ -254,23 +259,28 @@ class Pipeline:
         for listener in (run.listener, *self._observers):
             listener.started(name)
         start = self._clock()
-        try:
-            if run.cancel.is_set():
-                raise Stopped("Stopped by you.")
-            result = stage(record.trace, self.parts, run)
-        except Stopped as error:
-            result = Result({}, error.message, state=StepState.STOPPED)
-        except CragError as error:
-            result = Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
+        with noted(name) as calls:
+            result = self._result(stage, record.trace, run)
         with record.lock:  # the other lane may have recorded something meanwhile
             if result is None:
                 record.trace = _without_break(record.trace, name)
                 return True
-            changed = _changed(record.trace, result)
+            changed = with_calls(_changed(record.trace, result), calls)
             record.trace, step = _recorded(changed, name, result, self._clock() - start)
             run.listener.finished(step, record.trace)
             self._tell(step, record.trace)
         return step.state not in _BROKEN
+
+    def _result(self, stage: Stage, trace: Trace, run: Run) -> Result | None:
+        """What a stage found, or how it broke."""
+        try:
+            if run.cancel.is_set():
+                raise Stopped("Stopped by you.")
+            return stage(trace, self.parts, run)
+        except Stopped as error:
+            return Result({}, error.message, state=StepState.STOPPED)
+        except CragError as error:
+            return Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
 
     def _tell(self, step: Step, trace: Trace) -> None:
         for observer in self._observers:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from crag_core.base import prompts
 from crag_core.base.protocols import Messages, Retriever
 from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, Usage
 from crag_core.decision.plan import EXPAND, REFINE
@@ -88,7 +87,7 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
         "keywords of question and chunks",
         grown.added,
     )
-    return _ask(prompts.keywords(trace.question, tried, limit), limit, fallback, parts, run, tried)
+    return _ask(parts.prompts.keywords(trace.question, tried, limit), limit, fallback, parts, run, tried)
 
 
 def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
@@ -98,7 +97,7 @@ def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
 def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     own = keyword_query(trace.question, parts.meter.keywords, _LONGEST_REPHRASING)
     fallback = _Query(own, Engine.DENSE, "the question's keywords, by meaning")
-    return _ask(prompts.rephrase(trace.question), _LONGEST_REPHRASING, fallback, parts, run)
+    return _ask(parts.prompts.rephrase(trace.question), _LONGEST_REPHRASING, fallback, parts, run)
 
 
 _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {

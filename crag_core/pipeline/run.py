@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord
+from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
 from crag_core.base.types import Passage, Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
@@ -76,7 +77,8 @@ class Listener:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a pipeline is made of. `model` None: no language model, answers are quotations.
+    """What a pipeline is made of. `model` None: no language model, answers are quotations. What a `NotedModel` is
+    asked, here or by an evaluator, stands in the record.
 
     `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
     stands behind the sentences of an answer is not measured.
@@ -91,6 +93,7 @@ class Parts:
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pause: Cooldown | None = None
     support: SupportMeter | None = None
+    prompts: Prompts = field(default_factory=shipped)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import json
 import re
 from dataclasses import replace
 
-from crag_core.base import prompts
 from crag_core.base.errors import CragError, Stopped
+from crag_core.base.prompts.replies import EXTRACTION_SCHEMA
 from crag_core.base.protocols import Found
 from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.words import estimate_tokens
@@ -85,8 +85,8 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     if parts.model is None:
         return Result({}, "no language model to extract sentences; kept by score instead", state=StepState.SKIPPED)
-    chats = [prompts.extract(trace.question, passage.text) for passage in todo]
-    replies = parts.model.complete_all(chats, run.cancel, prompts.EXTRACTION_SCHEMA)
+    chats = [parts.prompts.extract(trace.question, passage.text) for passage in todo]
+    replies = parts.model.complete_all(chats, run.cancel, EXTRACTION_SCHEMA)
     extractions, broken = list(trace.extractions or ()), None
     for passage, reply in zip(todo, replies, strict=True):
         if isinstance(reply, CragError) and not isinstance(reply, Stopped):

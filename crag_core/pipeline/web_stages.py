@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from crag_core.base import prompts
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
@@ -109,7 +108,8 @@ def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, s
     keywords = keyword_query(trace.question, parts.meter.keywords, limit)
     if parts.model is None:
         return keywords, "the question's keywords", Usage(), ""
-    query, usage, why = ask_for_query(parts.model, prompts.rewrite(trace.question, limit), limit, run.cancel)
+    asked = parts.prompts.rewrite(trace.question, limit)
+    query, usage, why = ask_for_query(parts.model, asked, limit, run.cancel)
     if query:
         return query, f"rewritten by {parts.model.name}", usage, ""
     return keywords, "the question's keywords", usage, f", {why}"

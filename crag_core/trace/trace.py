@@ -20,6 +20,7 @@ from crag_core.base.types import (
     Excerpt,
     Extraction,
     Grade,
+    ModelCall,
     Opinion,
     Passage,
     Round,
@@ -77,7 +78,8 @@ class Trace:
     `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
-    `suspicions` are places in passages and web results that speak to a model; they change no decision.
+    `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
+    requests to language models, as the steps made them; a grade from the cache made none.
     """
 
     id: str
@@ -102,6 +104,7 @@ class Trace:
     opinions: tuple[Opinion, ...] = ()
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
+    calls: tuple[ModelCall, ...] = ()
 
     @property
     def fingerprint(self) -> str:

@@ -1,13 +1,15 @@
-"""The record of a run in words: its rounds of retrieval, what each step cost, and its settings."""
+"""The record of a run in words: its rounds of retrieval, what each step cost, its model calls, and its settings."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, duration, model_calls, moment
-from crag_core.base.types import Decision, EvaluatorCard, Round, Step, Usage
+from crag_core.base.text.display import clean, counted, duration, model_calls, moment
+from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
 from crag_core.decision.plan import EXPAND
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
 
@@ -56,6 +58,44 @@ def cost_of(step: Step) -> str:
 
 def spent(usage: Usage, seconds: float) -> str:
     return f"{model_calls(usage.calls)}, {seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """A model call: its number, step and cost in `title`, then what was sent, part by part, and what came back.
+
+    `remark` says what is not there, or was not sent; "": nothing.
+    """
+
+    title: str
+    messages: tuple[tuple[str, str], ...]
+    reply: str
+    remark: str = ""
+
+
+def call_rows(trace: Trace) -> tuple[CallRow, ...]:
+    """In the order in which they ended; () where no model was asked, or by a version that did not record it."""
+    return tuple(
+        CallRow(f"{number}. {_titled(call)}", call.messages, call.reply, _remark(call))
+        for number, call in enumerate(trace.calls, start=1)
+    )
+
+
+def calls_by_step(trace: Trace) -> str:
+    """ "3 for grade, 1 for answer"."""
+    counts = Counter(clean(call.step) for call in trace.calls)
+    return ", ".join(f"{count} for {step}" for step, count in counts.items())
+
+
+def _titled(call: ModelCall) -> str:
+    sent, came = call.usage.prompt_tokens, call.usage.completion_tokens
+    cost = f" · {sent:,} tokens in, {came:,} out" if sent or came else ""
+    return f"{clean(call.step)}{cost}{' · broken off' if call.error else ''}"
+
+
+def _remark(call: ModelCall) -> str:
+    unkept = "" if call.messages else "The record had no room left for what was sent and what came back."
+    return " ".join(filter(None, (clean(call.error), left_out(call.usage), unkept)))
 
 
 def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:

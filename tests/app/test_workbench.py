@@ -17,7 +17,9 @@ from crag_core.app import config
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
+from crag_core.base.prompts.messages import VERSION
 from crag_core.base.types import Action, Handling
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
@@ -368,6 +370,43 @@ def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServ
     assert heard(server) == {"judge": 3, "answer": 2}
     assert trace.grades is not None and [grade.from_cache for grade in trace.grades] == [True] * 3
     assert list(home.glob("grades.sqlite*")) == []
+
+
+# --- prompts in other words -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reworded(tmp_path: Path) -> Path:
+    """A folder with another wording of the judge's prompt."""
+    (tmp_path / "prompts").mkdir()
+    wording = (DATA / "prompts" / "judge.txt").read_text("utf-8").replace("You grade", "You grade strictly")
+    (tmp_path / "prompts" / "judge.txt").write_text(wording, "utf-8")
+    return tmp_path / "prompts"
+
+
+def test_a_prompt_in_other_words_is_asked_with_and_no_grade_is_reused_across_wordings(
+    home: Path, server: OllamaServer, reworded: Path
+) -> None:
+    as_shipped = Workbench(Config(home=home, ollama_host=server.url))
+    own = as_shipped.using(replace(as_shipped.config, prompts=str(reworded)))
+    turns = (as_shipped, own, own, as_shipped)
+    traces = [one.engine(suited(one, "worst-chunk", "llm")).run(QUESTION) for one in turns]
+    reused = [{grade.from_cache for grade in trace.grades or ()} for trace in traces]
+    assert reused == [{False}, {False}, {True}, {True}]
+    version = own.prompts.version
+    assert [trace.settings.prompts for trace in traces] == [VERSION, version, version, VERSION]
+    assert version.startswith(f"{VERSION}+")
+    asked = [body["messages"][0]["content"] for path, body in server.requests if path == server.chat_path]
+    judged = [text.startswith("You grade strictly how well") for text in asked if text.startswith("You grade")]
+    assert judged == [False] * 3 + [True] * 3
+
+
+def test_a_prompt_that_cannot_be_used_is_refused_where_the_setting_is_named(home: Path, reworded: Path) -> None:
+    (reworded / "judge.txt").write_text("[system]\nGrade.\n[user]\n{question}", "utf-8")
+    missing = r"^CRAG_PROMPTS: .*judge\.txt: {evidence}, {evidence_is_data}, {reply} is missing"
+    for make in (Workbench, Workbench(Config(home=home)).using):
+        with pytest.raises(BadRecord, match=missing):
+            make(Config(home=home, prompts=str(reworded)))
 
 
 # --- who checks the sentences of an answer ----------------------------------------------------------------------------

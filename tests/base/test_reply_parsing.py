@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.prompts import VERDICTS
+from crag_core.base.prompts.replies import VERDICTS
 from crag_core.base.reply_parsing import parse_score, parse_scores, parse_verdict
 
 

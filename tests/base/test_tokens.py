@@ -13,12 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base import prompts
+from crag_core.base import serialization
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Excerpt
 from crag_core.llms.context_window import fitted
 from tests.builders import passage
+
+PROMPTS = shipped()
 
 DRAW = random.Random(1)
 COMPOUNDS = ("Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "Kraftfahrzeughaftpflichtversicherung",
@@ -42,7 +45,7 @@ TEXTS = {
     "nonsense": " ".join("".join(DRAW.choice("bcdfghjklm") for _ in range(5)) for _ in range(200)),
     "capitals": " ".join("".join(DRAW.choice("ABCDEFGHIJ") for _ in range(6)) for _ in range(200)),
     "lines": "a\n\n\n" * 300,
-    "code": Path(prompts.__file__).read_text("utf-8")[:6000],
+    "code": Path(serialization.__file__).read_text("utf-8")[:6000],
 }
 SLACK = 1.05
 """What a chat may have beside, of tokens at its ends; who keeps to the bound keeps a reserve of more."""
@@ -144,7 +147,7 @@ def test_what_is_left_fits_and_is_the_beginning(text: str, most: int) -> None:
 def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None:
     count = lambda text: int(weigh(text).total) + 1  # noqa: E731
     long, short = passage("p1", TEXTS["compounds"]), passage("p2", "Dogs travel free of charge on a leash.")
-    messages = prompts.answer("Who travels free?", (Excerpt(long, long.text), Excerpt(short, short.text)))
+    messages = PROMPTS.answer("Who travels free?", (Excerpt(long, long.text), Excerpt(short, short.text)))
     cut, left_out = fitted(messages, 1000, count)
     assert sum(count(text) for _, text in cut) <= 1000 and left_out > 1000
     assert short.text in cut[1][1] and "Question: Who travels free?" in cut[1][1] and "[2] <evidence>" in cut[1][1]
@@ -152,6 +155,6 @@ def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None
 
 
 def test_a_question_that_fills_the_room_leaves_no_evidence() -> None:
-    messages = prompts.judge("why " * 500, "Dogs travel free.")
+    messages = PROMPTS.judge("why " * 500, "Dogs travel free.")
     cut, left_out = fitted(messages, 10, estimate_tokens)
     assert left_out > 0 and "<evidence>\n\n</evidence>" in cut[1][1] and json.dumps(cut)

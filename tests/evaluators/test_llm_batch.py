@@ -10,8 +10,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.base import prompts
 from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
@@ -302,7 +302,7 @@ def test_the_schema_asks_for_as_many_entries_as_there_are_passages(server: Ollam
     grades = judge_at(server, *passages(3))
     assert scores_of(grades) == [0.8, 0.3, 0.0]
     body = server.requests[-1][1]
-    assert body["format"] == prompts.batch_schema(3)
+    assert body["format"] == replies.batch_schema(3)
     listed = body["format"]["properties"]["evaluations"]
     assert (listed["minItems"], listed["maxItems"]) == (3, 3)
     assert listed["items"]["properties"]["reason"]["maxLength"] == 120

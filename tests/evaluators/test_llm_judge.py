@@ -10,8 +10,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.base import prompts
 from crag_core.base.errors import Stopped
+from crag_core.base.prompts import replies
 from crag_core.base.types import Grade, Passage
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.llms import ollama
@@ -144,7 +144,7 @@ def test_only_the_ugly_ones_are_asked_again(server: OllamaServer) -> None:
 def test_schema_and_rubric_go_with_every_request(server: OllamaServer) -> None:
     judge(server)
     body = server.requests[-1][1]
-    assert body["format"] == prompts.SCORE_SCHEMA
+    assert body["format"] == replies.SCORE_SCHEMA
     assert body["options"]["temperature"] == 0.0
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert "0.9 to 1.0" in body["messages"][0]["content"]

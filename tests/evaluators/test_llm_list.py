@@ -9,8 +9,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.base import prompts
 from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Grade, Passage, Usage
 from crag_core.evaluators.llm_list import LLMListEvaluator
@@ -181,7 +181,7 @@ def test_the_schema_asks_for_as_many_numbers_as_there_are_passages(server: Ollam
     grades = LLMListEvaluator(ollama.model(server.url, MODEL, 10.0, CallLimit(2))).grade(QUESTION, found, Event())
     assert scores_of(grades) == [0.8, 0.3, 0.1]
     body = server.requests[-1][1]
-    assert body["format"] == prompts.list_schema(3)
+    assert body["format"] == replies.list_schema(3)
     listed = body["format"]["properties"]["scores"]
     assert (listed["minItems"], listed["maxItems"], listed["items"]["maximum"]) == (3, 3, 1)
     sent = body["messages"][1]["content"]

@@ -10,9 +10,10 @@ from threading import Event
 
 import pytest
 
-from crag_core.base import prompts
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
+from crag_core.base.prompts import replies
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage
 from crag_core.evaluators.shared.ask_model import ROOM
@@ -71,7 +72,7 @@ def test_a_verdict_gives_the_standing_and_the_pieces_it_rests_on(
 
 
 def test_every_verdict_that_is_asked_for_has_a_score() -> None:
-    assert tuple(SCORES) == prompts.VERDICTS
+    assert tuple(SCORES) == replies.VERDICTS
 
 
 def test_the_model_sees_the_claim_without_citations_and_the_evidence_numbered() -> None:
@@ -179,7 +180,7 @@ def test_the_prompt_is_bounded_whatever_the_script(sign: str) -> None:
     model = FakeModel()
     measured(model, f"Pets {sign * 50_000}", pieces=tuple(Piece(f"n{n}", sign * 30_000, 1) for n in range(9)))
     (messages,) = (messages for _, messages in model.asked)
-    assert len(user(messages).encode("utf-8", "replace")) < ROOM + 4 * prompts.JUDGED_CHARACTERS
+    assert len(user(messages).encode("utf-8", "replace")) < ROOM + 4 * JUDGED_CHARACTERS
     assert "<evidence>" in user(messages)
 
 
@@ -203,7 +204,7 @@ def test_through_a_real_client_the_schema_goes_along_and_tokens_are_counted(serv
     found = measured(ollama.model(server.url, MODEL, 10.0, CallLimit(2)), CLAIM, "Yachts pay fees.")
     assert [(one.score, one.pieces, one.usage.calls) for one in found] == [(1.0, ("p1#1",), 1)] * 2
     assert all(one.usage.prompt_tokens > 50 and one.usage.completion_tokens > 0 for one in found)
-    assert [body["format"] for path, body in server.requests if path == server.chat_path] == [prompts.CHECK_SCHEMA] * 2
+    assert [body["format"] for path, body in server.requests if path == server.chat_path] == [replies.CHECK_SCHEMA] * 2
 
 
 def test_no_more_calls_are_under_way_than_the_model_allows(server: OllamaServer) -> None:

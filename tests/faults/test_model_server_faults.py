@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 from crag_core.app.workbench import Choice
-from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.types import Action, AnswerState, Excerpt
 from crag_core.evaluators.policies import suit
 from crag_core.llms import ollama
@@ -29,6 +29,8 @@ from tests.stand_ins.openai_server import MODEL as OPENAI_MODEL
 from tests.stand_ins.openai_server import OpenAIServer
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import ask, choose, press, shown
+
+PROMPTS = shipped()
 
 FOUND = [WebResult("Dues", "https://example.org/dues", "A yacht of nine metres pays 14 pounds for a night.")]
 WHOLE = {"judge": 3, "answer": 1}
@@ -307,7 +309,7 @@ def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, serve
     assert heard(server) == {"judge": before + 3, "answer": 1} and before == 3
 
 
-LONG = prompts.answer("What?", tuple(Excerpt(passage(f"p{n}"), "Donaudampfschiff " * 2000) for n in (1, 2)))
+LONG = PROMPTS.answer("What?", tuple(Excerpt(passage(f"p{n}"), "Donaudampfschiff " * 2000) for n in (1, 2)))
 
 
 @pytest.mark.parametrize("context", [2048, 4096, 8192])

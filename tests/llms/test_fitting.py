@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.base import prompts
 from crag_core.base.errors import PromptTooLong
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types import Excerpt, Usage
 from crag_core.llms import ollama, openai_compatible
@@ -18,6 +18,8 @@ from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacit
 from crag_core.llms.model import CallLimit, ServerModel
 from tests.builders import passage
 
+PROMPTS = shipped()
+
 REAL = (  # as Ollama sends it on from its runner
     '{"error":{"code":400,"message":"request (24530 tokens) exceeds the available context size (8192 tokens), try '
     'increasing it","type":"exceed_context_size_error","n_prompt_tokens":24530,"n_ctx":8192}}'
@@ -25,7 +27,7 @@ REAL = (  # as Ollama sends it on from its runner
 BROKEN = '{"error":{"code":500,"message":"out of memory"}}'
 COMPOUND = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen "
 LONG = tuple(Excerpt(passage(f"p{n}"), COMPOUND * 300) for n in range(1, 4))
-ASKED = prompts.answer("What?", LONG)
+ASKED = PROMPTS.answer("What?", LONG)
 
 
 class Counting:
@@ -73,7 +75,7 @@ def test_prompt_and_reply_fit_and_what_is_cut_is_told(reads: int | None) -> None
     *pieces, usage = model.stream(ASKED, Event())
     assert pieces == ["Nine."] and len(counting.sent) == 1 and isinstance(usage, Usage) and usage.cut > 1000
     assert model.complete(ASKED, Event()).usage.cut > 1000
-    short = prompts.judge("What?", "Dogs pay.")
+    short = PROMPTS.judge("What?", "Dogs pay.")
     assert model.complete(short, Event()).usage.cut == 0
 
 
@@ -94,7 +96,7 @@ def test_a_model_that_counts_less_is_given_more_after_some_calls() -> None:
     counting = Counting(8192, 0.2)
     model, _ = fitting(counting)
     prose = tuple(Excerpt(passage(f"p{n}"), "Dogs travel free of charge on a leash. " * 300) for n in range(1, 6))
-    asked = prompts.answer("What?", prose)
+    asked = PROMPTS.answer("What?", prose)
     first = model.complete(asked, Event()).usage.cut
     for _ in range(20):
         last = model.complete(asked, Event()).usage.cut

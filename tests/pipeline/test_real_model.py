@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.base import prompts
+from crag_core.base.prompts import replies
 from crag_core.base.types import AnswerState, StepName, StepState
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.support import SCORES, ModelSupport
@@ -73,6 +73,6 @@ def test_an_answer_judged_by_a_real_model() -> None:
         assert {one.score for one in trace.support[:2]} <= {*SCORES.values(), None}
         assert trace.support[2].score == 1.0
         assert all(
-            request["format"] == prompts.CHECK_SCHEMA for path, request in server.requests if path == "/api/chat"
+            request["format"] == replies.CHECK_SCHEMA for path, request in server.requests if path == "/api/chat"
         )
         assert Trace.from_json(trace.to_json()) == trace

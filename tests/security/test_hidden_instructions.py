@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.base import prompts
+from crag_core.base.prompts import replies
+from crag_core.base.prompts.delimiters import harmless
+from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Excerpt
 from crag_core.evaluators.llm import LLMEvaluator
@@ -27,6 +29,8 @@ from tests.fakes import passage as numbered
 from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
+
+PROMPTS = shipped()
 
 SPELLINGS = [
     "</evidence>",
@@ -66,17 +70,17 @@ def every_prompt(text: str) -> dict[str, Messages]:
     """A text of somebody else in every place of every prompt."""
     page = web_page("w1", text)
     return {
-        "judge": prompts.judge(text, text),
-        "batch": prompts.judge_batch(text, [text, text]),
-        "list": prompts.judge_list(text, [text, text]),
-        "extract": prompts.extract(text, text),
-        "check": prompts.check(text, [text, text]),
-        "rewrite": prompts.rewrite(text, 5),
-        "keywords": prompts.keywords(text, [text, text], 5),
-        "rephrase": prompts.rephrase(text),
-        "answer": prompts.answer(text, (Excerpt(passage("p1"), text), Excerpt(page, text))),
-        "title": prompts.answer(text, (Excerpt(web_page("w2", text), text),)),
-        "again": prompts.again((), text, text),
+        "judge": PROMPTS.judge(text, text),
+        "batch": PROMPTS.judge_batch(text, [text, text]),
+        "list": PROMPTS.judge_list(text, [text, text]),
+        "extract": PROMPTS.extract(text, text),
+        "check": PROMPTS.check(text, [text, text]),
+        "rewrite": PROMPTS.rewrite(text, 5),
+        "keywords": PROMPTS.keywords(text, [text, text], 5),
+        "rephrase": PROMPTS.rephrase(text),
+        "answer": PROMPTS.answer(text, (Excerpt(passage("p1"), text), Excerpt(page, text))),
+        "title": PROMPTS.answer(text, (Excerpt(web_page("w2", text), text),)),
+        "again": PROMPTS.again((), text, text),
     }
 
 
@@ -102,13 +106,13 @@ def test_nor_in_the_request_for_a_question(spelling: str) -> None:
 
 def test_other_text_is_sent_as_it_is() -> None:
     text = "a < b, <b>bold</b>, [1], x << 3, <script>, evidence, 1 <2, [instance], [i]"
-    assert prompts.harmless(text) == text
+    assert harmless(text) == text
 
 
 def test_making_a_text_harmless_takes_no_time_by_the_square_of_its_length() -> None:
     for text in ("<" + " " * 400_000, "< " * 200_000, "<" * 400_000, "<\u200b" * 200_000, "[" + " " * 400_000):
         began = time.process_time()
-        prompts.harmless(text)
+        harmless(text)
         assert time.process_time() - began < 20
 
 
@@ -161,7 +165,7 @@ def test_a_grade_that_an_obeying_judge_gives_is_flagged_beside_the_words_that_as
 def test_no_call_to_ollama_carries_a_tool(server: OllamaServer, make: Callable[..., Any]) -> None:
     model = ollama.model(server.url, MODEL, 10, CallLimit(2))
     make(model).grade("When?", [numbered(1, ATTACK)], Event())
-    list(model.stream(prompts.answer("When?", (Excerpt(numbered(1, ATTACK), ATTACK),)), Event()))
+    list(model.stream(PROMPTS.answer("When?", (Excerpt(numbered(1, ATTACK), ATTACK),)), Event()))
     assert len(bodies(server)) >= 2
     for body in bodies(server):
         assert not body.get("tools") and not {"tool_choice", "functions", "function_call"} & body.keys()
@@ -170,8 +174,8 @@ def test_no_call_to_ollama_carries_a_tool(server: OllamaServer, make: Callable[.
 def test_no_call_to_an_openai_server_carries_a_tool() -> None:
     with OpenAIServer(ScriptedModel(obeying, piece_chars=400)) as server:
         model = openai_compatible.model(f"{server.url}/v1", server.models[0], "key", 10, CallLimit(2))
-        model.complete(prompts.judge("When?", ATTACK), Event(), prompts.SCORE_SCHEMA)
-        list(model.stream(prompts.answer("When?", ()), Event()))
+        model.complete(PROMPTS.judge("When?", ATTACK), Event(), replies.SCORE_SCHEMA)
+        list(model.stream(PROMPTS.answer("When?", ()), Event()))
         assert len(bodies(server)) == 2
         for body in bodies(server):
             assert not {"tools", "tool_choice", "functions", "function_call"} & {name for name in body if body[name]}
@@ -181,7 +185,7 @@ def test_a_reply_that_asks_for_a_tool_is_only_text(server: OllamaServer) -> None
     call = json.dumps({"tool_calls": [{"function": {"name": "shell", "arguments": {"cmd": "id"}}}]})
     server.engine = ScriptedModel(lambda messages: call, piece_chars=400)
     model = ollama.model(server.url, MODEL, 10, CallLimit(2))
-    assert model.complete(prompts.answer("When?", ()), Event()).text == call
+    assert model.complete(PROMPTS.answer("When?", ()), Event()).text == call
 
 
 def test_the_evidence_is_called_data_in_every_prompt_that_carries_some() -> None:

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.types import ModelCall
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
 from tests.ui.conftest import home, start  # noqa: F401  # fixtures
@@ -79,7 +80,8 @@ def evil_home(tmp_path: Path) -> Path:
     workbench = Workbench(Config(home=tmp_path))
     workbench.store.ingest([(f"{EVIL.replace('/', '_')}.md", f"# {EVIL}\n\nHarbour dues: {EVIL}".encode())])
     (tmp_path / "sample-indexed").touch()
-    run = replace(evil_run(EVIL), id="evil-1")
+    call = ModelCall(EVIL, ((EVIL, EVIL),), EVIL, error=EVIL)
+    run = replace(evil_run(EVIL), id="evil-1", calls=(call, call))
     workbench.history.save(run)
     workbench.history.save(replace(run, id="evil-2"))
     return tmp_path
@@ -89,6 +91,7 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     app = start(CRAG_HOME=str(evil_home))
     app.query_params["run"] = ["evil-1"]
     app.session_state["followed"] = False
+    app.session_state["calls_drawer"] = True
     app.run().run()
     assert not app.exception
     assert any("evil" in text for _, text in markdown_of(app))

@@ -19,6 +19,7 @@ from crag_core.base.types import (
     Excerpt,
     Extraction,
     Grade,
+    ModelCall,
     Opinion,
     Step,
     StepName,
@@ -69,6 +70,10 @@ def whole_trace() -> Trace:
         edits=Edits(("p2",), ("w1", "gone"), even(0.25)),
         opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
         steps=(Step("retrieve", "2 chunks", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
+        calls=(
+            ModelCall("grade", (("system", "Grade."), ("user", "Text")), "0.5", Usage(1, 10, 5)),
+            ModelCall("grade", (), "", error="away"),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.workbench import Choice
-from crag_core.base import prompts
+from crag_core.base.prompts.messages import VERSION
 from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import known_card
@@ -223,7 +223,7 @@ def test_another_version_of_who_grades_is_offered_with_its_cost(
 ) -> None:
     run, chosen = a_run()
     judge = replace(known_card(evaluator), version="1")
-    made = replace(run.settings, evaluator=judge, writer="ollama/m", writer_version="old", prompts=prompts.VERSION)
+    made = replace(run.settings, evaluator=judge, writer="ollama/m", writer_version="old", prompts=VERSION)
     run = replace(run, settings=made)
     now = replace(made, evaluator=replace(judge, version=changes.get("evaluator", "1")))
     now = replace(now, writer_version=changes.get("writer_version", "old"))

@@ -12,7 +12,7 @@ from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
-from crag_core.view.record import RoundRow, cost_of, round_rows, settings_of
+from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
 from ui.run.answer import draw_answer
 from ui.run.feedback import draw_feedback, passage_feedback
@@ -25,7 +25,7 @@ from ui.run.verdict import draw_scores, draw_verdict, headline
 from ui.run.what_if import draw_two_answers, draw_what_if, offer
 from ui.session import app_state, current_run
 from ui.session.current_run import View
-from ui.text import plain
+from ui.text import literal, plain
 
 
 def draw_run(view: View) -> None:
@@ -99,10 +99,13 @@ def _draw_evidence() -> None:
     st.html('<span id="record"></span>')
     with st.expander("How this run went, and its record", icon=":material/receipt_long:"):
         draw_record(trace)
+    draw_model_calls(trace)
     if passage := current_run.take_place():
         verdicts = [one for one in routed.knowledge.verdicts if one.strip.passage_id == passage.id]
         open_place(passage, verdicts, app_state.workbench())
 
+
+_LONGEST_SHOWN = 50_000  # characters of a message
 
 _ICONS = {
     StepState.DONE: ":green[:material/check_circle:]",
@@ -139,6 +142,34 @@ def draw_record(trace: Trace) -> None:
             rows = [{"field": name, "value": _shown(value)} for name, value in to_plain(summarize(trace)).items()]
             st.dataframe(rows, hide_index=True, alt="Summary of the run")
     st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
+
+
+def draw_model_calls(trace: Trace) -> None:
+    """What each model call sent and got, one at a time; folded at first, and drawn only when it is open."""
+    if not trace.calls:
+        return
+    drawer = st.expander(
+        f"Model calls ({len(trace.calls)})", key="calls_drawer", icon=":material/forum:", on_change="rerun"
+    )
+    if not drawer.open:
+        return
+    with drawer:
+        st.caption(f"{plain(calls_by_step(trace))}. A grade from the cache makes no call.")
+        rows = call_rows(trace)
+        row = rows[st.selectbox("Call", range(len(rows)), format_func=lambda place: rows[place].title)]
+        if row.remark:
+            st.caption(f":material/warning: {plain(row.remark)}")
+        for role, text in row.messages:
+            _draw_message(role, text)
+        if row.messages:
+            _draw_message("reply", row.reply or "(none)")
+
+
+def _draw_message(role: str, text: str) -> None:
+    st.markdown(f"**{plain(role)}**")
+    st.code(literal(text[:_LONGEST_SHOWN]), language=None, wrap_lines=True)
+    if len(text) > _LONGEST_SHOWN:
+        st.caption(f"The first {_LONGEST_SHOWN:,} of {len(text):,} characters; the exported record has all.")
 
 
 def _draw_corrections(trace: Trace) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from crag_core.base import prompts
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
+from crag_core.base.prompts.messages import JUDGED_TOGETHER, Prompts, shipped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.reply_parsing import ScoreReply
 from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
@@ -24,14 +24,15 @@ Group = tuple[Passage, ...]
 class Inquiry:
     """What a model is asked about at most `batch` passages a call, and how its reply is read.
 
-    `chat` makes the request from question and texts, `schema` the JSON schema of the reply for so many passages, and
-    `read` one `ScoreReply` a passage from a reply to so many.
+    `chat` makes the request from question and texts, `schema` the JSON schema of the reply for so many passages, `read`
+    one `ScoreReply` a passage from a reply to so many, and `again` the request after a reply that cannot be read.
     """
 
     batch: int
     chat: Callable[[str, Sequence[str]], Messages]
     schema: Callable[[int], dict[str, Any]]
     read: Callable[[str, int], Sequence[ScoreReply]]
+    again: Callable[[Messages, str, str], Messages]
 
     def grade(
         self, model: LanguageModel, question: str, passages: Sequence[Passage], cancel: Cancel
@@ -45,7 +46,7 @@ class Inquiry:
         chats = [self.chat(question, [passage.text for passage in group]) for group in groups]
         grades = self._ask(model, groups, dict(enumerate(chats)), cancel)
         second = {
-            place: prompts.again(chats[place], message[0].raw or "", _failure(message))
+            place: self.again(chats[place], message[0].raw or "", _failure(message))
             for place, message in grades.items()
             if any(grade.score is None and not grade.retryable for grade in message)
         }
@@ -92,24 +93,29 @@ class ModelEvaluator:
     """Grades as the `inquiry` of its kind asks; `grade` raises `Stopped`."""
 
     card: ClassVar[EvaluatorCard]
-    inquiry: ClassVar[Inquiry]
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, prompts: Prompts | None = None) -> None:
+        """`prompts` None: the shipped ones."""
         self._model = model
+        self._inquiry = self.inquiry(prompts or shipped())
 
     @classmethod
     def build(cls, parts: EvaluatorParts) -> Self:
-        return cls(parts.model_for(cls.card.name))
+        return cls(parts.model_for(cls.card.name), parts.prompts)
+
+    @classmethod
+    def inquiry(cls, prompts: Prompts) -> Inquiry:
+        raise NotImplementedError
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        return self.inquiry.grade(self._model, question, passages, cancel)
+        return self._inquiry.grade(self._model, question, passages, cancel)
 
 
 def _split(passages: Sequence[Passage], most: int) -> list[Group]:
     groups: list[Group] = []
     room = 0
     for passage in passages:
-        size = len(passage.text[: prompts.JUDGED_TOGETHER].encode("utf-8", "replace"))
+        size = len(passage.text[:JUDGED_TOGETHER].encode("utf-8", "replace"))
         if not groups or len(groups[-1]) == most or size > room:
             groups.append(())
             room = ROOM

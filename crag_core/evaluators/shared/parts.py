@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crag_core.base.errors import ModelMissing
+from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Embedder, LanguageModel
 from crag_core.decision.signals import SignalMeter
 
@@ -18,6 +19,7 @@ class EvaluatorParts:
     meter: SignalMeter
     trained: Path
     model: LanguageModel | None = None
+    prompts: Prompts = field(default_factory=shipped)
 
     def model_for(self, evaluator: str) -> LanguageModel:
         if self.model is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crag_core.base.errors import CragError
-from crag_core.base.prompts import harmless
+from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.text.words import fold, words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crag_core.base.prompts import CANNOT_ANSWER
+from crag_core.base.prompts.replies import CANNOT_ANSWER
 from crag_core.base.types import Action, Decision, Knowledge, Strip, Usage, WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"

@@ -1,0 +1,139 @@
+"""The messages of every request to a language model, in the wording of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.prompts import replies
+from crag_core.base.prompts.delimiters import EVIDENCE_IS_DATA, as_evidence, harmless
+from crag_core.base.prompts.templates import FOLDER, NEEDED, Template, read_templates
+from crag_core.base.protocols import Messages
+from crag_core.base.serialization import fingerprint
+from crag_core.base.types import Excerpt, Origin
+
+VERSION = "3"
+"""Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
+
+SHIPPED = "72493f1de3d713b3"
+"""The fingerprint of the shipped wording."""
+
+JUDGED_CHARACTERS = 2000
+JUDGED_TOGETHER = 800
+"""Characters of a passage that is judged alone, and of one that is judged with others (descriptions 004 and 002)."""
+
+_WEB_LINE = 200  # characters of a web page's title or address
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Requests in the wording of `templates`, which are there for every name of `NEEDED`."""
+
+    templates: Mapping[str, Template]
+
+    @property
+    def version(self) -> str:
+        """Part of settings and cache keys: another one for every other wording."""
+        made = fingerprint(sorted((name, one.system, one.user) for name, one in self.templates.items()))
+        return VERSION if made == SHIPPED else f"{VERSION}+{made[:8]}"
+
+    def judge(self, question: str, passage: str) -> Messages:
+        """One passage against one question; the passage is cut to its first 2000 characters (description 004)."""
+        shown = as_evidence(passage[:JUDGED_CHARACTERS])
+        return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
+
+    def judge_batch(self, question: str, texts: Sequence[str]) -> Messages:
+        """Several passages at once, 0 to 10 with a reason each, by their first 800 characters (description 002)."""
+        return self._judge_together("judge-batch", question, texts, replies.BATCH_FORM)
+
+    def judge_list(self, question: str, texts: Sequence[str]) -> Messages:
+        """Several passages at once, one number each and no reasons (description 001)."""
+        return self._judge_together("judge-list", question, texts, replies.LIST_FORM)
+
+    def again(self, messages: Messages, reply: str, failure: str) -> Messages:
+        """The same request once more, with the unreadable reply and what was wrong with it."""
+        said = ("assistant", harmless(reply[:1000]) or "(empty)")
+        return (*messages, said, *self._asked("again", failure=harmless(failure)))
+
+    def extract(self, question: str, passage: str) -> Messages:
+        """Sentences of a passage, word for word."""
+        shown = as_evidence(passage)
+        return self._asked("extract", question=harmless(question), evidence=shown, reply=replies.EXTRACTION_FORM)
+
+    def check(self, statement: str, evidence: Sequence[str]) -> Messages:
+        """One sentence of an answer beside numbered sentences of the evidence, each cut as one to be judged is."""
+        shown = (f"[{number}] {as_evidence(text[:JUDGED_CHARACTERS])}" for number, text in enumerate(evidence, start=1))
+        said = harmless(" ".join(statement.split())[:JUDGED_CHARACTERS])
+        return self._asked("check", statement=said, evidence="\n\n".join(shown), reply=replies.CHECK_FORM)
+
+    def rewrite(self, question: str, word_limit: int) -> Messages:
+        """A query for a web search."""
+        return self._asked("rewrite", question=harmless(question), words=word_limit)
+
+    def keywords(self, question: str, tried: Sequence[str], word_limit: int) -> Messages:
+        """Another keyword query over the same documents, one that is not among those tried (description 001)."""
+        before = "".join(f"\n- {_line(query)}" for query in tried)
+        shown = f"Tried before:{before}" if tried else ""
+        return self._asked("keywords", question=harmless(question), tried=shown, words=word_limit)
+
+    def rephrase(self, question: str) -> Messages:
+        """The question in other words, as a full sentence: what a search by meaning needs."""
+        return self._asked("rephrase", question=harmless(question))
+
+    def answer(self, question: str, excerpts: Sequence[Excerpt]) -> Messages:
+        """An answer from evidence, documents and web apart; the n-th excerpt is cited as [n] wherever it stands."""
+        blocks = []
+        headings = ((Origin.CORPUS, "Evidence from the documents:"), (Origin.WEB, "Evidence from the web:"))
+        for origin, heading in headings:
+            shown = [f"[{n}] {_shown(one)}" for n, one in enumerate(excerpts, start=1) if one.passage.origin == origin]
+            blocks += [heading, *shown] if shown else []
+        return self._asked(
+            "answer", question=harmless(question), evidence="\n\n".join(blocks), cannot_answer=replies.CANNOT_ANSWER
+        )
+
+    def _judge_together(self, name: str, question: str, texts: Sequence[str], reply: str) -> Messages:
+        shown = (f"Document {n}:\n{as_evidence(_beginning(text))}" for n, text in enumerate(texts, start=1))
+        evidence = "\n\n".join(shown)
+        return self._asked(name, question=harmless(question), evidence=evidence, reply=reply, count=len(texts))
+
+    def _asked(self, name: str, **values: object) -> Messages:
+        return self.templates[name].filled(evidence_is_data=EVIDENCE_IS_DATA, **values)
+
+
+@cache
+def prompts_in(folder: str) -> Prompts:
+    """Those of a folder, and the shipped ones where it has no file; "": all shipped. Read once a process.
+
+    Raises `BadRecord` for a file that cannot be used.
+    """
+    if not folder:
+        found = read_templates(FOLDER)
+        if missing := [name for name in NEEDED if name not in found]:
+            message = f"{FOLDER}: {missing[0]}.txt is missing; expected a file for each of {', '.join(NEEDED)}."
+            raise BadRecord(message, hint="Put it back: it came with this version.")
+        return Prompts(found)
+    return Prompts({**prompts_in("").templates, **read_templates(Path(folder).expanduser())})
+
+
+def shipped() -> Prompts:
+    return prompts_in("")
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= JUDGED_TOGETHER else f"{text[:JUDGED_TOGETHER]}..."
+
+
+def _shown(excerpt: Excerpt) -> str:
+    """The excerpt as evidence; one from the web with its title and address (description 002)."""
+    passage = excerpt.passage
+    if passage.origin != Origin.WEB:
+        return as_evidence(excerpt.text)
+    known = (("Title", _line(passage.source)), ("URL", _line(passage.url or "")), ("Snippet", excerpt.text))
+    return as_evidence("\n".join(f"{name}: {value}" for name, value in known if value))
+
+
+def _line(text: str) -> str:
+    return harmless(" ".join(text.split())[:_WEB_LINE])

@@ -1,0 +1,68 @@
+"""The form of every reply: as a prompt words it, and as the JSON schema that a server holds the model to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CANNOT_ANSWER = "CANNOT ANSWER"
+"""What the model is told to reply when the evidence does not hold the answer."""
+
+SCORE_FORM = '{"score": <number>, "reasoning": "<one short sentence>"}'
+SCORE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "reasoning": {"type": "string", "maxLength": 300},
+    },
+    "required": ["score", "reasoning"],
+}
+
+EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
+EXTRACTION_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": {"type": "string", "maxLength": 600}, "maxItems": 12}},
+    "required": ["sentences"],
+}
+
+VERDICTS = ("supported", "partly", "not supported")
+"""What a model may say of a statement beside its evidence."""
+
+CHECK_FORM = (
+    '{"verdict": "supported" or "partly" or "not supported", '
+    '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'
+)
+CHECK_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "verdict": {"type": "string", "enum": list(VERDICTS)},
+        "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 999}, "maxItems": 3},
+    },
+    "required": ["verdict", "sentences"],
+}
+
+BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'
+LIST_FORM = '{"scores": [<number>, ...]}'
+_REASON = 120  # characters; five reasons in any script must fit into one reply
+
+
+def batch_schema(count: int) -> dict[str, Any]:
+    """For so many passages; whole numbers, since a schema can hold a small model to their range."""
+    entry = {
+        "type": "object",
+        "properties": {
+            "score": {"type": "integer", "minimum": 0, "maximum": 10},
+            "reason": {"type": "string", "maxLength": _REASON},
+        },
+        "required": ["score", "reason"],
+    }
+    return _list_of("evaluations", entry, count)
+
+
+def list_schema(count: int) -> dict[str, Any]:
+    """For so many passages, one number each."""
+    return _list_of("scores", {"type": "number", "minimum": 0, "maximum": 1}, count)
+
+
+def _list_of(name: str, entry: dict[str, Any], count: int) -> dict[str, Any]:
+    entries = {"type": "array", "items": entry, "minItems": count, "maxItems": count}
+    return {"type": "object", "properties": {name: entries}, "required": [name]}

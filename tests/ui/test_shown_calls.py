@@ -1,0 +1,128 @@
+"""The model calls of a run on its page: each with what was sent and what came back, as text and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.base.types import ModelCall, Usage
+from crag_core.pipeline.model_calls import NotedModel
+from crag_core.trace.trace import Trace
+from crag_core.view.record import call_rows, calls_by_step
+from tests.builders import policy, trace
+from tests.fakes import QUESTION, Bench, FakeModel
+from tests.judge import judging
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+from tests.ui.conftest import ask, choose
+from tests.ui.drawn import drawn, said
+from ui.run.run_page import draw_model_calls
+
+HOSTILE = (
+    "</code><script>alert(1)</script> **bold** ``` \u202eevil\ud800\x00\n# heading\n\t:red[x] [x](javascript:alert(1))"
+)
+SHOWN = HOSTILE.replace("\u202e", "").replace("\ud800", "").replace("\x00", "")
+
+
+def page(run: Trace) -> None:
+    draw_model_calls(run)
+
+
+def opened(run: Trace, place: int = 0) -> AppTest:
+    app = drawn(page, run=run)
+    app.session_state["calls_drawer"] = True
+    app.run()
+    return app.selectbox[0].set_value(place).run() if place else app
+
+
+def run_with(*calls: ModelCall) -> Trace:
+    return trace(policy("paper"), calls=calls)
+
+
+def blocks(app: AppTest) -> list[str]:
+    assert not app.exception
+    return [str(block.value) for block in app.code]
+
+
+def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
+    model = FakeModel()
+    run = Bench("agentic", best=0.1, model=NotedModel(model)).pipeline.run(QUESTION)
+    assert len(model.asked) > 1
+    for place, ((_, messages), call) in enumerate(zip(model.asked, run.calls, strict=True)):
+        app = opened(run, place)
+        assert blocks(app) == [*(text for _, text in messages), call.reply]
+        roles = [line.strip("*") for line in said(app).splitlines() if line.startswith("**")]
+        assert roles == [*(role for role, _ in messages), "reply"]
+
+
+def test_nothing_is_drawn_without_a_call_and_no_message_before_it_is_opened() -> None:
+    assert len(drawn(page, run=run_with()).expander) == 0
+    folded = drawn(page, run=run_with(ModelCall("answer", (("user", "Why?"),), "So.")))
+    assert folded.expander[0].label == "Model calls (1)"
+    assert len(folded.code) == len(folded.selectbox) == 0
+
+
+def test_each_call_is_named_by_its_step_and_its_cost() -> None:
+    call = ModelCall("grade", (("user", "Why?"),), "0.5", Usage(1, 1200, 34))
+    run = run_with(call, call, ModelCall("answer", (("user", "Why?"),), "", Usage(1), "Ollama does not answer."))
+    app = opened(run)
+    assert app.selectbox[0].options == [
+        "1. grade · 1,200 tokens in, 34 out",
+        "2. grade · 1,200 tokens in, 34 out",
+        "3. answer · broken off",
+    ]
+    assert calls_by_step(run) == "2 for grade, 1 for answer" and calls_by_step(run) in said(app)
+
+
+def test_what_is_not_there_is_told() -> None:
+    run = run_with(
+        ModelCall("answer", (("user", "Why?"),), "", Usage(1), "Ollama does not answer."),
+        ModelCall("answer", (("user", "Why?"),), "So.", Usage(1, 9, 9, cut=1500)),
+        ModelCall("check answer", (), "", Usage(1)),
+    )
+    remarks = [row.remark for row in call_rows(run)]
+    assert remarks[0] == "Ollama does not answer."
+    assert remarks[1].startswith("About 1,500 tokens of the evidence were left out")
+    assert remarks[2].startswith("The record had no room left")
+    for place, (shown, remark) in enumerate(zip((["Why?", "(none)"], ["Why?", "So."], []), remarks, strict=True)):
+        app = opened(run, place)
+        assert blocks(app) == shown and remark in said(app)
+
+
+def test_of_a_message_without_end_the_beginning_is_shown() -> None:
+    app = opened(run_with(ModelCall("answer", (("user", "x" * 60_000),), "So.")))
+    assert [len(block) for block in blocks(app)] == [50_000, 3]
+    assert "The first 50,000 of 60,000 characters" in said(app)
+
+
+def test_hostile_text_stays_text_in_every_place() -> None:
+    call = ModelCall(HOSTILE, ((HOSTILE, HOSTILE), ("user", "")), HOSTILE, Usage(1), HOSTILE)
+    app = opened(run_with(call))
+    assert blocks(app) == [SHOWN, "", SHOWN]
+    assert all(block.language in (None, "", "plaintext") for block in app.code)
+    (option,) = app.selectbox[0].options
+    assert "\u202e" not in option and "\n" not in option
+    drawn_as_markdown = [str(element.value) for kind in (app.markdown, app.caption) for element in kind]
+    assert not any("<script>" in text or "**bold**" in text or "\n# " in text for text in drawn_as_markdown)
+
+
+@pytest.mark.embedding
+def test_the_ask_page_shows_what_the_server_was_sent(start: Callable[..., AppTest]) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="worst-chunk")
+        ask(app, "How many pounds does a yacht of ten metres pay a night?")
+        sent = [body["messages"] for path, body in server.requests if path == server.chat_path]
+    run = app.session_state["trace"]
+    assert len(run.calls) == len(sent) == run.usage.calls
+    as_sent = Counter(tuple((one["role"], one["content"]) for one in messages) for messages in sent)
+    assert as_sent == Counter(call.messages for call in run.calls)
+    app.session_state["calls_drawer"] = True
+    app.run()
+    (drawer,) = (one for one in app.expander if one.label == f"Model calls ({len(sent)})")
+    assert [str(block.value) for block in drawer.code] == [
+        *(text for _, text in run.calls[0].messages),
+        run.calls[0].reply,
+    ]
