@@ -32,6 +32,13 @@ def test_the_python_examples_run(
     assert "nothing was retrieved" in capsys.readouterr().out
 
 
+def test_the_example_of_the_llamaindex_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "llamaindex.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    exec(block, {})
+    assert capsys.readouterr().out.split(" ")[-2:] == ["CORRECT", "AMBIGUOUS\n"]
+
+
 def test_the_llamaindex_examples_are_about_ten_lines() -> None:
     assert all(len(block.strip().splitlines()) <= 11 for block in blocks("python"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ from crag_core.base.errors import BadRecord, StoreUnavailable, UnknownName, Wron
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import Action, AnswerState, EvaluatorCard, Grade, Passage, WebOutcome
 from crag_core.evaluators.policies import find_policy
+from crag_core.experiments.batch import score
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
+from crag_core.experiments.labelled.graded import conditions_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import FakeRetriever, passages, web_passage
 
 QUESTION = "When does the ferry to Vennick leave?"
@@ -332,3 +337,57 @@ def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() ->
 
     judged = FaithfulnessEvaluator(llm=SaysYes()).evaluate_response(QUESTION, response)
     assert judged.passing
+
+
+# --- labelled sets and comparisons ----------------------------------------------------------------------------------
+
+
+class Book:
+    """Keeps rows in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Any] = {}
+
+    def keys(self) -> set[str]:
+        return set(self.rows)
+
+    def load(self) -> dict[str, Any]:
+        return self.rows
+
+    def add(self, facts: Any, trace: Trace) -> None:
+        self.rows[facts.key] = facts
+
+
+LABELLED = (
+    LabelledQuestion(QUESTION, Expected.CORRECT, ("at nine",)),
+    LabelledQuestion("Who painted the pier?", Expected.INCORRECT),
+)
+
+
+def test_a_users_evaluator_is_tuned_and_compared_under_its_own_card() -> None:
+    engine = CRAGQueryEngine(Fixed(texts(FERRY, *OTHERS)), crag())
+    graded, compared = Book(), Book()
+    assert score(LABELLED, engine, graded, time.monotonic).done == 2
+    assert {one.grades[0].score for one in graded.rows.values()} != {None}
+    assert run_set(LABELLED, [Contender(engine, compared)], time.monotonic).done == 2
+    mine, other = (
+        conditions_of(CRAGQueryEngine(Fixed([]), CRAGPostprocessor("paper", made)).settings, "corpus")
+        for made in (Words(), Renamed())
+    )
+    assert mine.evaluator == "words" and mine != other, "another version is another evaluator"
+
+
+class Renamed(Words):
+    card = EvaluatorCard("words", "Shared words", "0 to 1", 0.3, 0.6, 0.3, False, "nothing", version="2")
+
+
+def test_labelled_sets_and_comparisons_go_through_the_postprocessor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: object, *given: object) -> list[object]:
+        raise KeyError("broken on purpose")
+
+    engine = CRAGQueryEngine(Fixed(texts(FERRY, *OTHERS)), crag())
+    monkeypatch.setattr(CRAGPostprocessor, "_postprocess_nodes", broken)
+    with pytest.raises(KeyError, match="on purpose"):
+        score(LABELLED, engine, Book(), time.monotonic)
+    with pytest.raises(KeyError, match="on purpose"):
+        run_set(LABELLED, [Contender(engine, Book())], time.monotonic)
