@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,9 @@ from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.websearch import PROVIDERS
+
+WEB_TIMEOUT = 8.0
+"""Seconds that a provider by name is waited for."""
 
 
 def policy_of(given: str | Path | Policy) -> Policy:
@@ -81,7 +85,7 @@ def evaluator_of(given: object, model: LanguageModel | None, prompts: Prompts | 
 
 
 def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
-    """A web provider by its name, or any object with `name` and `search`; None for "off"."""
+    """A web provider by its name, set up by the environment, or an object with `name` and `search`; None for "off"."""
     if given == "off":
         return None
     if not isinstance(given, str):
@@ -93,12 +97,10 @@ def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
         )
     if given not in PROVIDERS:
         raise UnknownName.among("web provider", given, ["off", *PROVIDERS])
-    if needs := PROVIDERS[given].needs:
-        raise WrongUse(
-            f"The web provider {given!r} cannot do without the setting {needs}.",
-            hint='Build it, and give the object: web=SearXNG("http://…").',
-        )
-    return PROVIDERS[given].build({}, is_last=True)
+    needs = PROVIDERS[given].needs
+    if needs and not os.environ.get(needs):
+        raise WrongUse(f"The web provider {given!r} cannot do without {needs}, which is not set.", hint=f"Set {needs}.")
+    return PROVIDERS[given].build({**os.environ, "CRAG_WEB_TIMEOUT": WEB_TIMEOUT}, is_last=True)
 
 
 @dataclass(frozen=True)

@@ -12,20 +12,23 @@ from typing import Any
 
 import pytest
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.types import CompletionResponse, CompletionResponseGen, LLMMetadata
 from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.node_parser import SentenceSplitter, SentenceWindowNodeParser
 from llama_index.core.postprocessor import LongContextReorder, MetadataReplacementPostProcessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine
+from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import QueryEngineTool
+from llama_index.core.tools import QueryEngineTool, ToolMetadata
 
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace, reroute
 from crag_core.base.errors import BadRecord, StoreUnavailable, UnknownName, WrongUse
@@ -37,6 +40,8 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_s
 from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import FakeRetriever, passages, web_passage
+from tests.stand_ins.duckduckgo_server import WebResult
+from tests.stand_ins.searxng_server import SearXNGServer
 
 QUESTION = "When does the ferry to Vennick leave?"
 FERRY = "The ferry to Vennick leaves at nine in the morning."
@@ -152,6 +157,16 @@ def test_what_cannot_work_is_refused_by_name(options: dict[str, Any], error: typ
     with pytest.raises(error) as refused:
         CRAGPostprocessor(**options)
     assert said in f"{refused.value}"
+
+
+def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    with SearXNGServer(
+        [WebResult("Ferries", "https://example.org/f", "The ferry to Vennick leaves at ten.")]
+    ) as server:
+        monkeypatch.setenv("CRAG_SEARXNG_URL", server.url)
+        kept = crag(web="searxng").postprocess_nodes(texts(*OTHERS), query_str=QUESTION)
+    assert [one.metadata["url"] for one in kept] == ["https://example.org/f"]
+    assert CRAGPostprocessor(web="duckduckgo").pipeline.parts.searcher is not None
 
 
 # --- a good citizen -------------------------------------------------------------------------------------------------
@@ -317,6 +332,58 @@ def test_router_tool_and_agent() -> None:
     assert str(router.query(QUESTION)) == QUOTED
 
 
+class Scripted(CustomLLM):
+    """Says these things, one after the other."""
+
+    replies: list[str]
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="scripted")
+
+    def complete(self, prompt: str, formatted: bool = False, **named: Any) -> CompletionResponse:
+        return CompletionResponse(text=self.replies.pop(0))
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **named: Any) -> CompletionResponseGen:
+        text = self.replies.pop(0)
+        yield CompletionResponse(text=text, delta=text)
+
+
+def test_an_agent_asks_it_as_a_tool() -> None:
+    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
+    tool = QueryEngineTool.from_defaults(engine, name="documents", description="What the documents say.")
+    asks = f'Thought: I look it up.\nAction: documents\nAction Input: {{"input": "{QUESTION}"}}'
+    llm = Scripted(replies=[asks, "Thought: I know.\nAnswer: At nine."])
+
+    async def run() -> Any:
+        return await ReActAgent(tools=[tool], llm=llm, streaming=False).run(QUESTION)
+
+    done = asyncio.run(run())
+    assert str(done) == "At nine." and [call.tool_output.content for call in done.tool_calls] == [QUOTED]
+
+
+class AsksTwice(BaseQuestionGenerator):
+    def generate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
+        return [SubQuestion(sub_question=one, tool_name="documents") for one in (QUESTION, "Who bakes the bread?")]
+
+    async def agenerate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> dict[str, Any]:
+        return {}
+
+    def _update_prompts(self, prompts: dict[str, Any]) -> None: ...
+
+
+def test_a_sub_question_engine_asks_it_each() -> None:
+    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
+    tool = QueryEngineTool.from_defaults(engine, name="documents", description="What the documents say.")
+    writes = get_response_synthesizer(llm=MockLLM())
+    asks = SubQuestionQueryEngine.from_defaults([tool], MockLLM(), AsksTwice(), writes, verbose=False)
+    said = str(asks.query("When does it leave, and who bakes?"))
+    assert QUOTED in said and "cannot be answered from the evidence" in said
+
+
 def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() -> None:
     pipeline = IngestionPipeline(
         transformations=[SentenceSplitter(chunk_size=64, chunk_overlap=0)],
@@ -331,8 +398,6 @@ def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() ->
 
     class SaysYes(MockLLM):
         def complete(self, prompt: str, formatted: bool = False, **named: Any) -> Any:
-            from llama_index.core.base.llms.types import CompletionResponse
-
             return CompletionResponse(text="YES" if FERRY in prompt else "NO")
 
     judged = FaithfulnessEvaluator(llm=SaysYes()).evaluate_response(QUESTION, response)
