@@ -212,6 +212,7 @@ def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(pa
     assert "run=" not in page.url
 
 
+@pytest.mark.exhaustive
 def test_who_may_not_enter_reads_why(page: Page, app: SignedIn) -> None:
     page.goto(app.url)
     for account, words in {
@@ -270,6 +271,7 @@ def test_a_token_that_the_provider_did_not_sign_for_this_visit_opens_nothing(pag
     sign_in(page, app, "Ann")
 
 
+@pytest.mark.exhaustive
 def test_a_provider_that_is_away_is_told_and_works_once_it_is_back(page: Page, app: SignedIn) -> None:
     page.goto(app.url)
     expect_sign_in_page(page)

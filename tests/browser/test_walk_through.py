@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, download, upload
@@ -35,6 +36,7 @@ def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
     expect(page.get_by_role("slider", name="end Thresholds")).not_to_have_value("1")
 
 
+@pytest.mark.exhaustive
 def test_every_stage_of_the_path_leads_to_a_place_on_the_page(page: Page, empty_app: str, lighthouse: Path) -> None:
     asked(page, empty_app, lighthouse)
     for anchor in ("scores", "passages", "answers", "record"):

@@ -157,6 +157,7 @@ def test_whoever_runs_it_cannot_change_the_program(image: Image) -> None:
     assert image.run(["python", "-c", "import os; open(os.environ['CRAG_HOME'] + '.txt', 'w')"]).returncode == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.embedding
 def test_its_files_are_all_that_the_commands_need(image: Image) -> None:
     added = image.run(["python", "-m", "crag_core", "ingest", "data/sample/staff-handbook-leave.md"])

@@ -159,6 +159,7 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_pat
     assert len(ScoreLog(path, CONDITIONS).load()) == count
 
 
+@pytest.mark.exhaustive
 def test_two_processes_grade_one_set(tmp_path: Path) -> None:
     path = tmp_path / "scores.db"
     workers = [start(path, 100) for _ in range(2)]

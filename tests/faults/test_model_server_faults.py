@@ -21,7 +21,7 @@ from tests.builders import passage
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, WRITER, Wire, at, broken_at, judged
 from tests.judge import ANSWER, heard, judging
-from tests.matrix import mostly
+from tests.matrix import every_fourth, mostly
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -123,6 +123,7 @@ def test_slower_than_the_limit_is_given_up_and_not_asked_again(
     assert server.engine.asks == []
 
 
+@pytest.mark.exhaustive
 def test_waiting_for_the_first_word_is_not_being_too_slow(open_bench: Open, server: OllamaServer) -> None:
     """A model that loads, or other requests in the server's own line: longer than a reply may be silent."""
     server.faults.delay_s = 1.5
@@ -235,7 +236,7 @@ def openai_wires() -> dict[str, tuple[str, bytes]]:
     }
 
 
-@pytest.mark.parametrize(("name", "says"), openai_wires().values(), ids=openai_wires())
+@pytest.mark.parametrize(("name", "says"), every_fourth(openai_wires()))
 def test_nonsense_in_openais_protocol_is_a_failure_in_words_and_never_an_answer(
     open_bench: Open, name: str, says: bytes
 ) -> None:
@@ -252,7 +253,7 @@ def test_nonsense_in_openais_protocol_is_a_failure_in_words_and_never_an_answer(
         assert babbling.accepted - looks == (1 if begun else 3)
 
 
-@pytest.mark.parametrize("says", NONSENSE.values(), ids=NONSENSE)
+@pytest.mark.parametrize("says", every_fourth(NONSENSE))
 def test_nonsense_in_place_of_an_answer_is_a_failure_in_words_and_no_answer(
     open_bench: Open, server: OllamaServer, says: bytes
 ) -> None:

@@ -156,6 +156,7 @@ def test_an_object_store_away_at_the_start(open_bench: Open, s3: S3Server, monke
     assert "AWS_ENDPOINT_URL" in told.hint and KEYS["AWS_SECRET_ACCESS_KEY"] not in str(told)
 
 
+@pytest.mark.exhaustive
 def test_an_object_store_that_refuses_in_mid_run_and_is_back(
     open_bench: Open, s3: S3Server, server: OllamaServer
 ) -> None:

@@ -322,6 +322,7 @@ def test_a_collector_that_refuses_is_told_on_one_line(collector: OTLPServer) -> 
     assert told[0] == "complete" and collector.paths == ["/v1/traces"]
 
 
+@pytest.mark.exhaustive
 def test_a_collector_that_hangs_does_not_keep_a_process_from_ending(collector: OTLPServer) -> None:
     collector.delay = 50.0
     _, seconds = run_one(collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="50")

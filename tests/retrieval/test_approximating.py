@@ -59,6 +59,7 @@ def test_a_large_one_gets_an_index_whose_recall_is_measured(tmp_path: Path, warr
     assert hits[0].score >= hits[-1].score and len(hits) == 5
 
 
+@pytest.mark.exhaustive
 def test_what_comes_later_is_found_and_the_index_made_anew_when_there_is_half_as_much_again(
     tmp_path: Path, warranted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_dying_at_any_step_of_indexing(tmp_path: Path) -> None:
     assert seen == {0, len(FILES)}, "once the files are kept all of them come in"
 
 
+@pytest.mark.exhaustive
 def test_dying_at_any_step_of_replacing_never_leaves_neither_and_never_both(tmp_path: Path) -> None:
     for folder in every_step(tmp_path, replace_one):
         store = PassageStore(folder, WordEmbedder())

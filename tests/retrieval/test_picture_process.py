@@ -187,6 +187,7 @@ def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
     assert draws_good(drawer)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("original", mostly(b"hold ", b"sleep "))
 def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: DocumentProcesses, original: bytes) -> None:
     number = number_of(hasty)

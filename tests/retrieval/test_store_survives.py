@@ -155,6 +155,7 @@ def test_a_new_version_that_dies_on_its_way_in_leaves_the_old(tmp_path: Path, mo
     assert again.outcome == IngestOutcome.REPLACED
 
 
+@pytest.mark.exhaustive
 def test_two_processes_starting_an_index_together_lose_and_double_nothing(workers: dict[str, Worker]) -> None:
     first, second = workers["first of two"], workers["second of two"]
     first.let_go()

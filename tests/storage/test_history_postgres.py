@@ -81,6 +81,7 @@ OF_RETENTION: list[Callable[[HistoryStore, retention.Times], None]] = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("check", OF_RETENTION, ids=[check.__name__ for check in OF_RETENTION])
 def test_it_prunes_as_a_file_does(postgres_url: str, check: Callable[[HistoryStore, retention.Times], None]) -> None:
     times = retention.Times()
@@ -112,6 +113,7 @@ def test_looking_makes_no_tables(store: HistoryStore, postgres: PostgresServer, 
     assert postgres.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", url=postgres_url) == []
 
 
+@pytest.mark.exhaustive
 def test_two_processes_lose_and_tear_nothing(store: HistoryStore, postgres_url: str) -> None:
     """They make the tables at the same time too."""
     assert run_together(postgres_url, "hammer") == [{"lost": 0, "problem": ""}] * 2

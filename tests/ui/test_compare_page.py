@@ -928,6 +928,7 @@ def test_differences_are_worked_out_on_the_questions_that_all_have(start: Start,
     assert "other documents than" not in shown(app)
 
 
+@pytest.mark.exhaustive
 def test_results_without_a_common_question_are_told_and_not_drawn(start: Start, own: Path) -> None:
     app = with_set(start, own)
     for place, lower in enumerate((0.1, 0.2)):
@@ -959,6 +960,7 @@ def test_at_most_three_stand_beside(start: Start, own: Path) -> None:
     assert not any(one.disabled for one in app.checkbox)
 
 
+@pytest.mark.exhaustive
 def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     run_set(move(app, 0.1, 0.9))
@@ -972,6 +974,7 @@ def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: 
     assert heads(app)[2:] == ["C · Paper · then"] and ticks(app)["Paper"].value
 
 
+@pytest.mark.exhaustive
 def test_deleting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
     app = run_set(with_set(start, own))
     ingest(own)
@@ -1017,6 +1020,7 @@ def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(start: Star
     assert "On the 4 questions" in shown(app)
 
 
+@pytest.mark.exhaustive
 def test_files_have_earlier_results_too_and_say_what_differs(
     start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

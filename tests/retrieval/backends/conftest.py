@@ -16,7 +16,7 @@ from tests.stand_ins.s3_server import S3Server
 Open = Callable[[], Backend]
 """Another view of the same place, as another process has it."""
 
-ENGINES = ("folder", "folder apart", "postgres", *mostly("objects", "objects apart"))  # objects is one, apart the other
+ENGINES = ("folder apart", "postgres", *mostly("objects", "objects apart", "folder"))  # the application writes apart
 SLOW_ON_OBJECTS = pytest.mark.parametrize(
     "open_backend", ["folder", *mostly("postgres", "folder apart", "objects", "objects apart")], indirect=True
 )

@@ -199,6 +199,7 @@ PassageStore(ObjectBackend(place), WordEmbedder()).ingest(
 """
 
 
+@pytest.mark.exhaustive
 def test_of_two_processes_one_is_killed_and_the_other_loses_nothing(place: str) -> None:
     started = [
         subprocess.Popen([sys.executable, "-c", WORKER, place, name, dies], cwd=REPOSITORY, env=dict(os.environ))
