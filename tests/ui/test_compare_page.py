@@ -391,6 +391,7 @@ def test_where_nothing_is_kept_that_is_said(start: Start) -> None:
 def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     app = ask_all(compare(start))
     before = html_of(app)
+    assert before, [one.value for one in (*app.exception, *app.error, *app.warning)]
     move(app, 0.99, 1.0)
     assert html_of(app) == before and "“A yacht of up to ten metres" in shown(app)
     assert "**B · Paper**" in shown(app), "under the name of then"
