@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -78,7 +79,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         pause: Cooldown | None = None,
         prompts: Prompts | None = None,
         settings: Mapping[str, Any] | None = None,
-        **fields: Any,
+        callback_manager: CallbackManager | None = None,
     ) -> None:
         if node_scores not in ("retriever", "cosine"):
             raise WrongUse(f'Expected node_scores to be "retriever" or "cosine", found {node_scores!r}.')
@@ -99,7 +100,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             top_n=top_n,
             node_scores=node_scores,
             on_trace=on_trace,
-            **{name: value for name, value in fields.items() if name == "callback_manager"},
+            callback_manager=callback_manager or CallbackManager([]),
         )
         made = RunSettings(
             policy=chosen,

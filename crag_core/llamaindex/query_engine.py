@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import BaseSynthesizer
@@ -52,14 +53,45 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         streaming: bool = False,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        corrects = postprocessor or CRAGPostprocessor()
+        self._corrects = postprocessor or CRAGPostprocessor()
         writes = response_synthesizer or CRAGSynthesizer(streaming, callback_manager)
-        super().__init__(retriever, writes, [*before, corrects, *after], callback_manager)
-        settings = corrects.pipeline.settings
+        super().__init__(retriever, writes, [*before, self._corrects, *after], callback_manager)
+        self._pipeline = self._pipeline_over(retriever)
+
+    @classmethod
+    def from_args(  # type: ignore[override]  # what else LlamaIndex takes there is for its own synthesizers
+        cls,
+        retriever: BaseRetriever,
+        llm: LLM | None = None,
+        response_synthesizer: BaseSynthesizer | None = None,
+        node_postprocessors: Sequence[BaseNodePostprocessor] | None = None,
+        callback_manager: CallbackManager | None = None,
+        streaming: bool = False,
+    ) -> Self:
+        """As of a `RetrieverQueryEngine`; a `CRAGPostprocessor` with `llm` stands last where the list has none."""
+        given = list(node_postprocessors or ())
+        if not any(isinstance(one, CRAGPostprocessor) for one in given):
+            given.append(CRAGPostprocessor(llm=llm))
+        place = next(place for place, one in enumerate(given) if isinstance(one, CRAGPostprocessor))
+        corrects = cast(CRAGPostprocessor, given[place])
+        before, after = given[:place], given[place + 1 :]
+        return cls(
+            retriever, corrects, response_synthesizer, before=before, after=after, streaming=streaming,
+            callback_manager=callback_manager,
+        )  # fmt: skip
+
+    def with_retriever(self, retriever: BaseRetriever) -> Self:
+        """The same over another retriever."""
+        other = self._with(self._pipeline_over(retriever))
+        other._retriever = retriever
+        return other
+
+    def _pipeline_over(self, retriever: BaseRetriever) -> Pipeline:
+        stages = self._corrects.pipeline
+        settings = stages.settings
         if not settings.embedding:
             settings = replace(settings, **_said_by(retriever))
-        source = NodeRetriever(retriever, corrects.node_scores)
-        self._pipeline = corrects.pipeline.with_parts(retriever=source).under(settings)
+        return stages.with_parts(retriever=NodeRetriever(retriever, self._corrects.node_scores)).under(settings)
 
     # As LlamaIndex asks
 

@@ -288,6 +288,15 @@ def test_other_postprocessors_stand_before_and_after() -> None:
     assert [one.id for one in trace.passages or ()] == ["n2"], "the record holds what was graded"
 
 
+def test_it_is_made_as_a_retriever_query_engine_is_and_takes_another_retriever() -> None:
+    engine = CRAGQueryEngine.from_args(Fixed(texts(*OTHERS)), node_postprocessors=[LongContextReorder(), crag()])
+    assert "cannot be answered" in str(engine.query(QUESTION))
+    assert str(engine.with_retriever(Fixed(texts(FERRY))).query(QUESTION)) == QUOTED
+    assert isinstance(CRAGQueryEngine.from_args(Fixed(texts(FERRY))).run(QUESTION), Trace), "with the defaults"
+    with pytest.raises(TypeError, match="polcy"):
+        CRAGPostprocessor(polcy="paper")  # type: ignore[call-arg]
+
+
 def test_a_retriever_that_fails_is_named() -> None:
     class Broken(Fixed):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
