@@ -13,6 +13,7 @@ import pytest
 
 from crag_core.pipeline.run import VERSION
 from tests.conftest import REPOSITORY
+from tests.matrix import mostly
 
 SLOW = 120.0
 
@@ -68,7 +69,7 @@ def test_a_full_disk_is_told(home: Path) -> None:
     assert process.returncode == 1
 
 
-@pytest.mark.parametrize("console", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=str)
+@pytest.mark.parametrize("console", mostly({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}), ids=str)
 def test_a_console_that_writes_ascii_only(home: Path, console: dict[str, str]) -> None:
     question = "Why does Zoë pay 5 € at 港?"
     with start(home, "ask", "-", env=console) as process:

@@ -168,7 +168,7 @@ def test_a_command_that_is_done_ends_with_its_code_whatever_still_runs(work: str
         ("time.sleep(60)", "raise"),
         ("time.sleep(60)", "return 130"),
         ("time.sleep(60)", "raise ImportError('half a module') from interruption"),
-        ("time.sleep(60)", "time.sleep(60)"),  # a library that swallows it
+        pytest.param("time.sleep(60)", "time.sleep(60)", marks=pytest.mark.exhaustive),  # a library that swallows it
     ],
 )
 def test_a_command_that_is_interrupted_ends_with_130_and_without_a_traceback(work: str, then: str) -> None:

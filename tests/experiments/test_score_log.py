@@ -139,6 +139,7 @@ def start(path: Path, count: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.exhaustive
 def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_path: Path) -> None:
     path, before, count = tmp_path / "scores.db", 0, 600
     for _ in range(2):

@@ -89,6 +89,7 @@ def test_redis_killed_in_mid_run_and_back(
         assert heard(server)["judge"] == 9
 
 
+@pytest.mark.exhaustive
 def test_postgresql_killed_and_frozen_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

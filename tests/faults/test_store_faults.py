@@ -93,6 +93,7 @@ def test_postgresql_away_at_the_start(open_bench: Open) -> None:
     assert "wrong-word" not in str(told) and "Check that the server runs" in told.hint
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("quick")
 def test_postgresql_that_accepts_and_is_silent_costs_one_wait_a_question(open_bench: Open) -> None:
     with Wire() as silent:

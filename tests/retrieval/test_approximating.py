@@ -79,6 +79,7 @@ def test_what_comes_later_is_found_and_the_index_made_anew_when_there_is_half_as
     assert made[1:] == [store.count()] and store.index_version.measured == store.count()
 
 
+@pytest.mark.exhaustive
 def test_new_passages_get_theirs_before_they_are_searched(tmp_path: Path, warranted: int) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store.ingest(MANY)

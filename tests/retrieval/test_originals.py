@@ -239,6 +239,7 @@ def every_document_has_its_file(folder: Path) -> None:
         assert name_content(store.read_original(document.id)) == document.id
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_leaves_no_document_with_half_a_file(killed: dict[str, Path], moment: str) -> None:
     folder = killed[moment]

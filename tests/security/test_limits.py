@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
 from crag_core.base.errors import BadRecord
-from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.retrieval.upload import Allowance, unpack
@@ -41,7 +40,7 @@ def test_nor_one_that_a_foreign_retriever_has_found_passages_for() -> None:
 
     nodes = [NodeWithScore(node=TextNode(text="Ferries leave at nine."), score=0.5)]
     with pytest.raises(BadRecord, match="at most"):
-        CRAGPostprocessor(pipeline=Bench().pipeline).postprocess_nodes(nodes, query_str=LONG)
+        Bench().postprocessor().postprocess_nodes(nodes, query_str=LONG)
 
 
 def test_the_command_line_refuses_it(
@@ -52,6 +51,7 @@ def test_the_command_line_refuses_it(
     assert "at most 2,000 characters" in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.embedding
 def test_the_page_cuts_what_a_client_sends_beyond_the_widget(start: Callable[..., AppTest]) -> None:  # noqa: F811
     app = ask(start(), LONG)

@@ -115,6 +115,7 @@ def test_a_label_that_the_browser_has_not_heard_of_yet_is_told_once(start: Start
         assert [one.value for one in app.warning].count(REFUSED) == told
 
 
+@pytest.mark.exhaustive
 def test_a_real_session_refuses_them_too_and_goes_on(home: Path, tmp_path: Path) -> None:  # noqa: F811
     async def attack(url: str) -> None:
         visitor = Visitor(url, "V001")

@@ -219,7 +219,7 @@ def test_no_address_blanks_a_page(page: str, address: dict[str, str | list[str]]
         {"CRAG_WEB": "auto", "CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": "http://127.0.0.1:9"},
     ],
 )
-@pytest.mark.parametrize("page", ["ask", "tune", "documents", "settings"])
+@pytest.mark.parametrize("page", mostly("ask", "tune", "documents", "settings"))
 def test_no_setting_that_is_taken_blanks_a_page(setting: dict[str, str], page: str, start: Start) -> None:
     assert is_drawn(open_first(start, page, **setting))
 
