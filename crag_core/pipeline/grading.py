@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
-from crag_core.base.errors import CragError, ModelUnavailable, Stopped
+from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Evaluator
 from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepName, StepState, Usage
 from crag_core.pipeline.run import Parts, Result, Run
@@ -63,6 +63,16 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 
+def _check(grades: tuple[Grade, ...], asked: tuple[Passage, ...], card: EvaluatorCard) -> None:
+    """An evaluator of a user's own may forget one."""
+    if [grade.passage_id for grade in grades] != [passage.id for passage in asked]:
+        raise EvaluatorUnavailable(
+            f"The evaluator {card.name!r} gave {len(grades)} grades for {len(asked)} chunks; "
+            "expected one for each, with its id, in their order.",
+            hint="See docs/extending.md.",
+        )
+
+
 def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
     return {grade.passage_id: grade for grade in grades}
 
@@ -94,8 +104,10 @@ class _Asking:
             if self.state is not StepState.DONE:
                 return
             token = REPLIED.set(self._heard(done, min(size, len(todo) - start), run))
+            asked = todo[start : start + size]
             try:
-                grades = evaluator.grade(question, todo[start : start + size], run.cancel)
+                grades = evaluator.grade(question, asked, run.cancel)
+                _check(grades, asked, self.card)
             except Stopped:
                 self.state = StepState.STOPPED
                 self.broken = f"stopped by you after {done} of {len(self.passages)} chunks"

@@ -51,9 +51,9 @@ def slow_to_load() -> Bench:
 
 def test_the_first_question_does_not_pay_for_what_is_loaded_once() -> None:
     cold, _ = measured(slow_to_load(), None)
-    assert cold[0] > 100 > cold[1] == cold[2]
+    assert cold[0] > 100 > max(cold[1:])
     warm, told = measured(slow_to_load(), WarmUp())
-    assert warm == [cold[1]] * 3
+    assert max(warm) < 10, "a few looks at the clock, more or fewer as the two lanes of a run meet"
     assert [scoring.done for scoring in told] == [0, 0, 1, 2, 3], "it is seen that it has begun"
 
 

@@ -31,7 +31,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool, ToolMetadata
 
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace, reroute
-from crag_core.base.errors import BadRecord, StoreUnavailable, UnknownName, WrongUse
+from crag_core.base.errors import BadRecord, EvaluatorUnavailable, StoreUnavailable, UnknownName, WrongUse
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types import Action, AnswerState, EvaluatorCard, Grade, Passage, WebOutcome
 from crag_core.evaluators.policies import find_policy
@@ -167,6 +167,15 @@ def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.Mon
         kept = crag(web="searxng").postprocess_nodes(texts(*OTHERS), query_str=QUESTION)
     assert [one.metadata["url"] for one in kept] == ["https://example.org/f"]
     assert CRAGPostprocessor(web="duckduckgo").pipeline.parts.searcher is not None
+
+
+def test_an_evaluator_that_forgets_a_passage_is_named() -> None:
+    class Forgets(Words):
+        def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+            return super().grade(question, passages, cancel)[1:]
+
+    with pytest.raises(EvaluatorUnavailable, match="The evaluator 'words' gave 2 grades for 3 chunks; expected one"):
+        CRAGPostprocessor("paper", Forgets()).postprocess_nodes(texts(FERRY, *OTHERS), query_str=QUESTION)
 
 
 # --- a good citizen -------------------------------------------------------------------------------------------------
