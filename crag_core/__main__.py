@@ -75,8 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] in ("crag_core", "ui"):
             raise
-        told = f"error: Expected the package {error.name}, found none."
-        print(told, 'Run: pip install "crag-explorer[app]"', file=sys.stderr)
+        message = f"error: Expected the package {error.name}, found none."
+        print(message, 'Run: pip install "crag-explorer[app]"', file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)

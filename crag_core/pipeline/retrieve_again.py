@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from crag_core.base.protocols import Messages, Retriever
@@ -62,7 +63,9 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def _retrieve_all(retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int) -> tuple[Retrieval, ...]:
     """All at once, in the order asked."""
     with ThreadPoolExecutor(max_workers=len(asked)) as threads:
-        found = threads.map(lambda one: retriever.retrieve(one[0], limit, one[1]), asked)
+        contexts = [copy_context() for _ in asked]  # of the run: spans below it know where they belong
+        search = lambda context, one: context.run(retriever.retrieve, one[0], limit, one[1])  # noqa: E731
+        found = threads.map(search, contexts, asked)
         return tuple(Retrieval(text, engine, one.passages) for (text, engine), one in zip(asked, found, strict=True))
 
 
