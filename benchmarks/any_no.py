@@ -30,10 +30,8 @@ aggregation = "worst"
 lower = 0.0
 upper = 0.5
 web_limit = 5
+web_query = "rewritten"
 web_query_words = 20
-
-[strips]
-token_budget = 6000  # all of it, as with plain RAG
 
 [correct]
 label = "All yes"

@@ -18,7 +18,7 @@ HELD_OUT = 0.2
 """Of the titles of a set; all documents of one title go together, since they tell of the same things."""
 
 WEB = "web.jsonl"
-_BESIDE = "2wiki_corpus"  # pages that answer none of the questions, so that the offline web has to be searched
+BESIDE = "2wiki_corpus"  # pages that answer none of the questions, so that the offline web has to be searched
 _ANSWERS = "2"
 
 
@@ -33,20 +33,20 @@ class HeldOut:
 def route_set(data: Path, into: Path) -> HeldOut:
     """route_dev; its questions that nothing answers keep their labels."""
     source = data / "sets" / "route_dev"
-    documents = {row["doc_id"]: row for row in _read(source / "corpus.jsonl")}
+    documents = {row["doc_id"]: row for row in read_rows(source / "corpus.jsonl")}
     held = _held_out(documents.values(), "title")
     lines = (source / "qrels.tsv").read_text("utf-8").splitlines()
     away = {q for q, doc, grade in (line.split("\t") for line in lines[1:]) if documents[doc]["title"] in held}
-    rows = [_relabelled(row, row["query_id"] in away) for row in _read(source / "queries.jsonl")]
+    rows = [_relabelled(row, row["query_id"] in away) for row in read_rows(source / "queries.jsonl")]
     indexed = [row for row in documents.values() if row["title"] not in held]
     _write(into, rows, indexed, _judged(lines[1:], {row["doc_id"] for row in indexed}))
     pages = [row for row in documents.values() if row["title"] in held]
-    return HeldOut(into, _write_web(into / WEB, [*pages, *_read(data / "sets" / _BESIDE / "corpus.jsonl")]))
+    return HeldOut(into, write_web(into / WEB, [*pages, *read_rows(data / "sets" / BESIDE / "corpus.jsonl")]))
 
 
 def leaflet_set(data: Path, into: Path) -> HeldOut:
     """Health leaflets, each a long document, without known answers: what the web would say could not be told right."""
-    rows = _read(data / "collections" / "health-leaflets.questions.jsonl")
+    rows = read_rows(data / "collections" / "health-leaflets.questions.jsonl")
     names = sorted({row["file"] for row in rows})
     documents = [
         {"doc_id": Path(name).stem, "text": (data / "collections" / name).read_text("utf-8")} for name in names
@@ -89,7 +89,7 @@ def _write(into: Path, rows: Iterable[object], documents: Iterable[object], judg
     (into / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *judged]) + "\n", "utf-8")
 
 
-def _write_web(path: Path, pages: Iterable[dict[str, Any]]) -> Path:
+def write_web(path: Path, pages: Iterable[dict[str, Any]]) -> Path:
     shown = [
         {"url": f"https://web.example/{row['doc_id']}", "title": row["title"], "text": row["text"]} for row in pages
     ]
@@ -101,6 +101,6 @@ def _lines(rows: Iterable[object]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

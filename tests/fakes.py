@@ -132,8 +132,12 @@ class FakeModel:
     name = "fake-model"
 
     def __init__(self, **replies: str | Exception | Callable[[Messages], str | Exception]) -> None:
-        usual = {"rewrite": WEB_QUERY, "keywords": KEYWORDS, "rephrase": REPHRASED, "answer": ANSWER}
-        usual |= {"extract": '{"sentences": []}', "check": '{"verdict": "supported", "sentences": [1]}'}
+        usual = {"rewrite": WEB_QUERY, "phrases": WEB_QUERY, "keywords": KEYWORDS, "rephrase": REPHRASED}
+        usual |= {
+            "answer": ANSWER,
+            "extract": '{"sentences": []}',
+            "check": '{"verdict": "supported", "sentences": [1]}',
+        }
         self.replies = usual | replies
         self.asked: list[tuple[str, Messages]] = []
 
@@ -179,6 +183,7 @@ def kind_of(messages: Messages) -> str:
         "You pick": "extract",
         "You check": "check",
         "Turn the question": "rewrite",
+        "Give at most": "phrases",
         "Give another query": "keywords",
         "Say the question": "rephrase",
         "You answer": "answer",

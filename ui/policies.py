@@ -22,7 +22,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import known_card
+from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
@@ -76,7 +76,7 @@ def judge_scores(
     """Every policy with the evaluator and thresholds of its description, on scores entered by hand."""
     return [
         Verdict(policy, decide(policy, passages, grades, signals), known_card(policy.evaluator), len(passages))
-        for policy in policies
+        for policy in (suit(one, one.evaluator) for one in policies)
     ]
 
 

@@ -307,6 +307,10 @@ class WebAttempt:
     message: str = ""
 
 
+AS_ASKED = "the question as it is"
+"""Who wrote a query for the web that nobody wrote."""
+
+
 @dataclass(frozen=True)
 class WebSearch:
     """The web step: the exact query, who wrote it, and what came back.

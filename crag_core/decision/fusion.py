@@ -22,7 +22,7 @@ def fuse_ranks(rankings: Sequence[Sequence[str]], k: int = RRF_K) -> dict[str, f
     return {id_: math.fsum(found) for id_, found in shares.items()}
 
 
-def fuse(rankings: Sequence[Sequence[Passage]], limit: int, token_budget: int) -> tuple[Passage, ...]:
+def fuse(rankings: Sequence[Sequence[Passage]], limit: int, token_budget: int | None) -> tuple[Passage, ...]:
     """The passages of several retrievals, best fused rank first; ties in order of first appearance.
 
     Passages with the same id, or the same text but for white space, are one: the first that appears stands for all of
@@ -33,7 +33,7 @@ def fuse(rankings: Sequence[Sequence[Passage]], limit: int, token_budget: int) -
     kept, keyed = _merge(rankings)
     fused = fuse_ranks(keyed)
     taken: list[Passage] = []
-    left = token_budget
+    left = math.inf if token_budget is None else token_budget
     for id_ in sorted(fused, key=fused.__getitem__, reverse=True):
         tokens = estimate_tokens(kept[id_].text)
         if len(taken) < limit and (tokens <= left or not taken):

@@ -6,13 +6,22 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import readable
 from crag_core.base.types import Action, Correction, CorrectionKind, Handling, Passage
-from crag_core.decision.policy import Again, Policy, Route, Strategy, WebUse
+from crag_core.decision.policy import Again, Policy, Route, Strategy, WebQuery, WebUse
 
 EffectiveScores = dict[str, float | None]
 """What each passage counts as under one policy; None: it does not count."""
 
 EXPAND, REFINE = "expand", Again.REFINE.value
 """Names of rounds, besides those of `Strategy`."""
+
+
+def query_form(policy: Policy) -> str:
+    """What a language model is to write for the web under this policy; "": nothing, the question goes as it is."""
+    return {
+        WebQuery.QUESTION: "",
+        WebQuery.REWRITTEN: f"a search query of about {policy.web_query_words} words",
+        WebQuery.PHRASES: f"at most {policy.web_query_phrases} key phrases to search for",
+    }[policy.web_query]
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ class Planner:
         if not remaining:
             return []
         if self.handling is Handling.REFINE:
-            why = f"keep the strips of {remaining} chunks that score above {self.policy.strips.cutoff:.2f}"
+            why = f"keep the strips of {remaining} chunks that score above {self.policy.cutoff:.2f}"
             return [Correction(CorrectionKind.REFINE, why)]
         if self.handling is Handling.EXTRACT:
             why = f"extract the relevant sentences of {remaining} chunks word for word"
@@ -103,9 +112,9 @@ class Planner:
         why = f"{self.action} asks the web"
         if few:
             why = f"only {remaining} of at least {route.web_below_results} chunks remain"
-        rewrite = f"a search query of at most {self.policy.web_query_words} words"
-        search = f"{why}, up to {self.policy.web_limit} results"
-        return [Correction(CorrectionKind.REWRITE, rewrite), Correction(CorrectionKind.WEB_SEARCH, search)]
+        search = Correction(CorrectionKind.WEB_SEARCH, f"{why}, up to {self.policy.web_limit} results")
+        rewrite = query_form(self.policy)
+        return [Correction(CorrectionKind.REWRITE, rewrite), search] if rewrite else [search]
 
     def _retrieving(self) -> list[Correction]:
         following = self.next_round

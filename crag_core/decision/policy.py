@@ -35,6 +35,19 @@ class WebUse(StrEnum):
     WHEN_FEW = "when-few"
 
 
+class WebQuery(StrEnum):
+    """What is sent to the web: the question as it is, or what the language model makes of it.
+
+    `rewritten`: a query of about `Policy.web_query_words` words (description 004). `phrases`: at most
+    `Policy.web_query_phrases` key phrases with commas between (arXiv 2401.15884, 4.5). Without a language model the
+    question is sent as it is.
+    """
+
+    QUESTION = "question"
+    REWRITTEN = "rewritten"
+    PHRASES = "phrases"
+
+
 class Again(StrEnum):
     """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
 
@@ -54,6 +67,10 @@ class Strategy(StrEnum):
 class StripOrder(StrEnum):
     DOCUMENT = "document"
     RELEVANCE = "relevance"
+
+
+PAPER_CUTOFF = 0.25
+"""The paper keeps strips above -0.5 on its scale of -1 to 1."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +95,18 @@ class Route:
 
 @dataclass(frozen=True)
 class StripRules:
-    """Which strips reach the answer: those scoring above `cutoff`, until `token_budget` (words x 1.3) is full.
+    """Which strips reach the answer: those scoring above the cut-off, until `token_budget` (words x 1.3) is full.
 
+    `cutoff` holds for the scores of `scorer`, the evaluator that it was chosen for; None: whoever scores the strips
+    brings its own. `token_budget` None: nothing but the context of the language model bounds the evidence.
     `top`: at most so many from the corpus, and as many from the web; the best ones.
     """
 
-    cutoff: float = 0.25
+    cutoff: float | None = None
     order: StripOrder = StripOrder.DOCUMENT
-    token_budget: int = 2048
+    token_budget: int | None = None
     top: int | None = None
+    scorer: str = "cross-encoder"
 
 
 @dataclass(frozen=True)
@@ -144,6 +164,7 @@ class Policy:
     `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
     score (or only one) is below `lower` are left out. `low_variance_promotes` is the option of
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
+    `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit.
     """
@@ -171,7 +192,9 @@ class Policy:
     refine_web: bool = False
     web_on_subject: bool = False
     web_limit: int = 5
+    web_query: WebQuery = WebQuery.REWRITTEN
     web_query_words: int = 10
+    web_query_phrases: int = 3
     web_seconds: float | None = None
     web_cooldown: float | None = None
     expansion: Expansion = field(default_factory=Expansion)
@@ -198,6 +221,7 @@ class Policy:
             ("expansion.vocabulary", self.expansion.vocabulary, 0),
             ("web_limit", self.web_limit, 1),
             ("web_query_words", self.web_query_words, 1),
+            ("web_query_phrases", self.web_query_phrases, 1),
         ):
             if value is not None and value < least:
                 raise ValueError(f"{name} must be {least} or more, found {value}")
@@ -232,9 +256,14 @@ class Policy:
         return self.lower if self.aggregation is Aggregation.MEAN_OF_KEPT else self.route(action).drop_below
 
     @property
+    def cutoff(self) -> float:
+        """Strips that score above it are kept; until `suited_to` has given one, the paper's own, on our scale."""
+        return PAPER_CUTOFF if self.strips.cutoff is None else self.strips.cutoff
+
+    @property
     def thresholds(self) -> tuple[float, float, float]:
         """Lower, upper and the strip cut-off: what the sliders move."""
-        return self.lower, self.upper, self.strips.cutoff
+        return self.lower, self.upper, self.cutoff
 
     @property
     def reads_grades(self) -> bool:
@@ -265,16 +294,18 @@ class Policy:
         return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
-        """This policy with the thresholds to start from for `card`, and its strip cut-off for `strip_card`.
+        """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
 
         A policy's own thresholds hold for the evaluator it was described with, and always when the overall score is
-        made of signals; with any other evaluator that evaluator's defaults are the honest start.
+        made of signals; with any other evaluator that evaluator's defaults are the honest start. In the same way its
+        strip cut-off holds for the scorer it was chosen for.
         """
         if self.aggregation is Aggregation.SIGNALS or card.name == self.evaluator:
             lower, upper = self.lower, self.upper
         else:
             lower, upper = card.lower, card.upper
-        return self.with_thresholds(lower, upper, strip_card.strip_cutoff)
+        own = self.strips.cutoff if self.strips.scorer == strip_card.name else None
+        return self.with_thresholds(lower, upper, strip_card.strip_cutoff if own is None else own)
 
 
 def parse_policy(text: str, name: str) -> Policy:

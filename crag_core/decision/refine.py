@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
@@ -93,7 +94,7 @@ def _internal(
     if not extracted and (unread := _unread(usable, strips or ())):
         notes.append("No sentence could be graded, so the chunks are used as they are.")
         return _whole(unread, strips or (), policy.strips.token_budget, discarded, notes)
-    keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.strips.cutoff)
+    keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
     excerpts = _excerpts(policy, verdicts, passages)
     if handling is Handling.EXTRACT and not extracted and usable:
@@ -118,7 +119,7 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
         return _whole(unread, strips, policy.strips.token_budget, off, notes)
-    keep = _keep_scored(policy.strips.cutoff)
+    keep = _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips, web.passages, lambda strip: _why_discarded(strip, off) or keep(strip))
     excerpts = _excerpts(policy, verdicts, web.passages)
     if usable and not excerpts:
@@ -198,7 +199,7 @@ def _choose(
             reasons[strip.id] = "the same sentence is kept already"
         elif rules.top is not None and len(seen) >= rules.top:
             reasons[strip.id] = f"the best {rules.top} sentences are kept already"
-        elif tokens + size > rules.token_budget:
+        elif rules.token_budget is not None and tokens + size > rules.token_budget:
             reasons[strip.id] = f"the token budget of {rules.token_budget} is full"
         else:
             seen.add(words)
@@ -229,18 +230,18 @@ def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tupl
 def _whole(
     passages: tuple[Passage, ...],
     strips: tuple[Strip, ...],
-    budget: int,
+    budget: int | None,
     discarded: dict[str | None, str],
     notes: list[str],
 ) -> Kept:
     """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
 
-    Of the first, the beginning goes in where it is longer than the budget by itself.
+    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them.
     """
     excerpts: list[Excerpt] = []
-    left = budget
+    left = math.inf if budget is None else budget
     for passage in passages:
-        text = passage.text if excerpts else beginning(passage.text, budget, estimate_tokens)
+        text = passage.text if excerpts or budget is None else beginning(passage.text, budget, estimate_tokens)
         tokens = estimate_tokens(text)
         if text and tokens <= left:
             excerpts.append(_beginning(passage, text, strips))
@@ -275,8 +276,8 @@ def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerp
 def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
     if best is None:
-        return f"No sentence is kept at the cut-off {policy.strips.cutoff:.2f}: none was graded."
-    value, limit = readable(best, policy.strips.cutoff)
+        return f"No sentence is kept at the cut-off {policy.cutoff:.2f}: none was graded."
+    value, limit = readable(best, policy.cutoff)
     ungraded = sum(strip.score is None for strip in strips)
     others = f", {ungraded} could not be graded" if ungraded else ""
     return f"No sentence is kept at the cut-off {limit}: the best scores {value}{others}."

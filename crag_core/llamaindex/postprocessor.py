@@ -93,6 +93,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
             chosen = chosen.suited_to(judge.card, strips.card)
+        elif chosen.strips.cutoff is None:
+            chosen = chosen.with_thresholds(cutoff=strips.card.strip_cutoff)
         super().__init__(  # type: ignore[call-arg]
             policy=str(policy) if isinstance(policy, str | Path) else chosen.name,
             evaluator=judge.card.name,

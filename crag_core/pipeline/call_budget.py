@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, Policy, Strategy, WebUse
+from crag_core.decision.policy import Again, Policy, Strategy, WebQuery, WebUse
 from crag_core.trace.reroute import Missing
 
 JUDGING = "and one a sentence of the answer that is no quotation"
@@ -49,7 +49,8 @@ def calls_needed(
 
 def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
     """Model calls of one web search: the query, and the grades of what it finds."""
-    return writer + _grading(judge, policy.web_limit) * policy.refine_web
+    writes = writer and policy.web_query is not WebQuery.QUESTION
+    return writes + _grading(judge, policy.web_limit) * policy.refine_web
 
 
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:

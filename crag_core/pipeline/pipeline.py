@@ -27,6 +27,7 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.decision.plan import query_form
 from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, grading, stages, web_stages
 from crag_core.pipeline.answer_stages import check
@@ -220,7 +221,7 @@ class Pipeline:
         if web is None:
             return None
         waits = web.outcome is WebOutcome.PENDING and now.web_mode == then.web_mode
-        alike = (then.writer, then.policy.web_query_words) == (now.writer, now.policy.web_query_words)
+        alike = (then.writer, query_form(then.policy)) == (now.writer, query_form(now.policy))
         if web.outcome not in _SETTLED and not (waits and alike):
             return None
         return web if same_scores else replace(web, grades=None, strips=None)
@@ -373,6 +374,8 @@ class OpenRun:
 
 def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
     """The policy with a token budget that holds these passages whole."""
+    if policy.strips.token_budget is None:
+        return policy
     needed = sum(estimate_tokens(passage.text) for passage in passages)
     budget = max(policy.strips.token_budget, needed)
     return replace(policy, strips=replace(policy.strips, token_budget=budget))

@@ -14,12 +14,10 @@ from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.pipeline.run import Parts, Result, Run
-from crag_core.pipeline.web_stages import ask_for_query, keyword_query
+from crag_core.pipeline.web_stages import ask_for_query, clean_query, keyword_query
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
-
-_LONGEST_REPHRASING = 60  # words
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,14 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     tried = [trace.question, *(found.retrievals[-1].query for found in on_the_way)]
     limit = trace.settings.policy.web_query_words
     grown = _grow(trace, decision_path.kept, parts)
-    own = keyword_query(trace.question, parts.meter.keywords, limit)
+    own = keyword_query(trace.question, parts.meter.keywords)
     fallback = _Query(
         " ".join([own, *(term for term, _ in grown.added)]),
         Engine.HYBRID,
         "keywords of question and chunks",
         grown.added,
     )
-    return _ask(parts.prompts.keywords(trace.question, tried, limit), limit, fallback, parts, run, tried)
+    return _ask(parts.prompts.keywords(trace.question, tried, limit), fallback, parts, run, tried)
 
 
 def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
@@ -98,9 +96,9 @@ def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
 
 
 def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
-    own = keyword_query(trace.question, parts.meter.keywords, _LONGEST_REPHRASING)
+    own = keyword_query(trace.question, parts.meter.keywords)
     fallback = _Query(own, Engine.DENSE, "the question's keywords, by meaning")
-    return _ask(parts.prompts.rephrase(trace.question), _LONGEST_REPHRASING, fallback, parts, run)
+    return _ask(parts.prompts.rephrase(trace.question), fallback, parts, run)
 
 
 _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
@@ -125,11 +123,11 @@ def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts) -> Expansio
     )
 
 
-def _ask(messages: Messages, limit: int, fallback: _Query, parts: Parts, run: Run, tried: Sequence[str] = ()) -> _Query:
+def _ask(messages: Messages, fallback: _Query, parts: Parts, run: Run, tried: Sequence[str] = ()) -> _Query:
     """The model's query, or `fallback` with a note when there is no model, or none that was not tried already."""
     if parts.model is None:
         return fallback
-    query, usage, why = ask_for_query(parts.model, messages, limit, run.cancel, tried)
+    query, usage, why = ask_for_query(parts.model, messages, clean_query, run.cancel, tried)
     if query:
         return _Query(query, fallback.engine, f"written by {parts.model.name}", usage=usage)
     return replace(fallback, by=f"{fallback.by}, {why}", usage=usage)

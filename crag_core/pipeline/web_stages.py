@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
-from crag_core.base.types import CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types import AS_ASKED, CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
 from crag_core.trace.edits import edited
@@ -104,15 +105,16 @@ def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple
 
 def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:
     """(query, who wrote it, cost, a note); a model that fails here must not cost the user the search."""
-    limit = trace.settings.policy.web_query_words
-    keywords = keyword_query(trace.question, parts.meter.keywords, limit)
-    if parts.model is None:
-        return keywords, "the question's keywords", Usage(), ""
-    asked = parts.prompts.rewrite(trace.question, limit)
-    query, usage, why = ask_for_query(parts.model, asked, limit, run.cancel)
-    if query:
-        return query, f"rewritten by {parts.model.name}", usage, ""
-    return keywords, "the question's keywords", usage, f", {why}"
+    policy, own, model = trace.settings.policy, shortened(trace.question), parts.model
+    if policy.web_query is WebQuery.QUESTION or model is None:
+        return own, AS_ASKED, Usage(), ""
+    if policy.web_query is WebQuery.PHRASES:
+        limit = policy.web_query_phrases
+        asked, read = parts.prompts.phrases(trace.question, limit), lambda reply: key_phrases(reply, limit)
+    else:
+        asked, read = parts.prompts.rewrite(trace.question, policy.web_query_words), clean_query
+    query, usage, why = ask_for_query(model, asked, read, run.cancel)
+    return (query, f"written by {model.name}", usage, "") if query else (own, AS_ASKED, usage, f", {why}")
 
 
 # --- approval of a query ----------------------------------------------------------------------------------------------
@@ -157,14 +159,16 @@ def _waiting_search(trace: Trace) -> WebSearch:
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-_LONGEST = 200
+_LONGEST = 200  # characters of a query
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _LABEL = re.compile(
-    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|keywords?)|rewritten)\s*:", re.IGNORECASE
+    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|(?:key )?(?:words?|phrases?)|keywords?)|rewritten)\s*:",
+    re.IGNORECASE,
 )
 
 
 def ask_for_query(
-    model: LanguageModel, messages: Messages, limit: int, cancel: Cancel, tried: Sequence[str] = ()
+    model: LanguageModel, messages: Messages, read: Callable[[str], str], cancel: Cancel, tried: Sequence[str] = ()
 ) -> tuple[str, Usage, str]:
     """(the model's query, cost, ""), or ("", cost, why there is none that was not tried); raises `Stopped` alone."""
     try:
@@ -173,22 +177,48 @@ def ask_for_query(
         raise
     except CragError as error:
         return "", Usage(calls=1), f"since: {error.message}"
-    query = clean_query(reply.text, limit)
+    query = read(reply.text)
     if query and query.casefold() not in {text.casefold() for text in tried}:
         return query, reply.usage, ""
     return "", reply.usage, f"since {model.name} {'repeated a query' if query else 'gave no query'}"
 
 
-def clean_query(reply: str, word_limit: int) -> str:
-    """The query in a model's reply: its first line that says something, bare, at most `word_limit` words; maybe ''."""
-    for line in without_thoughts(reply).splitlines():
-        words = _LABEL.sub("", line).strip(" \t\"'`*“”„«».-").split()
-        if words and not words[-1].endswith(":"):  # "Here is the query:" only announces it
-            return " ".join(words[:word_limit])[:_LONGEST]
-    return ""
+def clean_query(reply: str) -> str:
+    """The query in a model's reply: its first line that says something, bare; perhaps ""."""
+    return shortened(next(_lines(reply), ""))
 
 
-def keyword_query(question: str, keywords: Callable[[str], list[str]], word_limit: int) -> str:
-    """The question's own words that `keywords` finds, in order, at most `word_limit`; else the question itself."""
+def key_phrases(reply: str, limit: int) -> str:
+    """The first `limit` phrases of a reply, with commas between; they stand on one line, or are the items of a list."""
+    text = without_thoughts(reply)
+    items = [line for line in text.splitlines() if _ITEM.match(line)]
+    said = "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_lines(text), "")
+    phrases = [bare for part in re.split(r"[,;，、；\n]+", said) if (bare := _bare(part))]
+    distinct = list({phrase.casefold(): phrase for phrase in reversed(phrases)}.values())[::-1][:limit]
+    while len(distinct) > 1 and len(", ".join(distinct)) > _LONGEST:
+        distinct.pop()
+    return shortened(", ".join(distinct))
+
+
+def keyword_query(question: str, keywords: Callable[[str], list[str]]) -> str:
+    """The question's own words that `keywords` finds, in order; else the question itself."""
     kept = [word.strip(".,;:!?\"'()[]“”„¿¡") for word in question.split() if keywords(word)]
-    return (" ".join(kept[:word_limit]) or question)[:_LONGEST]
+    return shortened(" ".join(kept) or question)
+
+
+def shortened(query: str) -> str:
+    """At most 200 characters, up to the end of a word."""
+    text = " ".join(query.split())
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rpartition(" ")[0] or text[:_LONGEST]
+
+
+def _lines(reply: str) -> Iterator[str]:
+    """The lines that say something: "Here is the query:" only announces it."""
+    bare = (_bare(line) for line in without_thoughts(reply).splitlines())
+    return (line for line in bare if line and not line.endswith(":"))
+
+
+def _bare(text: str) -> str:
+    return " ".join(_LABEL.sub("", text).strip(" \t\"'`*“”„«».-").split())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.types import (
+    AS_ASKED,
     Answer,
     Correction,
     CorrectionKind,
@@ -116,11 +117,19 @@ def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
             done += _searched(wanted, trace.web)
         elif wanted.kind is CorrectionKind.REFINE:
             done.append(_refined(wanted, trace, routed))
-        elif wanted.kind is CorrectionKind.KEEP and following:  # an expansion widens what the decision looked at
-            done.append(replace(wanted, reason=f"use {len(routed.decision_path.kept)} chunks as they are"))
+        elif wanted.kind is CorrectionKind.KEEP:
+            done.append(_kept(wanted, routed, is_widened=following is not None))
         else:
             done.append(wanted)
     return tuple(done)
+
+
+def _kept(wanted: Correction, routed: Reroute, is_widened: bool) -> Correction:
+    """An expansion widens what the decision looked at, and a token budget of the policy may hold less."""
+    found, used = len(routed.decision_path.kept), len(routed.knowledge.internal)
+    if used < found:
+        return replace(wanted, reason=f"use {used} of {found} chunks as they are: the token budget holds no more")
+    return replace(wanted, reason=f"use {found} chunks as they are") if is_widened else wanted
 
 
 def _refined(wanted: Correction, trace: Trace, routed: Reroute) -> Correction:
@@ -144,6 +153,8 @@ def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
     if web is None or web.outcome not in _SEARCHED:
         return []
     if wanted.kind is CorrectionKind.REWRITE:
+        if web.query_by == AS_ASKED:
+            return []
         return [replace(wanted, reason=f"{wanted.reason}; {web.query_by}", query=web.query)]
     came = f"{len(web.passages)} results" if web.passages else web.outcome.value
     return [replace(wanted, reason=f"{wanted.reason}; {came}", query=web.query)]

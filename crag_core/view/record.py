@@ -105,7 +105,7 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
         "Described in": policy.source,
         "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
-        f"cut-off for sentences {policy.strips.cutoff:.3f}",
+        f"cut-off for sentences {policy.cutoff:.3f}",
         "Chunks graded by": _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,

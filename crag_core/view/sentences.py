@@ -70,7 +70,7 @@ def deciding_cutoff(view: RunView, origin: Origin) -> float | None:
         is_refined = view.policy.refine_web
     else:
         is_refined = handling is Handling.REFINE or (handling is Handling.EXTRACT and view.trace.extractions is None)
-    return view.policy.strips.cutoff if is_refined else None
+    return view.policy.cutoff if is_refined else None
 
 
 def describe_verdict(verdict: StripVerdict) -> str:

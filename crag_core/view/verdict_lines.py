@@ -115,7 +115,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         for name, before, now in (
             ("lower threshold", then.lower, policy.lower),
             ("upper threshold", then.upper, policy.upper),
-            ("sentence cut-off", then.strips.cutoff, policy.strips.cutoff),
+            ("sentence cut-off", then.cutoff, policy.cutoff),
         )
         if before != now
     ]

@@ -666,8 +666,8 @@ def test_without_a_terminal_nothing_leaves_the_machine(
 @pytest.mark.parametrize(
     ("reply", "queries", "outcome"),
     [
-        ("y\n", ["ferry Vennick leave"], WebOutcome.USED),
-        ("YES\n", ["ferry Vennick leave"], WebOutcome.USED),
+        ("y\n", [QUESTION], WebOutcome.USED),
+        ("YES\n", [QUESTION], WebOutcome.USED),
         ("n\n", [], WebOutcome.REFUSED),
         ("\n", [], WebOutcome.REFUSED),
         ("", [], WebOutcome.REFUSED),
@@ -687,7 +687,7 @@ def test_query_is_shown_and_waits_for_a_word(
     assert main([*AMBIGUOUS, "ask"]) == 0
     shown = capsys.readouterr()
     trace = Trace.from_json(shown.out)  # the question to the user is not among it
-    assert "Ask Fake search for “ferry Vennick leave”?" in shown.err
+    assert f"Ask Fake search for “{QUESTION}”?" in shown.err
     assert trace.web is not None and trace.web.outcome is outcome
     assert [query for query, _ in web[-1].asked] == queries
 
@@ -703,7 +703,7 @@ def test_providers_come_from_the_environment(indexed: Path, capsys: Output, monk
         monkeypatch.setenv("CRAG_WEB_PROVIDERS", "searxng")
         monkeypatch.setenv("CRAG_SEARXNG_URL", server.url)
         trace = record(capsys, "--lower", "1", "--upper", "1", "--web", "auto")
-    assert server.heard[0].params["q"] == "ferry Vennick leave"
+    assert server.heard[0].params["q"] == QUESTION
     assert trace.web is not None and (trace.web.provider, trace.web.outcome) == ("SearXNG", WebOutcome.USED)
 
 

@@ -89,7 +89,7 @@ def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> d
         "discarded": [at for at in range(len(passages)) if at not in kept],
         "handling": "none" if is_empty else decision.handling.value,
         "web": decision.wants(CorrectionKind.WEB_SEARCH),
-        "web_words": policy.web_query_words,
+        "web_query": policy.web_query.value,
         "web_limit": policy.web_limit,
         "expand": decision.wants(CorrectionKind.EXPAND),
         "re_retrieve": again,

@@ -30,13 +30,13 @@ REFINE_AND_WEB = (REFINE, REWRITE, WEB, GENERATE)
         ("worst-chunk", 0.1, Action.INCORRECT, WEB_ONLY),
         ("rank-weighted", 0.9, Action.CORRECT, (KEEP, GENERATE)),
         ("rank-weighted", 0.5, Action.AMBIGUOUS, (REFINE, GENERATE)),
-        ("rank-weighted", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("rank-weighted", 0.1, Action.INCORRECT, (DISCARD, WEB, GENERATE)),
         ("heuristic", 0.9, Action.CORRECT, (KEEP, GENERATE)),
         ("heuristic", 0.6, Action.AMBIGUOUS, (KEEP, EXPAND, GENERATE)),
-        ("heuristic", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("heuristic", 0.1, Action.INCORRECT, (DISCARD, WEB, GENERATE)),
         ("signals", 0.9, Action.CORRECT, (REFINE, GENERATE)),
-        ("signals", 0.5, Action.AMBIGUOUS, REFINE_AND_WEB),
-        ("signals", 0.1, Action.INCORRECT, WEB_ONLY),
+        ("signals", 0.5, Action.AMBIGUOUS, (REFINE, WEB, GENERATE)),
+        ("signals", 0.1, Action.INCORRECT, (DISCARD, WEB, GENERATE)),
         ("agentic", 0.9, Action.CORRECT, (KEEP, GENERATE)),
         ("agentic", 0.5, Action.AMBIGUOUS, (KEEP, RE_RETRIEVE, GENERATE)),
         ("agentic", 0.1, Action.INCORRECT, (DISCARD, RE_RETRIEVE, GENERATE)),
@@ -58,8 +58,9 @@ def test_each_action_of_each_policy_has_its_corrections(
 @pytest.mark.parametrize("name", POLICIES)
 def test_nothing_retrieved_leaves_nothing_to_discard(name: str) -> None:
     plan = kinds(decide(policy(name), (), None, ()))
-    expected = (RE_RETRIEVE, GENERATE) if name == "agentic" else (REWRITE, WEB, GENERATE)
-    assert plan == expected
+    asks_as_it_is = name in ("rank-weighted", "heuristic", "signals")
+    search = (WEB, GENERATE) if asks_as_it_is else (REWRITE, WEB, GENERATE)
+    assert plan == ((RE_RETRIEVE, GENERATE) if name == "agentic" else search)
 
 
 def discards(plan: tuple[Correction, ...]) -> dict[str | None, str]:
@@ -82,7 +83,7 @@ def test_rank_weighted_drops_the_weak_and_searches_below_three(
     decision = decide(policy("rank-weighted"), *graded(*scores))
     assert decision.action is Action.AMBIGUOUS
     assert tuple(discards(decision.plan)) == dropped
-    assert decision.wants(WEB) is decision.wants(REWRITE) is searches
+    assert decision.wants(WEB) is searches
     assert decision.wants(REFINE) is (len(dropped) < len(scores))
 
 
@@ -131,11 +132,18 @@ def test_incorrect_discards_all_in_one_correction_with_the_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "results"), [("paper", 3, 5), ("worst-chunk", 10, 3), ("rank-weighted", 10, 5)]
+    ("name", "query", "results"),
+    [
+        ("paper", "at most 3 key phrases to search for", 5),
+        ("worst-chunk", "a search query of about 10 words", 3),
+        ("rank-weighted", None, 5),
+    ],
 )
-def test_the_search_says_how_long_its_query_and_how_many_results(name: str, words: int, results: int) -> None:
+def test_the_search_says_what_is_written_for_it_and_how_many_results(
+    name: str, query: str | None, results: int
+) -> None:
     plan = {step.kind: step.reason for step in decide(policy(name), *graded(0.1, 0.1)).plan}
-    assert f"at most {words} words" in plan[REWRITE]
+    assert plan.get(REWRITE) == query
     assert f"up to {results} results" in plan[WEB]
 
 

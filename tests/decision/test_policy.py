@@ -18,9 +18,11 @@ from crag_core.decision.policy import (
     Policy,
     Strategy,
     StripOrder,
+    WebQuery,
     WebUse,
     parse_policy,
 )
+from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 DESCRIBED: dict[str, dict[str, Any]] = {
@@ -143,6 +145,22 @@ def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_web_result
     assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 
+QUERIES = {
+    "paper": (WebQuery.PHRASES, 3),
+    "two-signal": (WebQuery.PHRASES, 3),
+    "worst-chunk": (WebQuery.REWRITTEN, 10),
+    "agentic": (WebQuery.REWRITTEN, 10),
+    **dict.fromkeys(("heuristic", "rank-weighted", "signals"), (WebQuery.QUESTION, 0)),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_is_sent_to_the_web_is_what_the_description_sends(name: str) -> None:
+    of = policy_file(name)
+    length = {WebQuery.PHRASES: of.web_query_phrases, WebQuery.REWRITTEN: of.web_query_words}
+    assert (of.web_query, length.get(of.web_query, 0)) == QUERIES[name]
+
+
 def test_the_finer_points_of_single_policies() -> None:
     ambiguous = policy_file("rank-weighted").ambiguous
     assert (ambiguous.drop_below, ambiguous.web_below_results) == (0.4, 3)
@@ -174,7 +192,7 @@ def test_a_preset_has_the_thresholds_of_its_description(
     name: str, preset: str, thresholds: tuple[float, float, float]
 ) -> None:
     of = policy_file(name).preset(preset)
-    assert (of.lower, of.upper, of.strips.cutoff) == thresholds
+    assert of.thresholds == thresholds
     assert replace(of, lower=0.0, upper=1.0, strips=policy_file(name).strips) == replace(
         policy_file(name), lower=0.0, upper=1.0
     )
@@ -245,7 +263,7 @@ web = "always"
 
 def test_what_a_file_leaves_out_takes_its_default() -> None:
     of = parse_policy(TOML, "mine")
-    assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, 2048)
+    assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, None)
     assert (of.correct.web, of.ungraded_score, of.web_limit) == (WebUse.NEVER, None, 5)
     assert (of.strips.top, of.web_seconds, of.web_cooldown, of.presets) == (None, None, None, ())
     assert (of.loop, of.expansion, of.ambiguous.re_retrieve) == (Loop(3, tuple(Strategy)), Expansion(2, 4, 20), None)
@@ -375,3 +393,21 @@ def test_a_policy_has_the_name_of_its_file() -> None:
     text = 'name = "paper"\n' + (POLICY_FILES / "signals.toml").read_text("utf-8")
     with pytest.raises(BadRecord, match=r"policy mine\.name: unknown key"):
         parse_policy(text, "mine")
+
+
+@pytest.mark.parametrize(
+    ("own", "scorer", "holds"),
+    [(0.6, "cross-encoder", 0.6), (0.6, "embedding", 0.19), (None, "cross-encoder", 0.19)],
+)
+def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
+    own: float | None, scorer: str, holds: float
+) -> None:
+    of = policy_file("paper")
+    written = replace(of, strips=replace(of.strips, cutoff=own, scorer=scorer))
+    scores_strips = replace(CARD, name="cross-encoder", strip_cutoff=0.19)
+    assert written.suited_to(CARD, scores_strips).cutoff == holds
+
+
+def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
+    assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
+    assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import FastPath
+from crag_core.decision.policy import FastPath, WebQuery
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
@@ -107,7 +107,9 @@ def test_calls_are_those_of_the_budget_for_a_whole_run() -> None:
 
 
 def test_a_search_that_no_evidence_asks_for_costs_no_call() -> None:
-    of = policy("rank-weighted")  # AMBIGUOUS searches when fewer than three passages remain
+    of = replace(
+        policy("rank-weighted"), web_query=WebQuery.REWRITTEN
+    )  # AMBIGUOUS searches when fewer than three remain
     many, few = case(1, Expected.CORRECT, 0.5, 0.5, 0.5), case(2, Expected.CORRECT, 0.5)
     seen = Board(of, [many, few], JUDGE, writer=True)
     ambiguous = ACTIONS.index(Action.AMBIGUOUS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
+from crag_core.decision.policy import StripRules, WebQuery
 from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
 from crag_core.pipeline.run import Run, WebMode
+from tests.builders import policy
 from tests.fakes import (
     ANSWER,
     QUESTION,
@@ -29,7 +32,7 @@ from tests.fakes import (
 
 SHORT = ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
 LONG = ["retrieve", "grade", "route", "score strips", "grade web", "assemble", "answer"]
-WITH_WEB = {"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "search": 1, "rewrite": 1, "answer": 1}
+WITH_WEB = {"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "search": 1, "phrases": 1, "answer": 1}
 WITHOUT_WEB = {"retrieve": 1, "grade": 3, "strips": 6, "answer": 1}
 
 PAPER = [
@@ -50,7 +53,7 @@ def test_paper_takes_these_steps_and_calls_with_a_model(
     assert lanes(trace) == steps
     assert {step.state for step in trace.steps} == {StepState.DONE}
     assert bench.counts == counts
-    assert trace.usage.calls == counts.get("rewrite", 0) + counts["answer"]
+    assert trace.usage.calls == counts.get("phrases", 0) + counts["answer"]
     assert (trace.answer.text, trace.answer.state) == (ANSWER, AnswerState.COMPLETE)
 
 
@@ -63,7 +66,7 @@ def test_paper_makes_no_model_call_without_a_model(
     assert trace.decision is not None and trace.answer is not None
     assert trace.decision.action is action
     assert lanes(trace) == steps
-    assert bench.counts == {part: count for part, count in counts.items() if part not in ("rewrite", "answer")}
+    assert bench.counts == {part: count for part, count in counts.items() if part not in ("phrases", "answer")}
     assert trace.usage == Usage()
     assert trace.answer.writer == "extractive"
     assert trace.answer.text
@@ -95,26 +98,66 @@ def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
     assert diary.progress == [("grade", 3, 3)]
 
 
-def test_settings_reach_retriever_searcher_and_rewrite() -> None:
+def test_settings_reach_retriever_searcher_and_query() -> None:
     bench = Bench(best=0.5, model=(model := FakeModel()), top_k=2)
     bench.pipeline.run(QUESTION)
     assert bench.retriever.asked == [(QUESTION, 2)]
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
-    assert "at most 3 keywords" in dict(model.asked)["rewrite"][0][1]
+    assert "at most 3 short key phrases" in dict(model.asked)["phrases"][0][1]
 
 
-def test_rewritten_query_is_cut_to_the_policys_words() -> None:
-    bench = Bench(best=0.5, model=FakeModel(rewrite='Query: "ferry Vennick timetable summer 2025"'))
+PHRASES = "ferry Vennick, timetable of summer 2025, first departure, island line"
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "sent", "by"),
+    [
+        (WebQuery.PHRASES, PHRASES, PHRASES.removesuffix(", island line"), "written by fake-model"),
+        (WebQuery.REWRITTEN, f'Query: "{" ".join(["ferry"] * 12)}"', " ".join(["ferry"] * 12), "written by fake-model"),
+        (WebQuery.QUESTION, "never asked", QUESTION, "the question as it is"),
+    ],
+)
+def test_what_is_sent_to_the_web_is_the_policys_own_matter(form: WebQuery, said: str, sent: str, by: str) -> None:
+    model = FakeModel(rewrite=said, phrases=said)
+    bench = Bench(replace(policy("paper"), web_query=form), best=0.5, model=model)
     trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [("ferry Vennick timetable", 5)]
-    assert trace.web is not None and trace.web.query_by == "rewritten by fake-model"
+    assert bench.searcher.asked == [(sent, 5)]
+    assert trace.web is not None and trace.web.query_by == by
+    made = [one.query for one in trace.corrections or () if one.kind is CorrectionKind.REWRITE]
+    assert made == ([] if form is WebQuery.QUESTION else [sent])
+    assert model.kinds == {"phrases": ["phrases", "answer"], "rewritten": ["rewrite", "answer"]}.get(form, ["answer"])
 
 
-def test_without_a_model_the_questions_keywords_are_searched() -> None:
+def test_without_a_model_the_question_is_searched_as_it_is() -> None:
     bench = Bench(best=0.5)
     trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [("ferry Vennick leave", 5)]
-    assert trace.web is not None and trace.web.query_by == "the question's keywords"
+    assert bench.searcher.asked == [(QUESTION, 5)]
+    assert trace.web is not None and trace.web.query_by == "the question as it is"
+    assert CorrectionKind.REWRITE not in {one.kind for one in trace.corrections or ()}
+
+
+LONG_ONES = tuple(passage(n, "A ferry leaves at nine. " * 34) for n in range(1, 21))
+
+
+@pytest.mark.parametrize("name", ["worst-chunk", "rank-weighted"])
+def test_as_they_are_means_all_of_them(name: str) -> None:
+    bench = Bench(name, found=LONG_ONES, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert len(trace.context or ()) == 20
+    assert dict(model.asked)["answer"][1][1].count("A ferry leaves at nine.") == 20 * 34
+    kept = next(one for one in trace.corrections or () if one.kind is CorrectionKind.KEEP)
+    assert kept.reason == "use 20 chunks as they are"
+
+
+def test_what_a_budget_of_the_policy_leaves_out_is_said() -> None:
+    tight = replace(policy("worst-chunk"), strips=StripRules(token_budget=1000))
+    trace = Bench(tight, found=(*LONG_ONES[:-1], passage(20, "A ferry leaves at ten."))).pipeline.run(QUESTION)
+    assert (trace.context or ("",))[-1].startswith("p20"), "a smaller chunk still fits"
+    kept = next(one for one in trace.corrections or () if one.kind is CorrectionKind.KEEP)
+    assert kept.reason == "use 5 of 20 chunks as they are: the token budget holds no more"
+    assert (
+        "The token budget of 1000 holds 5 of 20 chunks." in next(s for s in trace.steps if s.name == "assemble").summary
+    )
 
 
 def test_web_results_are_graded_and_their_strips_scored_by_the_same_parts() -> None:
@@ -318,4 +361,4 @@ def test_web_used_is_told_with_its_provider() -> None:
     trace = Bench(best=0.1).pipeline.run(QUESTION)
     assert trace.web is not None and trace.web.outcome is WebOutcome.USED
     step = next(step for step in trace.steps if step.name == "search")
-    assert step.summary == "2 results for “ferry Vennick leave” from Fake search"
+    assert step.summary == "2 results for “When does the ferry to Vennick leave?” from Fake search"

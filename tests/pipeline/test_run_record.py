@@ -148,7 +148,7 @@ def break_searcher(bench: Bench) -> None:
 
 def break_rewrite(bench: Bench) -> None:
     assert isinstance(bench.model, FakeModel)
-    bench.model.replies["rewrite"] = KeyError("a bug")
+    bench.model.replies["phrases"] = KeyError("a bug")
 
 
 def break_answer(bench: Bench) -> None:

@@ -88,7 +88,7 @@ def test_thresholds_that_ask_for_the_web_search_once() -> None:
     trace = bench.pipeline.run(QUESTION)
     assert bench.counts["search"] == 0
     again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
+    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "phrases": 1, "answer": 1}
     assert again.web is not None and again.web.outcome is WebOutcome.USED
 
 
@@ -202,7 +202,7 @@ def test_search_that_failed_is_made_again_and_its_steps_are_not_kept(outcome: We
     trace = bench.pipeline.run(QUESTION)
     bench.searcher.reply = found_web()
     again = carried_on(bench, trace, bench.pipeline)
-    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "rewrite": 1, "answer": 1}
+    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "phrases": 1, "answer": 1}
     assert step_names(again).count("search") == step_names(again).count("rewrite") == 1
 
 

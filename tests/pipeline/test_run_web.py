@@ -34,7 +34,7 @@ def test_off_asks_nobody_and_answers_from_the_passages() -> None:
     trace = bench.pipeline.run(QUESTION)
     assert trace.web is not None and trace.answer is not None
     assert (trace.web.outcome, trace.web.query) == (WebOutcome.OFF, "")
-    assert bench.counts["rewrite"] == bench.counts["search"] == 0
+    assert bench.counts["phrases"] == bench.counts["search"] == 0
     assert ("rewrite", StepState.SKIPPED) in [(step.name, step.state) for step in trace.steps]
     assert trace.answer.state is AnswerState.COMPLETE
 
@@ -86,9 +86,9 @@ def test_approved_query_is_sent_as_it_stands() -> None:
     done = bench.pipeline.resume(approve(trace, WEB_QUERY))
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
     assert done.web is not None and done.answer is not None
-    assert (done.web.outcome, done.web.query_by) == (WebOutcome.USED, "rewritten by fake-model")
+    assert (done.web.outcome, done.web.query_by) == (WebOutcome.USED, "written by fake-model")
     assert done.answer.state is AnswerState.COMPLETE
-    assert bench.counts["retrieve"] == bench.counts["rewrite"] == 1
+    assert bench.counts["retrieve"] == bench.counts["phrases"] == 1
     assert step_names(done)[-4:] == ["search", "grade web", "assemble", "answer"]
 
 
@@ -234,7 +234,7 @@ def test_stop_during_the_search_is_a_stop_and_no_time_out(seconds: float | None)
     bench.searcher.before = lambda cancel: None
     done = bench.pipeline.resume(stopped)
     assert done.web is not None and done.web.outcome is WebOutcome.USED
-    assert bench.counts["rewrite"] == 1 and done.failure is None
+    assert bench.counts["phrases"] == 1 and done.failure is None
 
 
 def test_search_in_time_is_used_and_nothing_is_left_waiting() -> None:
@@ -272,7 +272,7 @@ def test_second_search_within_the_cooldown_is_not_made_and_not_even_rewritten(be
     bench, watch = cooling(best)
     watch.now += 10.0
     trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["search"] == bench.counts["rewrite"] == 0
+    assert bench.counts["search"] == bench.counts["phrases"] == 0
     assert trace.web is not None and trace.answer is not None and trace.failure is None
     assert (trace.web.outcome, trace.web.query) == (WebOutcome.COOLING, "")
     step = next(step for step in trace.steps if step.name == "rewrite")
@@ -361,21 +361,21 @@ def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
 # --- the rewrite ----------------------------------------------------------------------------------------------------
 
 
-def test_model_that_fails_at_the_rewrite_does_not_cost_the_search() -> None:
+def test_model_that_fails_at_the_query_does_not_cost_the_search() -> None:
     away = ModelUnavailable("Ollama does not answer.", hint="Start it.")
-    bench = Bench(best=0.5, model=FakeModel(rewrite=away))
+    bench = Bench(best=0.5, model=FakeModel(phrases=away))
     trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [("ferry Vennick leave", 5)]
+    assert bench.searcher.asked == [(QUESTION, 5)]
     step = next(step for step in trace.steps if step.name == "rewrite")
-    assert step.summary == "“ferry Vennick leave”, the question's keywords, since: Ollama does not answer."
+    assert step.summary == f"“{QUESTION}”, the question as it is, since: Ollama does not answer."
     assert step.usage.calls == 1
 
 
 @pytest.mark.parametrize("reply", ["", "<think>What do they want?</think>", "\n  \n"])
-def test_rewrite_without_a_query_falls_back_to_keywords(reply: str) -> None:
-    bench = Bench(best=0.5, model=FakeModel(rewrite=reply))
+def test_reply_without_a_query_sends_the_question_itself(reply: str) -> None:
+    bench = Bench(best=0.5, model=FakeModel(phrases=reply))
     trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [("ferry Vennick leave", 5)]
+    assert bench.searcher.asked == [(QUESTION, 5)]
     step = next(step for step in trace.steps if step.name == "rewrite")
     assert "since fake-model gave no query" in step.summary
 
@@ -385,17 +385,17 @@ def test_stop_before_the_rewrite_keeps_the_grades() -> None:
     diary.at["route"] = run.cancel.set
     stopped = bench.pipeline.run(QUESTION, run)
     assert stopped.failure is not None and stopped.failure.state is StepState.STOPPED
-    assert bench.counts["rewrite"] == 0
+    assert bench.counts["phrases"] == 0
     bench.forget_counts()
     done = bench.pipeline.resume(stopped)
-    assert bench.counts["grade"] == 2 and bench.counts["rewrite"] == 1
+    assert bench.counts["grade"] == 2 and bench.counts["phrases"] == 1
     assert [step.state for step in done.steps] == [StepState.DONE] * 9, "a stop that is over leaves no mark"
 
 
 def test_waiting_query_is_not_written_again_and_is_over_once_answered() -> None:
     bench, trace = waiting()
     adopted = bench.pipeline.resume(bench.pipeline.adopt(trace))
-    assert bench.counts["rewrite"] == 1 and is_waiting(adopted)
+    assert bench.counts["phrases"] == 1 and is_waiting(adopted)
     for settled in (approve(adopted, WEB_QUERY), refuse(adopted)):
         done = bench.pipeline.resume(settled)
         assert StepState.WAITING not in [step.state for step in done.steps]

@@ -1,11 +1,11 @@
-"""The web query: cleaned from a model's reply, or made of the question's own keywords."""
+"""Queries: cleaned from a model's reply, or made of the question's own keywords."""
 
 from __future__ import annotations
 
 import pytest
 
 from crag_core.decision.signals import SignalMeter
-from crag_core.pipeline.web_stages import clean_query, keyword_query
+from crag_core.pipeline.web_stages import clean_query, key_phrases, keyword_query
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,10 @@ from crag_core.pipeline.web_stages import clean_query, keyword_query
         ("```\nferry fares 2025\n```", "ferry fares 2025"),
         ("<think>What do they want?</think>\nferry fares 2025", "ferry fares 2025"),
         ("What do they want?\n</think>\nferry fares 2025", "ferry fares 2025"),
-        ("one two three four five six seven", "one two three four five"),
+        (
+            "one two three four five six seven eight nine ten eleven twelve",
+            "one two three four five six seven eight nine ten eleven twelve",
+        ),
         ("Fährpreise 2025", "Fährpreise 2025"),
         ("渡船 票价", "渡船 票价"),
         ("site:example.org ferry", "site:example.org ferry"),
@@ -39,31 +42,51 @@ from crag_core.pipeline.web_stages import clean_query, keyword_query
     ],
 )
 def test_the_query_in_a_reply(reply: str, query: str) -> None:
-    assert clean_query(reply, 5) == query
+    assert clean_query(reply) == query
 
 
 def test_a_query_has_an_end() -> None:
-    assert clean_query("x" * 1000, 5) == "x" * 200
+    assert clean_query("x" * 1000) == "x" * 200
 
 
 METER = SignalMeter(frozenset(["what", "does", "the", "was", "die"]))
 
 
 @pytest.mark.parametrize(
-    ("question", "limit", "query"),
+    ("question", "query"),
     [
-        ("What does the ferry to Kiel cost?", 10, "ferry Kiel cost"),
-        ("What does the ferry to Kiel cost?", 2, "ferry Kiel"),
-        ("Was kostet die Überfahrt nach „Öland“?", 10, "kostet Überfahrt nach Öland"),
-        ("What does (the) e-mail say, please?", 10, "e-mail say please"),
-        ("東京都の人口は?", 10, "東京都の人口は"),
-        ("What does the...?", 10, "What does the...?"),
-        ("", 10, ""),
+        ("What does the ferry to Kiel cost?", "ferry Kiel cost"),
+        ("Was kostet die Überfahrt nach „Öland“?", "kostet Überfahrt nach Öland"),
+        ("What does (the) e-mail say, please?", "e-mail say please"),
+        ("東京都の人口は?", "東京都の人口は"),
+        ("What does the...?", "What does the...?"),
+        ("", ""),
     ],
 )
-def test_without_a_model_the_questions_own_words_are_searched(question: str, limit: int, query: str) -> None:
-    assert keyword_query(question, METER.keywords, limit) == query
+def test_the_keywords_of_a_question_are_its_own_words(question: str, query: str) -> None:
+    assert keyword_query(question, METER.keywords) == query
 
 
 def test_keywords_have_an_end_too() -> None:
-    assert len(keyword_query("longword " * 100, METER.keywords, 100)) == 200
+    assert keyword_query("longword " * 100, METER.keywords) == " ".join(["longword"] * 22)
+
+
+@pytest.mark.parametrize(
+    ("reply", "query"),
+    [
+        ("Hurricane Milton, Tampa Bay, 2024", "Hurricane Milton, Tampa Bay, 2024"),
+        ("Hurricane Milton, Tampa Bay, 2024, damage", "Hurricane Milton, Tampa Bay, 2024"),
+        ("effects of Hurricane Milton on Tampa Bay in October 2024", None),
+        ("1. Hurricane Milton\n2. Tampa Bay\n3. 2024", "Hurricane Milton, Tampa Bay, 2024"),
+        ("Here are the phrases:\n- Hurricane Milton\n- Tampa Bay", "Hurricane Milton, Tampa Bay"),
+        ('Key phrases: "Hurricane Milton"; "Tampa Bay"', "Hurricane Milton, Tampa Bay"),
+        ("Hurricane Milton, hurricane milton, Tampa Bay", "Hurricane Milton, Tampa Bay"),
+        ("ハリケーン・ミルトン、タンパ湾", "ハリケーン・ミルトン, タンパ湾"),
+        ("<think>Which?</think>Hurricane Milton, Tampa\nI hope this helps!", "Hurricane Milton, Tampa"),
+        (f"{'x' * 150}, {'y' * 40}, {'z' * 40}", f"{'x' * 150}, {'y' * 40}"),
+        ("Key phrases:", ""),
+        ("", ""),
+    ],
+)
+def test_key_phrases_are_kept_whole(reply: str, query: str | None) -> None:
+    assert key_phrases(reply, 3) == (reply if query is None else query)

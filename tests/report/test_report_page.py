@@ -158,7 +158,7 @@ def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> N
     stations = {said(one.a): one for one in page_of(recorded("paper", 0.9, 0.5, 0.1)).soup.select(".station")}
     assert list(stations) == [
         *("Retrieve", "Grade", "Route", "Look again", "Refine"),
-        *("Rewrite", "Search web", "Grade web", "Assemble", "Answer"),
+        *("Web query", "Search web", "Grade web", "Assemble", "Answer"),
     ]
     assert "84 ms" in said(stations["Retrieve"]) and "3 calls · 1.2 s" in said(stations["Grade"])
     assert "correct" in stations["Route"]["class"]
@@ -500,7 +500,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
     told = page_of(run).told("#record")
     for step in run.steps:
         assert step.name in told and step.summary in told
-    assert f"rewrite: a search query of at most 3 words; rewritten by fake-model, with {WEB_QUERY}" in told
+    assert f"rewrite: at most 3 key phrases to search for; written by fake-model, with {WEB_QUERY}" in told
     for value in (
         run.fingerprint,
         run.id,

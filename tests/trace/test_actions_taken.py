@@ -66,7 +66,7 @@ def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
 def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
     assert done(policy("paper"), 0.1, 0.2) == (
         Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
-        Correction(REWRITE, "a search query of at most 3 words; the question's keywords", query="ferry fares"),
+        Correction(REWRITE, "at most 3 key phrases to search for; the question's keywords", query="ferry fares"),
         Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
         ANSWERED,
     )

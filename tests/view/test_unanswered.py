@@ -111,7 +111,7 @@ def test_a_question_that_the_writer_could_not_answer_from_what_it_was_given() ->
 
 
 def test_every_wording_and_round_is_told_once() -> None:
-    web = replace(searched(), query="ferry prices", query_by="the language model")
+    web = replace(searched(), query="ferry prices", query_by="written by the model")
     later = round_of("keyword", passage("p9", "Nothing here.", source="other.md"), query="ferry fares")
     third = passage("p3", "Bring a coat.", source="coats.md")
     known = run(grades=0.1, of="agentic")
@@ -119,7 +119,7 @@ def test_every_wording_and_round_is_told_once() -> None:
     made = replace(known, passages=(FARES, TIMES, third), grades=grades, rounds=(later,), web=web)
     found = told(made)
     assert found.asked[0] == ("What does the ferry cost?", "your question")
-    assert ("ferry prices", "for the web, by the language model") in found.asked
+    assert ("ferry prices", "for the web, written by the model") in found.asked
     assert found.asked[1:2] == (("ferry fares", "written by hand"),)
     assert found.where[0] == "Your documents: 4 chunks of 4 documents found, in 2 rounds"
     same = replace(made, web=replace(web, query="What does the ferry cost?"), rounds=())

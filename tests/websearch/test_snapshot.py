@@ -416,7 +416,7 @@ def test_run_answers_from_the_offline_web(web: Web, tmp_path: Path, monkeypatch:
     first, again = (run(tmp_path / name, tmp_path, "What does the night boat to Vennick cost?") for name in ("a", "b"))
     assert first.failure is None and first.decision is not None and first.decision.action is Action.INCORRECT
     assert first.web is not None and (first.web.outcome, first.web.provider) == (WebOutcome.USED, "Offline web")
-    assert first.web.passages[0].source == "Night boats" and first.web.message == ""
+    assert "Night boats" in {one.source for one in first.web.passages} and first.web.message == ""
     assert first.answer is not None and first.answer.state is AnswerState.COMPLETE
     assert ANSWER in first.answer.text
     assert again.web is not None and again.answer is not None

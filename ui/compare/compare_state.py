@@ -91,8 +91,8 @@ def name_of(choice: Choice) -> str:
     message = [choice.policy.title]
     if choice.policy.thresholds[:2] != start.thresholds[:2]:
         message.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
-    if choice.policy.strips.cutoff != start.strips.cutoff:
-        message.append(f"cut-off {choice.policy.strips.cutoff:.2f}")
+    if choice.policy.cutoff != start.cutoff:
+        message.append(f"cut-off {choice.policy.cutoff:.2f}")
     if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):
         message.append(known_card(choice.evaluator).title)
     if choice.web is WebMode.AUTO:

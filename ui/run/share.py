@@ -74,7 +74,7 @@ def view_of(trace: Trace, policy: Policy) -> SharedView:
         policy=policy.name,
         evaluator=trace.settings.evaluator.name,
         thresholds=(policy.lower, policy.upper),
-        strips=policy.strips.cutoff,
+        strips=policy.cutoff,
         dropped=tuple(map(_mark, trace.edits.dropped)),
         pinned=tuple(map(_mark, trace.edits.pinned)),
     )

@@ -194,7 +194,7 @@ def start_choices(models: Models) -> None:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])
     chosen.setdefault("thresholds", (start.lower, start.upper))
-    chosen.setdefault("strips", start.strips.cutoff)
+    chosen.setdefault("strips", start.cutoff)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
@@ -316,7 +316,7 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         "thresholds": (made.policy.lower, made.policy.upper),
-        "strips": made.policy.strips.cutoff,
+        "strips": made.policy.cutoff,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}

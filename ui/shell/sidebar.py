@@ -10,9 +10,10 @@ import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
-from crag_core.base.types import WebOutcome
+from crag_core.base.types import EvaluatorCard, WebOutcome
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.evaluators import cards
+from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -87,7 +88,7 @@ def _draw_thresholds() -> None:
         "Sentence cut-off",
         0.0,
         1.0,
-        start.strips.cutoff,
+        start.cutoff,
         0.01,
         key="strips",
         bind="query-params",
@@ -95,6 +96,8 @@ def _draw_thresholds() -> None:
         help="Sentences that do not score above it are struck out, where the policy refines.",
     )
     policy = app_state.policy()
+    if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
+        st.caption(told)
     _draw_legend(policy)
     presets.draw_in_use(policy)
     with st.container(horizontal=True):
@@ -105,6 +108,19 @@ def _draw_thresholds() -> None:
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
             )
+
+
+def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
+    """Which of two cut-offs holds at the start and why: the policy's own, or that of who scores the sentences."""
+    own, usual = policy.strips.cutoff, scorer.strip_cutoff
+    if own is None or own == usual:
+        return ""
+    if policy.strips.scorer == scorer.name:
+        return f"{own:.2f} is this policy's own cut-off; for the scores of {scorer.name}, {usual:.2f} is usual."
+    return (
+        f"This policy's cut-off {own:.2f} is for scores of {policy.strips.scorer}. Sentences are scored by "
+        f"{scorer.name}, so its {usual:.2f} holds."
+    )
 
 
 def _set_thresholds(at: Policy) -> None:

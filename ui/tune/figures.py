@@ -244,7 +244,7 @@ def _draw_sentences(seen: Seen) -> None:
             icon=":material/info:",
         )
         return
-    now = app_state.policy().strips.cutoff
+    now = app_state.policy().cutoff
     at = int(np.abs(found.cutoffs - now).argmin())
     best = int(np.abs(found.cutoffs - found.best).argmin())
     st.markdown(

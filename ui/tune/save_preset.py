@@ -24,7 +24,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
     policy = app_state.policy()
     st.markdown(
         f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
-        f"cut-off **{policy.strips.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
+        f"cut-off **{policy.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
     )
     made, message = tune_state.calibration(seen)
     st.caption(f":material/straighten: {plain(message)}")
@@ -37,7 +37,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             policy=policy.name,
             lower=policy.lower,
             upper=policy.upper,
-            cutoff=policy.strips.cutoff,
+            cutoff=policy.cutoff,
             conditions=seen.conditions,
             labelled=seen.labelled.name,
             labels=seen.labelled.fingerprint,

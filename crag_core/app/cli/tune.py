@@ -163,7 +163,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         policy=policy.name,
         lower=found.lower,
         upper=found.upper,
-        cutoff=policy.strips.cutoff,
+        cutoff=policy.cutoff,
         conditions=graded.conditions,
         labelled=graded.opened.labelled.name,
         labels=graded.opened.labelled.fingerprint,

@@ -15,10 +15,10 @@ from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Excerpt, Origin
 
-VERSION = "3"
+VERSION = "4"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "72493f1de3d713b3"
+SHIPPED = "9e34d3ace8b646ef"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -72,6 +72,10 @@ class Prompts:
     def rewrite(self, question: str, word_limit: int) -> Messages:
         """A query for a web search."""
         return self._asked("rewrite", question=harmless(question), words=word_limit)
+
+    def phrases(self, question: str, limit: int) -> Messages:
+        """Key phrases for a web search (arXiv 2401.15884, 4.5)."""
+        return self._asked("phrases", question=harmless(question), count=limit)
 
     def keywords(self, question: str, tried: Sequence[str], word_limit: int) -> Messages:
         """Another keyword query over the same documents, one that is not among those tried (description 001)."""

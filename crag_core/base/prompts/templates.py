@@ -29,13 +29,20 @@ NEEDED = {
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
     "rewrite": ("question",),
+    "phrases": ("question",),
     "keywords": ("question", "tried"),
     "rephrase": ("question",),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
 """The placeholders that must stand in each prompt."""
 
-ALLOWED = {"judge-batch": ("count",), "judge-list": ("count",), "rewrite": ("words",), "keywords": ("words",)}
+ALLOWED = {
+    "judge-batch": ("count",),
+    "judge-list": ("count",),
+    "rewrite": ("words",),
+    "phrases": ("count",),
+    "keywords": ("words",),
+}
 """Those that may stand there besides."""
 
 OF_OTHERS = ("question", "evidence", "statement", "tried", "failure")

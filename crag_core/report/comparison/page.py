@@ -76,7 +76,7 @@ def described(made: RunSettings, searched: str = "") -> str:
     if policy.fast_path.always:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
-        parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.strips.cutoff:.3f}")
+        parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.cutoff:.3f}")
     web = f"web searched through {searched}" if searched else "web search off"
     checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
     return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "chunk") + " a question"))

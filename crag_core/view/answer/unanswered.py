@@ -58,7 +58,7 @@ def _asked(view: RunView) -> Iterator[tuple[str, str]]:
     path = routed.decision_path.iterations[-1].path
     found = [(one.retrievals[-1].query, one.query_by) for one in trace.rounds if one.path == path[: len(one.path)]]
     if trace.web and trace.web.query:
-        found.append((trace.web.query, f"for the web, by {trace.web.query_by}"))
+        found.append((trace.web.query, f"for the web, {trace.web.query_by}"))
     for query, by in found:
         if query not in known:
             known.add(query)
@@ -133,7 +133,7 @@ def _by_threshold(view: RunView) -> str:
 def _by_cutoff(view: RunView) -> str:
     """The highest sentence cut-off, in hundredths, that lets more in."""
     trace, policy, routed = view.trace, view.policy, view.routed
-    cutoff = policy.strips.cutoff
+    cutoff = policy.cutoff
     scores = [one.strip.score for one in routed.knowledge.verdicts if not one.kept and one.strip.score is not None]
     best = max((score for score in scores if score <= cutoff), default=0.0)
     for value in _hundredths(best, down=True):

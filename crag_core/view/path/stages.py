@@ -82,7 +82,7 @@ PLACES = {
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
-    "rewrite": ("Rewrite", "web", (StepName.REWRITE,)),
+    "rewrite": ("Web query", "web", (StepName.REWRITE,)),
     "search": ("Search web", "web", (StepName.SEARCH,)),
     "grade_web": ("Grade web", "web", (StepName.GRADE_WEB,)),
     "assemble": ("Assemble", "answers", (StepName.ASSEMBLE,)),
