@@ -10,7 +10,7 @@ from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
 
 
 class LLMListEvaluator(ModelEvaluator):
-    """Judges up to twenty passages a call by their first 800 characters each (description 001).
+    """Judges up to twenty passages a call by their first 800 to 2,000 characters each (description 001).
 
     Numbers without names are distinguished by their order alone: a list of the wrong length is asked for once more,
     and then the whole call is ungraded.

@@ -17,13 +17,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crag_core.base.prompts.messages import JUDGED_CHARACTERS, Prompts, shipped
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM, Prompts, shipped
 from crag_core.base.prompts.replies import CHECK_SCHEMA, VERDICTS
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.text.words import language_of, script_of
 from crag_core.base.types import Usage
-from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.evaluators.shared.model_files import RARITY, Rarity, parse_rarity, read_file
 from crag_core.trace.grounding.citation_check import (
     LACKING,
@@ -201,7 +200,7 @@ def _fitting(content: Mapping[str, str], cited: Collection[int], evidence: Evide
     def rank(at: int) -> tuple[int, bool]:
         return -len(content.keys() & evidence.terms[at]), evidence.pieces[at].excerpt not in cited
 
-    taken, room = [], ROOM
+    taken, room = [], JUDGED_ROOM
     for at in sorted(range(len(evidence.pieces)), key=rank):
         shown = evidence.pieces[at].text[:JUDGED_CHARACTERS]
         room -= len(shown.encode("utf-8", "replace")) + _TAGS

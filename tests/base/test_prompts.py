@@ -80,7 +80,7 @@ def test_every_prompt_begins_in_its_own_way() -> None:
     assert {kind: kind_of(messages) for kind, messages in asked.items()} == {kind: kind for kind in asked}
 
 
-@pytest.mark.parametrize("ask", [PROMPTS.judge_batch, PROMPTS.judge_list])
+@pytest.mark.parametrize("ask", [PROMPTS.judge_batch])
 def test_documents_judged_together_are_numbered_and_cut_to_800_characters(
     ask: Callable[[str, Sequence[str]], Messages],
 ) -> None:
@@ -177,3 +177,11 @@ def test_a_web_page_without_title_or_address_has_no_empty_lines_for_them() -> No
     page = replace(web_page("w1", "Text"), source=" ", url=None)
     asked = user(PROMPTS.answer("Why?", (Excerpt(page, "Nine euros."),)))
     assert "[1] <evidence>\nSnippet: Nine euros.\n</evidence>" in asked
+
+
+@pytest.mark.parametrize(
+    ("count", "letter", "shown"), [(3, "x", 2000), (9, "x", 2000), (12, "x", 1500), (20, "x", 900), (20, "é", 800)]
+)
+def test_of_passages_scored_in_one_list_as_much_is_shown_as_there_is_room(count: int, letter: str, shown: int) -> None:
+    asked = PROMPTS.judge_list("?", [letter * 3000] * count)
+    assert asked[1][1].count(letter) == shown * count

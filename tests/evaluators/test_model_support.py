@@ -13,10 +13,9 @@ import pytest
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.prompts import replies
-from crag_core.base.prompts.messages import JUDGED_CHARACTERS
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage
-from crag_core.evaluators.shared.ask_model import ROOM
 from crag_core.evaluators.support import MOST, SCORES, ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
@@ -161,7 +160,7 @@ def test_much_evidence_is_cut_to_what_has_most_words_of_the_sentence() -> None:
     (found,) = measured(model, CLAIM, pieces=pieces)
     asked = user(model.asked[0][1])
     shown = asked.count("<evidence>")
-    assert 20 < shown < 60 and len(asked.encode()) < ROOM + 200
+    assert 20 < shown < 60 and len(asked.encode()) < JUDGED_ROOM + 200
     assert asked.index("Herring number 0 ") < asked.index("Pets of all kinds"), "in their order"
     assert found.pieces == ("n0",)
     named = FakeModel(check=reply("supported", shown))
@@ -180,7 +179,7 @@ def test_the_prompt_is_bounded_whatever_the_script(sign: str) -> None:
     model = FakeModel()
     measured(model, f"Pets {sign * 50_000}", pieces=tuple(Piece(f"n{n}", sign * 30_000, 1) for n in range(9)))
     (messages,) = (messages for _, messages in model.asked)
-    assert len(user(messages).encode("utf-8", "replace")) < ROOM + 4 * JUDGED_CHARACTERS
+    assert len(user(messages).encode("utf-8", "replace")) < JUDGED_ROOM + 4 * JUDGED_CHARACTERS
     assert "<evidence>" in user(messages)
 
 

@@ -25,6 +25,9 @@ JUDGED_CHARACTERS = 2000
 JUDGED_TOGETHER = 800
 """Characters of a passage that is judged alone, and of one that is judged with others (descriptions 004 and 002)."""
 
+JUDGED_ROOM = 18_000
+"""Bytes of passages in one call: some 6000 tokens in any script. A server cuts a longer prompt without saying so."""
+
 _WEB_LINE = 200  # characters of a web page's title or address
 
 
@@ -50,8 +53,14 @@ class Prompts:
         return self._judge_together("judge-batch", question, texts, replies.BATCH_FORM)
 
     def judge_list(self, question: str, texts: Sequence[str]) -> Messages:
-        """Several passages at once, one number each and no reasons (description 001)."""
-        return self._judge_together("judge-list", question, texts, replies.LIST_FORM)
+        """Several passages at once, one number each and no reasons (description 001): as much of each as there is room.
+
+        From 800 to 2,000 characters of each.
+        """
+        most = min(JUDGED_ROOM // max(len(texts), 1), JUDGED_CHARACTERS)
+        if sum(len(text[:most].encode("utf-8", "replace")) for text in texts) > JUDGED_ROOM:
+            most = JUDGED_TOGETHER
+        return self._judge_together("judge-list", question, texts, replies.LIST_FORM, most)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         """The same request once more, with the unreadable reply and what was wrong with it."""
@@ -98,8 +107,10 @@ class Prompts:
             "answer", question=harmless(question), evidence="\n\n".join(blocks), cannot_answer=replies.CANNOT_ANSWER
         )
 
-    def _judge_together(self, name: str, question: str, texts: Sequence[str], reply: str) -> Messages:
-        shown = (f"Document {n}:\n{as_evidence(_beginning(text))}" for n, text in enumerate(texts, start=1))
+    def _judge_together(
+        self, name: str, question: str, texts: Sequence[str], reply: str, most: int = JUDGED_TOGETHER
+    ) -> Messages:
+        shown = (f"Document {n}:\n{as_evidence(_beginning(text, most))}" for n, text in enumerate(texts, start=1))
         evidence = "\n\n".join(shown)
         return self._asked(name, question=harmless(question), evidence=evidence, reply=reply, count=len(texts))
 
@@ -126,8 +137,8 @@ def shipped() -> Prompts:
     return prompts_in("")
 
 
-def _beginning(text: str) -> str:
-    return text if len(text) <= JUDGED_TOGETHER else f"{text[:JUDGED_TOGETHER]}..."
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _shown(excerpt: Excerpt) -> str:

@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from crag_core.base.errors import CragError, ModelUnavailable, Stopped
-from crag_core.base.prompts.messages import JUDGED_TOGETHER, Prompts, shipped
+from crag_core.base.prompts.messages import JUDGED_ROOM, JUDGED_TOGETHER, Prompts, shipped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.reply_parsing import ScoreReply
 from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
 from crag_core.evaluators.shared.parts import EvaluatorParts
-
-ROOM = 18_000
-"""Bytes of passages in one call: some 6000 tokens in any script. A server cuts a longer prompt without saying so."""
 
 Group = tuple[Passage, ...]
 
@@ -118,7 +115,7 @@ def _split(passages: Sequence[Passage], most: int) -> list[Group]:
         size = len(passage.text[:JUDGED_TOGETHER].encode("utf-8", "replace"))
         if not groups or len(groups[-1]) == most or size > room:
             groups.append(())
-            room = ROOM
+            room = JUDGED_ROOM
         groups[-1] += (passage,)
         room -= size
     return groups
