@@ -65,8 +65,11 @@ class Strategy(StrEnum):
 
 
 class StripOrder(StrEnum):
+    """Strips by their place in the documents, by their score, or by the rank of their passages, each from its start."""
+
     DOCUMENT = "document"
     RELEVANCE = "relevance"
+    RANK = "rank"
 
 
 PAPER_CUTOFF = 0.25

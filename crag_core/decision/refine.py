@@ -212,6 +212,9 @@ def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tupl
     kept = [verdict.strip for verdict in verdicts if verdict.kept]
     if policy.strips.order is StripOrder.RELEVANCE:
         kept.sort(key=lambda strip: -(strip.score or 0.0))
+    elif policy.strips.order is StripOrder.RANK:
+        rank = {passage.id: place for place, passage in enumerate(passages)}
+        kept.sort(key=lambda strip: (rank[strip.passage_id], strip.start))
     else:
         first: dict[str, int] = {}
         for rank, passage in enumerate(passages):

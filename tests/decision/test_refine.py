@@ -178,6 +178,19 @@ def test_document_order_follows_the_documents_and_their_pages() -> None:
     assert texts(refine(refining(), strips, found)) == [early.text, late.text, other.text]
 
 
+def test_rank_order_follows_the_chunks_as_they_were_found() -> None:
+    late = passage("late", "Second part of it.", document_id="d1", ordinal=7)
+    other = passage("other", "From another book.", document_id="d2", ordinal=0)
+    early = passage("early", "First part of it. And more.", document_id="d1", ordinal=2)
+    strips = (
+        *strips_of(late, (late.text, 0.7)),
+        *strips_of(other, (other.text, 0.8)),
+        *strips_of(early, ("First part of it.", 0.6), ("And more.", 0.9)),
+    )
+    found = (late, other, early)
+    assert texts(refine(refining(order=StripOrder.RANK), strips, found)) == [late.text, other.text, early.text]
+
+
 def test_relevance_order_follows_the_scores_across_passages() -> None:
     knowledge = refine(refining(0.4, StripOrder.RELEVANCE))
     assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight.", "Dogs pay half."]
