@@ -165,8 +165,8 @@ def test_drawing_twice_changes_nothing_and_moves_nobody(page: Page, draw: Draw) 
 @pytest.mark.browser
 def test_absent_stages_say_so_to_everybody(page: Page, draw: Draw) -> None:
     draw(data_of(asked(best=0.9)))
-    rewrite = page.get_by_role("button", name="Rewrite, not taken: not needed: CORRECT", exact=True)
-    assert rewrite.get_attribute("title") == "Rewrite, not taken: not needed: CORRECT"
+    rewrite = page.get_by_role("button", name="Web query, not taken: not needed: CORRECT", exact=True)
+    assert rewrite.get_attribute("title") == "Web query, not taken: not needed: CORRECT"
     assert page.get_by_role("button", name="Route: CORRECT, overall 0.90").count() == 1
 
 
@@ -177,7 +177,7 @@ def test_hostile_text_is_shown_and_runs_nowhere(page: Page, draw: Draw) -> None:
     data = data_of(replace(trace, web=replace(trace.web, query=HOSTILE, provider=HOSTILE)))
     data["stages"][0]["icon"] = data["lines"][0]["how"] = data["lines"][0]["tone"] = '"><script>alert(1)</script>'
     draw(data)
-    assert page.get_by_role("button", name="Rewrite, “<img src=x onerror=alert(1)> **bold**").count() == 1
+    assert page.get_by_role("button", name="Web query, “<img src=x onerror=alert(1)> **bold**").count() == 1
     assert page.evaluate("window.path.querySelectorAll('img, script, a, strong').length") == 0
 
 
