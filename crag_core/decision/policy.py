@@ -12,6 +12,9 @@ from crag_core.base.serialization import from_plain
 from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
 
+MOST_PAGES = 10
+"""Pages of a web search that a policy may have read."""
+
 
 class Aggregation(StrEnum):
     """How passage scores become the overall score.
@@ -142,7 +145,8 @@ class Policy:
     `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
     signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
     `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
-    score (or only one) is below `lower` are left out. `low_variance_promotes` is the option of
+    score (or only one) is below `lower` are left out. `web_pages`: the pages of so many results are read, and their
+    chunks used in place of their snippets. `low_variance_promotes` is the option of
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit.
@@ -171,6 +175,7 @@ class Policy:
     refine_web: bool = False
     web_on_subject: bool = False
     web_limit: int = 5
+    web_pages: int = 0
     web_query_words: int = 10
     web_seconds: float | None = None
     web_cooldown: float | None = None
@@ -197,10 +202,13 @@ class Policy:
             ("expansion.synonyms_per_term", self.expansion.synonyms_per_term, 0),
             ("expansion.vocabulary", self.expansion.vocabulary, 0),
             ("web_limit", self.web_limit, 1),
+            ("web_pages", self.web_pages, 0),
             ("web_query_words", self.web_query_words, 1),
         ):
             if value is not None and value < least:
                 raise ValueError(f"{name} must be {least} or more, found {value}")
+        if self.web_pages > MOST_PAGES:
+            raise ValueError(f"web_pages must be {MOST_PAGES} or less, found {self.web_pages}")
         for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
             if seconds is not None and seconds <= 0:
                 raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")
