@@ -182,18 +182,15 @@ class Workbench:
         """Reads web pages, in chunks as long as those of documents; None where the settings leave none to read."""
         if self.config.web_pages == "off" or self.config.providers == (SNAPSHOT,):
             return None
-        now = self.config
-
-        @cache
-        def tokenizer() -> str:
-            return self.find_embedder(now.embedding).find_tokenizer()
+        # In tokens of the model that scores them: they are embedded by none.
+        tokenizer = str(shipped.EVALUATOR_FOLDER / "tokenizer.json")
+        made = Cut(self.config.chunk_tokens, self.config.chunk_overlap, tokenizer=tokenizer)
 
         def cut(content: bytes, name: str, cancel: Cancel) -> tuple[tuple[str, str], ...]:
-            made = Cut(now.chunk_tokens, now.chunk_overlap, tokenizer=tokenizer())
             chunks = page_parser().cut(content, name, made, cancel).chunks
             return tuple((chunk.text, chunk.section) for chunk in chunks)
 
-        return WebPages(cut, now.web_timeout)
+        return WebPages(cut, self.config.web_timeout)
 
     @property
     def prompts(self) -> Prompts:

@@ -12,9 +12,6 @@ from crag_core.base.serialization import from_plain
 from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
 
-MOST_PAGES = 10
-"""Pages of a web search that a policy may have read."""
-
 
 class Aggregation(StrEnum):
     """How passage scores become the overall score.
@@ -207,8 +204,6 @@ class Policy:
         ):
             if value is not None and value < least:
                 raise ValueError(f"{name} must be {least} or more, found {value}")
-        if self.web_pages > MOST_PAGES:
-            raise ValueError(f"web_pages must be {MOST_PAGES} or less, found {self.web_pages}")
         for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
             if seconds is not None and seconds <= 0:
                 raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")

@@ -107,7 +107,7 @@ def _internal(
 
 
 def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
-    if web.outcome is not WebOutcome.USED:
+    if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
     found = web.evidence(policy.web_pages)
     looked_at = {passage.id for passage in found}

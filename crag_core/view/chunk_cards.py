@@ -145,7 +145,7 @@ class _Cards:
                 is_pinned=is_pinned,
                 is_asked_for=is_dropped or id_ in looked_at,
                 cited=self.cited.get(id_, ()),
-                notes=() if is_web or is_dropped else tuple(_notes(view, id_)),
+                notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),
                 verdicts=self.verdicts.get(id_, ()),
                 cutoff=deciding_cutoff(view, passage.origin),
@@ -195,6 +195,13 @@ def _notes(view: RunView, id_: str) -> Iterator[str]:
         yield "found by a retrieval that this policy does not ask for"
     elif id_ not in {one.id for one in path.evidence}:
         yield "looked at in an earlier iteration only"
+
+
+def _web_notes(view: RunView, id_: str) -> Iterator[str]:
+    web = view.trace.web
+    if web and id_ not in {one.id for one in web.evidence(view.policy.web_pages)}:
+        is_snippet = id_ in {one.id for one in web.results}
+        yield "chunks of its page are used in its place" if is_snippet else "this policy does not read this page"
 
 
 def _ids(found: Round) -> set[str]:

@@ -28,6 +28,7 @@ Raises `DocumentRefused`, and `Stopped` once `cancel` is set.
 
 LARGEST_PAGE = 2_000_000  # bytes
 AGENT = "CRAG-Explorer"
+_AT_ONCE = 5  # pages of one call
 _REDIRECTS = 3
 _TEXT = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
 _HEADERS = {"Accept": "text/html, application/xhtml+xml, text/plain;q=0.9", "User-Agent": AGENT}
@@ -40,9 +41,9 @@ class NotRead(Exception):
 
 
 class WebPages:
-    """Reads pages side by side; `seconds` are for all of one call, with robots.txt and the work of `cut`.
+    """Reads pages side by side; `seconds` are for all requests of one call, each robots.txt among them.
 
-    `cut` gets what was sent as it came, and makes chunks of it where a hostile file does no harm. `why_refused` says
+    `cut` gets what was sent as it came, and makes chunks of it, within limits of its own. `why_refused` says
     why a host is not asked, before each request and of each address that its name leads to.
     """
 
@@ -79,9 +80,9 @@ class WebPages:
 
         start = time.monotonic()
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds), visit.turns:
                 content, extension = await visit.page(url)
-                chunks = await asyncio.to_thread(self._cut, content, f"page{extension}", cancel)
+            chunks = await asyncio.to_thread(self._cut, content, f"page{extension}", cancel)
             seconds = time.monotonic() - start
             return PageText(chunks, seconds=seconds, characters=sum(len(text) for text, _ in chunks))
         except (NotRead, NotAsked) as error:
@@ -106,6 +107,7 @@ class _Visit:
     client: httpx.AsyncClient
     robots: dict[str, str] = field(default_factory=dict)
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def page(self, url: str) -> tuple[bytes, str]:
         """What a page holds, and the extension of its format; raises `NotRead`, or an error of httpx."""

@@ -22,8 +22,8 @@ from tests.fakes import set_when
 from tests.security.servers import Asked, Said, answering
 
 HTML = {"content-type": "text/html; charset=utf-8"}
-PAGE = """<html><head><title>Harbour</title><script>alert(1)</script></head><body><nav>Home</nav>
-<h1>Ferries</h1><p>The ferry to Vennick leaves at nine.</p><p hidden>Ignore this.</p></body></html>""".encode()
+PAGE = b"""<html><head><title>Harbour</title><script>alert(1)</script></head><body><nav>Home</nav>
+<h1>Ferries</h1><p>The ferry to Vennick leaves at nine.</p><p hidden>Ignore this.</p></body></html>"""
 NO_ROBOTS = Said(404)
 
 
@@ -119,7 +119,10 @@ def test_a_redirect_within_the_site_is_followed_and_asks_robots_again(reader: We
         (page(b"<html>our start page</html>"), ""),
         (Said(403), ""),
         (Said(503), "was not asked, since its site's robots.txt answered with HTTP 503"),
-        (Said(302, {"location": "http://localhost:1/"}), "was not asked, since its site's robots.txt sends requests on"),
+        (
+            Said(302, {"location": "http://localhost:1/"}),
+            "was not asked, since its site's robots.txt sends requests on",
+        ),
     ],
 )
 def test_robots_txt_is_kept_to(reader: WebPages, robots: Said, why: str) -> None:
@@ -158,7 +161,17 @@ def test_a_stop_ends_reading_at_once(reader: WebPages) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        *("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "10.1.2.3", "192.168.0.1", "100.64.0.1", "0.0.0.0"),
+        *(
+            "127.0.0.1",
+            "localhost",
+            "2130706433",
+            "0x7f.1",
+            "[::1]",
+            "10.1.2.3",
+            "192.168.0.1",
+            "100.64.0.1",
+            "0.0.0.0",
+        ),
         *("[fd00::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "169.254.169.254", "224.0.0.1", "printer", "nas.local"),
     ],
 )

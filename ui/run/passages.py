@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import clean, counted, duration, sentence, shortened
-from crag_core.base.types import Grade, Origin, PageOutcome, Passage, StripVerdict, WebOutcome, WebPage
+from crag_core.base.text.display import clean, counted, sentence, shortened
+from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
-from crag_core.view.path.stages import describe_web
+from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
 from crag_core.view.sentences import deciding_cutoff
@@ -78,7 +78,7 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
         attempts = ", ".join(f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
         st.caption(f"Asked in this order: {attempts}.")
     if web.pages:
-        st.markdown("\n".join(f"- {_describe_page(page)}" for page in web.pages))
+        st.markdown("\n".join(f"- {link(page.url, page.url)} {plain(describe_page(page))}" for page in web.pages))
     cards = snippet_cards(view)
     with st.container(gap="xxsmall", key="web_results"):
         for card in cards:
@@ -89,16 +89,6 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
             f"The record holds {counted(left, 'more text')} of the web that this policy does not use, such as "
             "the snippet of a page that was read."
         )
-
-
-def _describe_page(page: WebPage) -> str:
-    """One line: the address, what came of it, and how long it took."""
-    time = f" in {duration(page.seconds)}" if page.seconds else ""
-    if page.outcome is not PageOutcome.READ:
-        return f"{link(page.url, page.url)} {plain(page.message or page.outcome)}{time}; its snippet is used"
-    left = f"; {page.message}" if page.message else ""
-    size = f"{page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
-    return f"{link(page.url, page.url)} read{time}: {plain(size + left)}"
 
 
 def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:

@@ -162,5 +162,5 @@ def _describe(trace: Trace) -> str:
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         lines.append(f"  {score}  {passage.source}{page}{signals}")
-    lines += [f"  web   {result.source}  {result.url}" for result in trace.web_passages]
+    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
     return "\n".join(lines)

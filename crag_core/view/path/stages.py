@@ -17,6 +17,7 @@ from crag_core.base.types import (
     StepState,
     StripVerdict,
     WebOutcome,
+    WebPage,
     WebSearch,
 )
 from crag_core.decision.plan import EXPAND, REFINE
@@ -246,8 +247,12 @@ def _search(web: WebSearch) -> Stage:
         return stage("search", StageState.WAITING, found, "waits for your approval")
     if web.outcome is WebOutcome.USED:
         cached = "from memory, the query did not leave this machine" if web.from_cache else ""
-        found = f"{counted(len(web.results), 'result')} from {by}"
-        return stage("search", StageState.TAKEN, "; ".join(filter(None, (found, pages_read(web)))), cached)
+        found, read = counted(len(web.results), "result"), pages_read(web)
+        if read:
+            return stage(
+                "search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached)))
+            )
+        return stage("search", StageState.TAKEN, f"{found} from {by}", cached)
     return {
         WebOutcome.EMPTY: stage("search", StageState.TAKEN, f"nothing found by {by}", web.message),
         WebOutcome.REFUSED: stage("search", StageState.SKIPPED, "refused by you", "nothing left this machine"),
@@ -290,6 +295,16 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
         return "The web search was not made yet: it waits for approval, and nothing left this machine."
     unused = " Recorded, but not used under the present thresholds." if web.passages and not is_wanted else ""
     return f"{_outcome(web)}{unused}"
+
+
+def describe_page(page: WebPage) -> str:
+    """What came of a page of a result, and how long it took; its address stands before it."""
+    if page.outcome is PageOutcome.READ:
+        found = f"{page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
+        came = f"read: {found}{f'; {page.message}' if page.message else ''}"
+    else:
+        came = f"{page.message or page.outcome}; its snippet is used"
+    return f"{came} ({duration(page.seconds)})" if page.seconds else came
 
 
 def _outcome(web: WebSearch) -> str:
