@@ -319,7 +319,7 @@ class PageOutcome(StrEnum):
 class WebPage:
     """The page of a web result: `result` is the id of the result, whose snippet is used where the page was not read.
 
-    `message` says why it was not. `cut` counts the chunks that were looked at, `chunks` are the ids of those handed on.
+    `message` says why it was not. `cut` counts its chunks, `chunks` are the ids of those that were handed on.
     """
 
     result: str

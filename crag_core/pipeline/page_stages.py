@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import PageText
+from crag_core.base.text.words import words
 from crag_core.base.types import PageOutcome, Passage, StepState, WebOutcome, WebPage, WebSearch
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.web_stages import answered, wants_web
@@ -15,7 +16,7 @@ from crag_core.trace.trace import Trace
 
 CHUNKS_OF_A_PAGE = 3
 """The best of a page go on, as many as a page may have at most."""
-_LOOKED_AT = 100  # chunks of a page, from its beginning: about fifteen thousand words
+_SCORED = 20  # chunks of a page
 
 
 def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -72,34 +73,39 @@ def _texts_of(urls: Sequence[str], parts: Parts, run: Run, seconds: float | None
 
 
 def _read(page: WebPage, text: PageText, chunks: tuple[Passage, ...]) -> WebPage:
-    cut = min(len(text.chunks), _LOOKED_AT)
-    left = len(text.chunks) - cut
     return replace(
         page,
         outcome=PageOutcome.READ if chunks else PageOutcome.FAILED,
-        message=text.why or (f"its last {left} chunks were not looked at" if left else ""),
+        message=text.why,
         seconds=text.seconds,
         characters=text.characters,
-        cut=cut,
+        cut=len(text.chunks),
         chunks=tuple(chunk.id for chunk in chunks),
     )
 
 
 def _best_chunks(question: str, result: Passage, page: PageText, parts: Parts, run: Run) -> tuple[Passage, ...]:
     """The chunks of a page that the scorer of sentences thinks most of, in reading order; ungraded ones come last."""
-    chunks = tuple(
+    cut = tuple(
         replace(result, id=f"{result.id}-{at}", text=text, ordinal=at, found_by=("web page",), section=section)
-        for at, (text, section) in enumerate(page.chunks[:_LOOKED_AT])
+        for at, (text, section) in enumerate(page.chunks)
     )
-    if not chunks:
+    if not cut:
         return ()
-    judge = parts.strip_evaluator
+    chunks, judge = _likely(cut, parts.meter.keywords(question)), parts.strip_evaluator
     scores = {grade.passage_id: grade.score for grade in judge.grade(question, chunks, run.cancel)}
     best = sorted(chunks, key=lambda one: (-(scores.get(one.id) or 0.0), one.ordinal))[:CHUNKS_OF_A_PAGE]
     return tuple(
         replace(one, scores=() if scores.get(one.id) is None else ((judge.card.name, scores[one.id] or 0.0),))
         for one in sorted(best, key=lambda one: one.ordinal)
     )
+
+
+def _likely(chunks: tuple[Passage, ...], keywords: Sequence[str]) -> tuple[Passage, ...]:
+    """So many as are scored: of a longer page those that hold most of the question's keywords, the first ones first."""
+    wanted = frozenset(keywords)
+    found = sorted(chunks, key=lambda one: -len(wanted.intersection(words(one.text))))[:_SCORED]
+    return tuple(sorted(found, key=lambda one: one.ordinal))
 
 
 def _describe_pages(pages: Sequence[WebPage]) -> str:

@@ -195,12 +195,16 @@ def test_text_of_a_page_that_speaks_to_a_model_is_marked_and_changes_nothing_els
     assert [one.passage_id for one in trace.suspicions or ()] == ["web-1-0"]
 
 
-def test_long_pages_are_looked_at_from_their_beginning_and_that_is_said() -> None:
-    long = PageText(tuple((f"Sentence {at}.", "") for at in range(250)), characters=3000)
-    _, engine = reading(Pages(r1=long))
-    web = engine.run(QUESTION).web
-    assert web is not None and web.pages is not None
-    assert (web.pages[0].cut, web.pages[0].message) == (100, "its last 150 chunks were not looked at")
+def test_of_a_long_page_the_chunks_with_the_keywords_are_scored() -> None:
+    long = [(f"Sentence {at}.", "") for at in range(250)]
+    long[200] = ("When the ferry is late, Vennick waits.", "")
+    bench, _ = reading(Pages())
+    scorer = FakeEvaluator(lambda one: 0.9 if "late" in one.text else 0.1, card("strips"))
+    reader = Pages(r1=PageText(tuple(long), characters=3000))
+    web = bench.under(parts={"page_reader": reader, "strip_evaluator": scorer}).run(QUESTION).web
+    assert web is not None and web.pages is not None and web.pages[0].cut == 250
+    assert web.pages[0].chunks == ("web-1-0", "web-1-1", "web-1-200")
+    assert [len(call) for call in scorer.asked if call[0] == "web-1-0"] == [20]
 
 
 def test_records_are_read_back_and_those_from_before_pages_too() -> None:

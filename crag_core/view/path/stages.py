@@ -300,8 +300,7 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
 def describe_page(page: WebPage) -> str:
     """What came of a page of a result, and how long it took; its address stands before it."""
     if page.outcome is PageOutcome.READ:
-        found = f"{page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
-        came = f"read: {found}{f'; {page.message}' if page.message else ''}"
+        came = f"read: {page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
     else:
         came = f"{page.message or page.outcome}; its snippet is used"
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
