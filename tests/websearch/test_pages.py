@@ -211,6 +211,7 @@ def test_the_connection_goes_to_the_address_that_was_looked_up(
         port = server.url.rpartition(":")[2]
         (found,) = read(reader, f"http://innocent.example:{port}/a")
     assert found.chunks and {one["host"] for one in server.headers} == {f"innocent.example:{port}"}
+    assert {one["connection"] for one in server.headers} == {"close"}, "none is used for another name"
 
 
 def test_an_address_with_a_login_and_no_web_address_are_not_asked(reader: WebPages) -> None:

@@ -56,22 +56,23 @@ def hooks(limit: int, seconds: float) -> dict[str, Any]:
 def page_hooks(limit: int, seconds: float, why: Refusal) -> dict[str, Any]:
     """The same for pages at addresses that somebody else names; `why` a host is refused. Redirects are not looked at.
 
-    The connection goes to the address that was looked up, so that no second look-up can give another one.
+    The connection goes to the address that was looked up, so that no second look-up can give another one. None is used
+    twice, since two names may share an address, and its certificate is that of one.
     """
 
     async def on_request(request: httpx.Request) -> None:
-        request.headers["accept-encoding"] = _PLAIN
+        request.headers.update({"accept-encoding": _PLAIN, "connection": "close"})
         host = request.url.host
         _check_found([host], why)
         if _is_asked_here(request.url):
             found = await asyncio.to_thread(_look_up, host)
             _check_found(found, why)
-            if found and not _proxies_for(request.url):
+            if found and not _has_proxy_for(request.url):
                 request.extensions["sni_hostname"] = host
                 request.url = request.url.copy_with(host=found[0])
 
     async def on_response(response: httpx.Response) -> None:
-        check_peer(response, why_refused if _proxies_for(response.request.url) else why)
+        check_peer(response, why_refused if _has_proxy_for(response.request.url) else why)
         _check_packing(response)
         response.stream = _Bounded(response.stream, limit, seconds)
 
@@ -132,10 +133,10 @@ def _is_asked_here(url: httpx.URL) -> bool:
         ipaddress.ip_address(url.host)
         return False
     except ValueError:
-        return not _proxies_for(url) or bool(proxy_bypass(url.host))
+        return not _has_proxy_for(url) or bool(proxy_bypass(url.host))
 
 
-def _proxies_for(url: httpx.URL) -> bool:
+def _has_proxy_for(url: httpx.URL) -> bool:
     """Whether the environment names a proxy for such an address."""
     proxies = getproxies()
     return url.scheme in proxies or "all" in proxies
