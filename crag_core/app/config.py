@@ -103,8 +103,13 @@ class Config:
         "web search to start with: auto, ask (shows the query first) or off", choices=("auto", "ask", "off"),
     )  # fmt: skip
     web_timeout: float = _setting(
-        _WEB, "CRAG_WEB_TIMEOUT", 8.0, "4", "seconds to wait for one web search", limits=(1, 120)
-    )
+        _WEB, "CRAG_WEB_TIMEOUT", 8.0, "4",
+        "seconds to wait for one web search, and again for the pages that it found", limits=(1, 120),
+    )  # fmt: skip
+    web_pages: str = _setting(
+        _WEB, "CRAG_WEB_PAGES", "on", "off",
+        "on: a policy that says so reads the pages that a search found; off: no policy does", choices=("on", "off"),
+    )  # fmt: skip
     web_providers: str = _setting(
         _WEB, "CRAG_WEB_PROVIDERS", "duckduckgo", "searxng,duckduckgo",
         f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure", is_list=True,

@@ -37,18 +37,20 @@ from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.writer import Writer
+from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.corpus_map import Maps
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
-from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
+from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
 from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
-from crag_core.websearch import PROVIDERS
+from crag_core.websearch import PROVIDERS, SNAPSHOT
+from crag_core.websearch.pages import WebPages
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 if TYPE_CHECKING:
@@ -176,6 +178,21 @@ class Workbench:
         return self._searchers[made_of]
 
     @property
+    def page_reader(self) -> WebPages | None:
+        """Reads web pages, in chunks as long as those of documents; None where the settings leave none to read."""
+        if self.config.web_pages == "off" or self.config.providers == (SNAPSHOT,):
+            return None
+        # In tokens of the model that scores them: they are embedded by none.
+        tokenizer = str(shipped.EVALUATOR_FOLDER / "tokenizer.json")
+        made = Cut(self.config.chunk_tokens, self.config.chunk_overlap, tokenizer=tokenizer)
+
+        def cut(content: bytes, name: str, cancel: Cancel) -> tuple[tuple[str, str], ...]:
+            chunks = page_parser().cut(content, name, made, cancel).chunks
+            return tuple((chunk.text, chunk.section) for chunk in chunks)
+
+        return WebPages(cut, self.config.web_timeout)
+
+    @property
     def prompts(self) -> Prompts:
         """In the wording that the settings name; raises `BadRecord` for a file that cannot be used."""
         try:
@@ -262,6 +279,7 @@ class Workbench:
             support=self.support,
             observers=tuple(one for one in listeners if one is not None) if observed else (),
             pause=pause,
+            page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
             settings={
                 "writer": choice.model,
@@ -291,6 +309,12 @@ def spans(endpoint: str) -> Listener | None:
 def parser() -> DocumentProcesses:
     """One for the whole process, whatever is indexed where: its own processes are few."""
     return DocumentProcesses()
+
+
+@cache
+def page_parser() -> DocumentProcesses:
+    """One for the whole process, as `parser`, so that a page of the web waits for no document."""
+    return DocumentProcesses(PAGE)
 
 
 @cache

@@ -35,7 +35,10 @@ class Found:
 
 @dataclass(frozen=True)
 class WebReply:
-    """What one provider answered: an outcome, its results as passages in the provider's order, a message for people."""
+    """What one provider answered: an outcome, its results as passages in the provider's order, a message for people.
+
+    `is_offline`: the addresses of its results lead nowhere on the network.
+    """
 
     outcome: WebOutcome
     provider: str
@@ -43,6 +46,17 @@ class WebReply:
     message: str = ""
     from_cache: bool = False
     attempts: tuple[WebAttempt, ...] = ()
+    is_offline: bool = False
+
+
+@dataclass(frozen=True)
+class PageText:
+    """A web page in chunks (text, section) of `characters` in all, or `why` it was not read."""
+
+    chunks: tuple[tuple[str, str], ...] = ()
+    why: str = ""
+    seconds: float = 0.0
+    characters: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,6 +166,11 @@ class WebSearcher(Protocol):
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         """Never raises for a fault of the provider: the outcome says what happened."""
+
+
+class PageReader(Protocol):
+    def read(self, urls: Sequence[str], cancel: Cancel) -> tuple[PageText, ...]:
+        """In the order of the addresses. Never raises for a fault of a page: `why` says what happened."""
 
 
 class SupportMeter(Protocol):

@@ -165,7 +165,8 @@ class Policy:
     `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
     signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
     `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
-    score (or only one) is below `lower` are left out. `low_variance_promotes` is the option of
+    score (or only one) is below `lower` are left out. `web_pages`: the pages of so many results are read, and their
+    chunks used in place of their snippets. `low_variance_promotes` is the option of
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
@@ -195,6 +196,7 @@ class Policy:
     refine_web: bool = False
     web_on_subject: bool = False
     web_limit: int = 5
+    web_pages: int = 0
     web_query: WebQuery = WebQuery.REWRITTEN
     web_query_words: int = 10
     web_query_phrases: int = 3
@@ -223,6 +225,7 @@ class Policy:
             ("expansion.synonyms_per_term", self.expansion.synonyms_per_term, 0),
             ("expansion.vocabulary", self.expansion.vocabulary, 0),
             ("web_limit", self.web_limit, 1),
+            ("web_pages", self.web_pages, 0),
             ("web_query_words", self.web_query_words, 1),
             ("web_query_phrases", self.web_query_phrases, 1),
         ):

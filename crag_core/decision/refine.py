@@ -17,6 +17,7 @@ from crag_core.base.types import (
     Decision,
     Excerpt,
     Extraction,
+    Grade,
     Handling,
     Knowledge,
     Passage,
@@ -107,11 +108,13 @@ def _internal(
 
 
 def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
-    if web.outcome is not WebOutcome.USED:
+    if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
-    strips = web.strips or ()
-    off = _off_subject(policy, web) if policy.web_on_subject else {}
-    usable = tuple(passage for passage in web.passages if passage.id not in off)
+    found = web.evidence(policy.web_pages)
+    looked_at = {passage.id for passage in found}
+    strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
+    off = _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
+    usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
     if not policy.refine_web:
@@ -120,17 +123,19 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
         return _whole(unread, strips, policy.strips.token_budget, off, notes)
     keep = _keep_scored(policy.cutoff)
-    verdicts = _choose(policy, strips, web.passages, lambda strip: _why_discarded(strip, off) or keep(strip))
-    excerpts = _excerpts(policy, verdicts, web.passages)
+    verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip))
+    excerpts = _excerpts(policy, verdicts, found)
     if usable and not excerpts:
         left = tuple(strip for strip in strips if strip.passage_id not in off)
         notes.append(f"The web answered, but {_nothing_left(policy, left).lower()}")
     return excerpts, verdicts
 
 
-def _off_subject(policy: Policy, web: WebSearch) -> dict[str | None, str]:
+def _off_subject(
+    policy: Policy, results: tuple[Passage, ...], grades: tuple[Grade, ...] | None
+) -> dict[str | None, str]:
     """Why results are left out that would not have been on the subject as retrieved passages either."""
-    scores = effective_scores(policy, web.passages, web.grades, TOPICAL)
+    scores = effective_scores(policy, results, grades, TOPICAL)
     found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
     low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
     return {id_: f"its topical score {value} is below lower {limit}" for id_, (value, limit) in found if id_ in low}

@@ -19,7 +19,7 @@ from llama_index_instrumentation import get_dispatcher
 
 from crag_core.base.errors import WrongUse
 from crag_core.base.prompts.messages import Prompts, shipped
-from crag_core.base.protocols import Evaluator, LanguageModel, SupportMeter, WebSearcher
+from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import DEFAULT, default_evaluator
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
@@ -50,9 +50,9 @@ class CRAGPostprocessor(BaseNodePostprocessor):
     record of each run, from the thread that made it. Raises `CragError` when a step fails, so that a broken grader is
     never mistaken for "nothing relevant".
 
-    The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`) and
-    remembers the last web search (`pause`), the wording of requests (`prompts`), and what the record says of them
-    (`settings`, fields of `RunSettings`).
+    The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`), remembers
+    the last web search (`pause`) and reads the pages that it found (`page_reader`; None: snippets alone are used), the
+    wording of requests (`prompts`), and what the record says of them (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
@@ -77,6 +77,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         support: SupportMeter | None = None,
         observers: tuple[Listener, ...] = (),
         pause: Cooldown | None = None,
+        page_reader: PageReader | None = None,
         prompts: Prompts | None = None,
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
@@ -127,6 +128,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 pause=pause or Cooldown(),
                 support=support,
                 prompts=wording,
+                page_reader=page_reader,
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,

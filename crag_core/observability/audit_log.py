@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.base.types import CorrectionKind, Passage, Step, StepName, StepState
+from crag_core.base.types import CorrectionKind, PageOutcome, Passage, Step, StepName, StepState
 from crag_core.pipeline.run import Listener
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
@@ -89,6 +89,11 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     if step.name == StepName.SEARCH and trace.web:
         asked = {"event": "web_search", "query": trace.web.query, "outcome": trace.web.outcome.value}
         return [asked, *_suspicious(trace, trace.web.passages)]
+    if step.name == StepName.READ_PAGES and trace.web:
+        read = [page for page in trace.web.pages or () if page.outcome in (PageOutcome.READ, PageOutcome.FAILED)]
+        chunks = {id_ for page in read for id_ in page.chunks}
+        asked_for = [{"event": "web_page", "url": page.url, "outcome": page.outcome.value} for page in read]
+        return [*asked_for, *_suspicious(trace, [one for one in trace.web.passages if one.id in chunks])]
     return []
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
 from crag_core.decision.policy import Again, Policy, Strategy, WebQuery, WebUse
+from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
 JUDGING = "and one a sentence of the answer that is no quotation"
@@ -41,6 +42,7 @@ def calls_needed(
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
+        Missing.PAGES: _grading(judge, policy.web_pages * CHUNKS_OF_A_PAGE) * policy.refine_web,
         Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
         Missing.ANSWER: int(writer),
     }
@@ -48,9 +50,10 @@ def calls_needed(
 
 
 def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
-    """Model calls of one web search: the query, and the grades of what it finds."""
+    """Model calls of one web search at most: the query, and the grades of what it finds."""
+    chunks = policy.web_pages * (CHUNKS_OF_A_PAGE - 1)  # beside the snippet that they take the place of
     writes = writer and policy.web_query is not WebQuery.QUESTION
-    return writes + _grading(judge, policy.web_limit) * policy.refine_web
+    return writes + _grading(judge, policy.web_limit + chunks) * policy.refine_web
 
 
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
@@ -61,13 +64,14 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
     most = graded + rounds * (graded + writer)
     extracting = passages * writer if route.passages is Handling.EXTRACT else 0
-    web = web_calls(policy, judge, writer=writer) * searches
+    web = web_calls(replace(policy, web_pages=0), judge, writer=writer) * searches  # where no page can be read
+    pages = web_calls(policy, judge, writer=writer) * searches - web
     by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
     answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
     written = extracting + web * always + int(answers)
-    return Calls(least + written, most + written + web * maybe)
+    return Calls(least + written, most + written + web * maybe + pages * (always or maybe))
 
 
 def _grading(judge: EvaluatorCard, passages: int) -> int:

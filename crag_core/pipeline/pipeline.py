@@ -6,8 +6,8 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search -> grade web -> assemble ->
-answer -> check answer, where the two lanes beside "|" go on at the same time.
+retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages -> grade web ->
+assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.plan import query_form
 from crag_core.decision.policy import Policy
-from crag_core.pipeline import answer_stages, grading, stages, web_stages
+from crag_core.pipeline import answer_stages, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
 from crag_core.pipeline.retrieve_again import retrieve_again
@@ -54,7 +54,11 @@ ITERATION: Stages = (
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
 REFINING: Stages = ((StepName.SCORE_STRIPS, stages.score_strips), (StepName.EXTRACT, stages.extract))
-SEARCHING: Stages = ((StepName.REWRITE, web_stages.rewrite), (StepName.SEARCH, web_stages.search))
+SEARCHING: Stages = (
+    (StepName.REWRITE, web_stages.rewrite),
+    (StepName.SEARCH, web_stages.search),
+    (StepName.READ_PAGES, page_stages.read_pages),
+)
 LAST: Stages = ((StepName.GRADE_WEB, web_stages.grade_web), (StepName.ASSEMBLE, stages.assemble))
 
 
@@ -188,6 +192,7 @@ class Pipeline:
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
+            StepName.READ_PAGES: web is not None and web.pages is not None,
             StepName.GRADE_WEB: web is not None and web.strips is not None,
         }
         graded = held[StepName.GRADE] or held[StepName.SECOND_OPINION]  # whichever of both a call was made for
@@ -224,6 +229,8 @@ class Pipeline:
         alike = (then.writer, query_form(then.policy)) == (now.writer, query_form(now.policy))
         if web.outcome not in _SETTLED and not (waits and alike):
             return None
+        if web.pages_waiting and now.web_mode != then.web_mode:
+            web = replace(web, pages=None)
         return web if same_scores else replace(web, grades=None, strips=None)
 
     @contextmanager
@@ -389,7 +396,7 @@ def raise_failure(trace: Trace) -> None:
         raise kind(f"Step {failure.name!r} failed: {failure.summary}", hint=failure.hint)
     if is_waiting(trace):
         raise CragError(
-            "This run waits for approval of its web query, and nobody can be asked here.",
+            "This run waits for approval of its web query, or of pages to read, and nobody can be asked here.",
             hint='Build the pipeline with web="auto" or web="off".',
         )
 

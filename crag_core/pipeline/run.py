@@ -14,7 +14,16 @@ from typing import Any, Protocol, Self
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord
 from crag_core.base.prompts.messages import Prompts, shipped
-from crag_core.base.protocols import Cancel, Clock, Evaluator, LanguageModel, Retriever, SupportMeter, WebSearcher
+from crag_core.base.protocols import (
+    Cancel,
+    Clock,
+    Evaluator,
+    LanguageModel,
+    PageReader,
+    Retriever,
+    SupportMeter,
+    WebSearcher,
+)
 from crag_core.base.types import Passage, Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.summary import Ending
@@ -81,7 +90,7 @@ class Parts:
     asked, here or by an evaluator, stands in the record.
 
     `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
-    stands behind the sentences of an answer is not measured.
+    stands behind the sentences of an answer is not measured. `page_reader` None: of the web, snippets alone are used.
     """
 
     evaluator: Evaluator
@@ -94,6 +103,7 @@ class Parts:
     pause: Cooldown | None = None
     support: SupportMeter | None = None
     prompts: Prompts = field(default_factory=shipped)
+    page_reader: PageReader | None = None
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
         passages=reply.passages,
         from_cache=reply.from_cache,
         attempts=reply.attempts,
+        pages=() if reply.is_offline or parts.page_reader is None else None,
     )
     summary = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
     return Result({"web": web}, summary)
@@ -69,17 +70,20 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Score the results and their strips; a model judges them only where the policy refines web text too.
 
-    Results that were dropped are left out, and a model is not asked about pinned ones.
+    Results that were dropped are left out, and a model is not asked about pinned ones, nor about snippets whose pages
+    are used in their place.
     """
     web, view, settings = trace.web, edited(trace).web, trace.settings
     if web is None or view is None:
         return None
+    counting = view.evidence(settings.policy.web_pages)
     asks_model = settings.evaluator.calls_model
     settled = tuple(grade for grade in web.grades or () if not grade.retryable)  # who was away may be back
     given = {grade.passage_id for grade in settled} | set(trace.edits.pinned if asks_model else ())
     scored = {strip.passage_id for strip in web.strips or ()}
     judged = settings.policy.refine_web or not asks_model
-    ungraded = tuple(one for one in view.passages if judged and one.id not in given)
+    wanted = counting if asks_model else view.passages
+    ungraded = tuple(one for one in wanted if judged and one.id not in given)
     unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
     if not (ungraded or unscored):
         return None
@@ -121,9 +125,8 @@ def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, s
 
 
 def is_waiting(trace: Trace) -> bool:
-    """Whether the run waits for the user's word on a web query that its decision asks for."""
-    wanted = trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
-    return wanted and trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+    """Whether the run waits for the user's word on a web query, or on pages, that its decision asks for."""
+    return wants_web(trace) and trace.web is not None and trace.web.is_waiting
 
 
 def approve(trace: Trace, query: str) -> Trace:
@@ -131,16 +134,20 @@ def approve(trace: Trace, query: str) -> Trace:
     web = _waiting_search(trace)
     by = web.query_by if query == web.query else "edited by you"
     settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
-    return replace(trace, web=settled, steps=_answered(trace, "approved by you"))
+    return replace(trace, web=settled, steps=answered(trace, "approved by you"))
 
 
 def refuse(trace: Trace) -> Trace:
     """A waiting trace whose search was refused; resume it to go on without the web."""
     settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
-    return replace(trace, web=settled, steps=_answered(trace, "refused by you"))
+    return replace(trace, web=settled, steps=answered(trace, "refused by you"))
 
 
-def _answered(trace: Trace, word: str) -> tuple[Step, ...]:
+def wants_web(trace: Trace) -> bool:
+    return trace.decision is not None and trace.decision.wants(CorrectionKind.WEB_SEARCH)
+
+
+def answered(trace: Trace, word: str) -> tuple[Step, ...]:
     """The steps, where none waits any more."""
     return tuple(
         replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")

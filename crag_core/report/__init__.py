@@ -28,7 +28,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
-from crag_core.view.path.stages import describe_web
+from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.record import cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture
@@ -64,6 +64,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         cards=cards_of(view, chunk_cards(view)),
         web_cards=cards_of(view, snippet_cards(view)),
         web_text=describe_web(trace, view.routed),
+        web_pages=[(one.url, describe_page(one)) for one in (trace.web.pages if trace.web else None) or ()],
         comparisons=comparisons(view, lambda card: view.policy.suited_to(card, trace.settings.strip_evaluator)),
         headline=headline,
         cost_of=cost_of,

@@ -13,6 +13,7 @@ from crag_core.base.types import (
     Decision,
     Handling,
     Knowledge,
+    PageOutcome,
     Round,
     WebOutcome,
     WebSearch,
@@ -36,6 +37,7 @@ class Missing(StrEnum):
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
+    PAGES = "web pages: this run did not read those that its search found"
     EXPANSION = "a second retrieval with an expanded question"
     RE_RETRIEVAL = "another round of retrieval"
     ANSWER = "an answer from this evidence"
@@ -69,14 +71,17 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     key = context_key(trace.question, decision.action, knowledge.excerpts)
     answer = trace.answer if trace.answer and trace.answer.context_key == key else None
-    missing = _missing_evidence(trace, decision_path, pinned)
+    missing = _missing_evidence(trace, policy, decision_path, pinned)
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(decision_path, knowledge, tuple(missing), answer)
 
 
-def _missing_evidence(trace: Trace, decision_path: DecisionPath, pinned: tuple[str, ...]) -> list[Missing]:
-    decision, missing = decision_path.decision, []
+def _missing_evidence(
+    trace: Trace, policy: Policy, decision_path: DecisionPath, pinned: tuple[str, ...]
+) -> list[Missing]:
+    decision = decision_path.decision
+    missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
     scored = {strip.passage_id for strip in trace.strips or ()}
@@ -89,9 +94,18 @@ def _missing_evidence(trace: Trace, decision_path: DecisionPath, pinned: tuple[s
         missing.append(Missing.EXTRACTION)
     if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)
+    elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
+        missing.append(Missing.PAGES)
     if decision_path.wanted:
         missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
     return missing
+
+
+def _has_unread(web: WebSearch) -> bool:
+    """Whether results were found and it was not tried to read their pages."""
+    waits = (PageOutcome.PENDING, PageOutcome.APPROVED)
+    is_open = web.pages is None or any(page.outcome in waits for page in web.pages)
+    return web.outcome is WebOutcome.USED and is_open
 
 
 # --- corrections that were carried out --------------------------------------------------------------------------------
@@ -156,5 +170,7 @@ def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
         if web.query_by == AS_ASKED:
             return []
         return [replace(wanted, reason=f"{wanted.reason}; {web.query_by}", query=web.query)]
-    came = f"{len(web.passages)} results" if web.passages else web.outcome.value
+    came = f"{len(web.results)} results" if web.results else web.outcome.value
+    read = sum(page.outcome is PageOutcome.READ for page in web.pages or ())
+    came += f", {read} of their pages read" if read else ""
     return [replace(wanted, reason=f"{wanted.reason}; {came}", query=web.query)]

@@ -21,6 +21,7 @@ _STRATEGIES = {
     CorrectionKind.RE_RETRIEVE: "re_retrieval",
     CorrectionKind.REFINE: "refinement",
 }
+_FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
 _UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
 
@@ -170,7 +171,7 @@ def measure(trace: Trace, at: float) -> Measured:
         score=trace.decision.score if trace.decision else None,
         decided_ms=1000 * trace.seconds_of(_UNTIL_DECIDED) if trace.decision else None,
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
-        provider_ms=1000 * trace.seconds_of({StepName.SEARCH}) if is_assembled else None,
+        provider_ms=1000 * trace.seconds_of(_FROM_THE_WEB) if is_assembled else None,
         total_ms=1000 * trace.seconds,
         searched=trace.web is not None and trace.web.outcome not in _UNASKED,
         improved=_improved(trace) if is_assembled and summary.correction_applied else None,

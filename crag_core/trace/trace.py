@@ -38,7 +38,7 @@ from crag_core.decision.policy import Again, Policy
 from crag_core.trace.grounding.citation_check import WORDS
 
 SCHEMA = 3
-LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH))
+LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time."""
 _READABLE = (1, 2, 3)
 

@@ -84,6 +84,7 @@ def chunk_cards(view: RunView) -> tuple[ChunkCard, ...]:
 
 
 def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:
+    """Of every web passage of the record: snippets, and chunks of their pages behind them."""
     return tuple(_Cards(view).make(view.trace.web_passages))
 
 
@@ -120,6 +121,8 @@ class _Cards:
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
+        if view.trace.web:
+            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web_pages)}
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
@@ -140,9 +143,9 @@ class _Cards:
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
-                is_asked_for=is_web or is_dropped or id_ in looked_at,
+                is_asked_for=is_dropped or id_ in looked_at,
                 cited=self.cited.get(id_, ()),
-                notes=() if is_web or is_dropped else tuple(_notes(view, id_)),
+                notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),
                 verdicts=self.verdicts.get(id_, ()),
                 cutoff=deciding_cutoff(view, passage.origin),
@@ -192,6 +195,13 @@ def _notes(view: RunView, id_: str) -> Iterator[str]:
         yield "found by a retrieval that this policy does not ask for"
     elif id_ not in {one.id for one in path.evidence}:
         yield "looked at in an earlier iteration only"
+
+
+def _web_notes(view: RunView, id_: str) -> Iterator[str]:
+    web = view.trace.web
+    if web and id_ not in {one.id for one in web.evidence(view.policy.web_pages)}:
+        is_snippet = id_ in {one.id for one in web.results}
+        yield "chunks of its page are used in its place" if is_snippet else "this policy does not read this page"
 
 
 def _ids(found: Round) -> set[str]:

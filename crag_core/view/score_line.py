@@ -111,7 +111,7 @@ def picture(view: RunView) -> Picture | None:
 
 def _cards(view: RunView) -> tuple[ChunkCard, ...]:
     """A row of "not graded" for the web would say nothing."""
-    web = (card for card in snippet_cards(view) if card.counted)
+    web = (card for card in snippet_cards(view) if card.counted and card.is_asked_for)
     return (*(card for card in chunk_cards(view) if card.is_asked_for), *web)
 
 

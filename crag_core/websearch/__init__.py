@@ -28,10 +28,12 @@ class ProviderClass(Protocol):
         """From all settings by their variables; `is_last`: nobody else is asked when it fails."""
 
 
+SNAPSHOT = "snapshot"
+"""The provider whose results lead nowhere on the network."""
 PROVIDERS: dict[str, ProviderClass] = {
     "duckduckgo": DuckDuckGo,
     "searxng": SearXNG,
     "tavily": Tavily,
-    "snapshot": Snapshot,
+    SNAPSHOT: Snapshot,
 }
 """By the name that CRAG_WEB_PROVIDERS calls them."""

@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -73,7 +74,7 @@ class Snapshot:
             hits = wait_for(self._thread.submit(self._hits, asked, limit), cancel)
         except (OSError, sqlite3.Error, BadRecord) as error:
             return failed(self.name, WebOutcome.FAILED, f"could not be searched ({str(error).rstrip('.')})")
-        return reply_of(self.name, query, passages_of(hits), limit)
+        return replace(reply_of(self.name, query, passages_of(hits), limit), is_offline=True)
 
     def _hits(self, asked: Sequence[str], limit: int) -> list[Hit]:
         if self._index is None:

@@ -136,12 +136,13 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert of.strips.top is None
 
 
-def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_web_results_off_the_subject() -> None:
+def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_takes_of_the_web() -> None:
     paper, ours = policy_file("paper"), policy_file("two-signal")
     assert ours.web_on_subject and not paper.web_on_subject
     told = {name: getattr(paper, name) for name in ("name", "title", "summary", "source", "evaluator", "presets")}
     thresholds = {"lower": paper.lower, "upper": paper.upper, "strips": replace(ours.strips, cutoff=0.0)}
-    alike = replace(ours, aggregation=Aggregation.BEST, web_on_subject=False, **told, **thresholds)
+    assert (paper.web_pages, ours.web_pages) == (3, 0)
+    alike = replace(ours, aggregation=Aggregation.BEST, web_on_subject=False, web_pages=3, **told, **thresholds)
     assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 
@@ -286,6 +287,7 @@ def test_what_a_file_leaves_out_takes_its_default() -> None:
         ("lower = " + "9" * 5000, "Policy 'mine' is not valid TOML"),
         ('aggregation = "signals"', "aggregation 'signals' needs weights with a positive sum"),
         ("grade_top = 0", "grade_top must be 1 or more, found 0"),
+        ("web_pages = -1", "web_pages must be 0 or more, found -1"),
         ("web_limit = 0", "web_limit must be 1 or more, found 0"),
         ("web_query_words = -3", "web_query_words must be 1 or more, found -3"),
         ('web_query_words = "x"', "policy mine.web_query_words: expected int, found str 'x'"),

@@ -31,8 +31,8 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
     [
         # grading + extraction + (query + judged web results) + answer, for six passages
         ("paper", FREE, ("1", "2", "2")),
-        ("paper", ONE, ("7", "13", "13")),
-        ("paper", FIVE, ("3", "5", "5")),
+        ("paper", ONE, ("7", "13 to 19", "13 to 19")),
+        ("paper", FIVE, ("3", "5 to 7", "5 to 7")),  # two snippets, and three chunks of each of three pages
         ("paper", TWENTY, ("2", "4", "4")),
         ("two-signal", FREE, ("1", "2", "2")),
         ("two-signal", ONE, ("7", "13", "13")),
@@ -164,11 +164,12 @@ def test_a_long_loop_that_comes_to_the_web_first_costs_less_than_all_its_iterati
         ((Missing.GRADES, Missing.ANSWER), "paper", FIVE, True, 3),
         ((Missing.GRADES,), "paper", FREE, True, 0),
         ((Missing.WEB, Missing.ANSWER), "paper", FREE, True, 2),  # the rewrite and the answer
-        ((Missing.WEB, Missing.ANSWER), "paper", ONE, True, 7),  # and five results judged
-        ((Missing.WEB, Missing.ANSWER), "paper", FIVE, True, 3),  # in one call
+        ((Missing.WEB, Missing.ANSWER), "paper", ONE, True, 13),  # and two snippets and nine chunks of pages judged
+        ((Missing.WEB, Missing.ANSWER), "paper", FIVE, True, 5),  # in three calls
         ((Missing.WEB,), "worst-chunk", ONE, True, 1),  # results that are not refined are not judged
         ((Missing.WEB,), "worst-chunk", ONE, False, 0),
-        ((Missing.WEB,), "paper", ONE, False, 5),
+        ((Missing.WEB,), "paper", ONE, False, 11),
+        ((Missing.PAGES, Missing.ANSWER), "paper", ONE, True, 10),
         ((Missing.EXTRACTION, Missing.ANSWER), "worst-chunk", ONE, True, 7),
         ((Missing.EXTRACTION,), "worst-chunk", ONE, False, 0),
         ((Missing.STRIPS, Missing.EXPANSION), "heuristic", ONE, True, 0),

@@ -66,6 +66,7 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
         **environment: str,
     ) -> AppTest:
         defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
+        defaults |= {"CRAG_WEB_PAGES": "off"}  # most results that are made up here have none
         defaults |= {"CRAG_CACHE": "off"}  # else one test's judge would grade for the next
         for name, value in {**defaults, **environment}.items():
             monkeypatch.setenv(name, value)

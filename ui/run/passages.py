@@ -13,7 +13,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import clean, counted, sentence, shortened
 from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
-from crag_core.view.path.stages import describe_web
+from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
 from crag_core.view.sentences import deciding_cutoff
@@ -77,9 +77,18 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
     if len(web.attempts) > 1:
         attempts = ", ".join(f"{plain(one.provider)}: {one.outcome.value}" for one in web.attempts)
         st.caption(f"Asked in this order: {attempts}.")
+    if web.pages:
+        st.markdown("\n".join(f"- {link(page.url, page.url)} {plain(describe_page(page))}" for page in web.pages))
+    cards = snippet_cards(view)
     with st.container(gap="xxsmall", key="web_results"):
-        for card in snippet_cards(view):
-            _draw_card(card, view.trace.id, actions)
+        for card in cards:
+            if card.is_asked_for:
+                _draw_card(card, view.trace.id, actions)
+    if left := sum(not card.is_asked_for for card in cards):
+        st.caption(
+            f"The record holds {counted(left, 'more text')} of the web that this policy does not use, such as "
+            "the snippet of a page that was read."
+        )
 
 
 def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from crag_core.app.workbench import Choice
-from crag_core.base.types import StepState
+from crag_core.base.text.display import counted
+from crag_core.base.types import StepState, WebPage
 from crag_core.evaluators.policies import known_card
+from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Reroute
@@ -16,7 +19,7 @@ from crag_core.trace.trace import Trace
 from ui.run.what_if import offer
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
-from ui.text import plain
+from ui.text import link, plain
 
 
 def generate(view: View) -> None:
@@ -40,8 +43,11 @@ def ask_opinion(evaluator: str) -> None:
 
 
 def draw_approval(trace: Trace, routed: Reroute) -> None:
-    """The exact query that would leave the machine: approve, edit or refuse."""
+    """The exact query that would leave the machine: approve, edit or refuse; then the pages that would be read."""
     if trace.web is None:
+        return
+    if trace.web.pages_waiting:
+        _draw_pages(trace, trace.web.pages_waiting)
         return
     reason = routed.decision.reason
     with st.container(border=True):
@@ -50,12 +56,33 @@ def draw_approval(trace: Trace, routed: Reroute) -> None:
             f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to "
             f"{plain(app_state.workbench().searcher.name)}, and nothing else ({plain(trace.web.query_by)}):"
         )
+        if trace.settings.policy.web_pages and app_state.workbench().page_reader:
+            st.caption(
+                f"This policy then reads up to {counted(trace.settings.policy.web_pages, 'page')} of those that are "
+                "found. You see their addresses first, and are asked again."
+            )
         query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
         with st.container(horizontal=True):
             if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
                 _go_on(approve(trace, query))
             if st.button("Do not search", icon=":material/block:"):
                 _go_on(refuse(trace))
+
+
+def _draw_pages(trace: Trace, pages: Sequence[WebPage]) -> None:
+    """The addresses that this machine would ask: approve all, or go on with the snippets."""
+    with st.container(border=True):
+        st.subheader(":material/article: Read these pages?", anchor=False)
+        st.markdown(
+            "The search is done. This machine would ask exactly these addresses for their text, and their sites for "
+            "robots.txt; each site sees the address of this machine, and neither your question nor your documents:"
+        )
+        st.markdown("\n".join(f"- {link(page.url, page.url)}" for page in pages))
+        with st.container(horizontal=True):
+            if st.button("Read them", type="primary", icon=":material/article:"):
+                _go_on(approve_pages(trace))
+            if st.button("Use the snippets only", icon=":material/block:"):
+                _go_on(refuse_pages(trace))
 
 
 def draw_failure(trace: Trace) -> None:

@@ -80,6 +80,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) and choice.web is not WebMode.OFF and not answered:
         needs[Missing.WEB] = "a web search"
+    elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
+        needs[Missing.PAGES] = "the pages that the search found"
     if needs or Missing.ANSWER in routed.missing:
         needs[Missing.ANSWER] = "an answer from this evidence"
     elif choice.model != made.writer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,11 @@ from crag_core.app.cli.options import STREAM, add_choice, check_collection, with
 from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
-from crag_core.base.types import AnswerState, Step
+from crag_core.base.text.display import clean
+from crag_core.base.types import AnswerState, Step, WebPage
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
+from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
@@ -57,7 +60,7 @@ def ask(options: argparse.Namespace) -> int:
     pipeline = workbench.engine(choice)
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(question, run)
-    if is_waiting(trace):
+    while is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
     print(_record(trace) if options.json else _describe(trace))
     if trace.failure is None:
@@ -113,8 +116,10 @@ def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:
 
 
 def _approval(trace: Trace, who: str) -> Trace:
-    """Ask on the terminal; without one, nothing leaves the machine."""
+    """Ask on the terminal, for the query or for the pages; without one, nothing leaves the machine."""
     assert trace.web is not None
+    if pages := trace.web.pages_waiting:
+        return _approval_of_pages(trace, pages)
     if not sys.stdin.isatty():
         return refuse(trace)
     asking = f"Ask {who} for “{trace.web.query}”? [y = yes, n = no, or another query] "
@@ -123,6 +128,14 @@ def _approval(trace: Trace, who: str) -> Trace:
     if reply.lower() in ("", "n", "no"):
         return refuse(trace)
     return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
+
+
+def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
+    if not sys.stdin.isatty():
+        return refuse_pages(trace)
+    listed = "".join(f"\n  {clean(page.url)}" for page in pages)
+    print(f"Read these pages?{listed}\n[y = yes, n = only the snippets] ", end="", file=sys.stderr, flush=True)
+    return approve_pages(trace) if sys.stdin.readline().strip().lower() in ("y", "yes") else refuse_pages(trace)
 
 
 def _describe(trace: Trace) -> str:
@@ -149,5 +162,5 @@ def _describe(trace: Trace) -> str:
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         lines.append(f"  {score}  {passage.source}{page}{signals}")
-    lines += [f"  web   {result.source}  {result.url}" for result in trace.web_passages]
+    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """Refuses addresses that no request may go to: link-local ones, and the metadata services of clouds. Pure.
 
-Other private networks stay allowed, since model servers stand there.
+Other private networks stay allowed, since model servers stand there; not for pages that a web search found.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _NAMES = frozenset(
         *("instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com"),
     }
 )
+_LOCAL = re.compile(r"[^.:]*|.*\.(localhost|local|internal|intranet|lan|home|corp|home\.arpa)")
+"""Names that only the network around this machine knows."""
 _NUMBERS = re.compile(r"[0-9a-fA-FxX.]+")
 _CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
 """IPv6 networks whose last 32 bits are an IPv4 address (NAT64, and the old compatible form)."""
@@ -37,14 +39,25 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 def why_refused(host: str) -> str:
     """Why nothing may be sent to this host, a name or an address in any spelling; "": nothing speaks against it."""
-    name = unicodedata.normalize("NFKC", unquote(host)).strip("[]")
-    name = re.sub("[。｡．]", ".", name).rstrip(".").lower()
+    name = _plain_name(host)
     if name in _NAMES:
         return f"{name} is where clouds answer with the secrets of a machine"
     address = read_address(name)
     if address is not None and any(map(_is_refused, _forms(address))):
         return f"{address} is a link-local or cloud metadata address"
     return ""
+
+
+def why_not_public(host: str) -> str:
+    """As `why_refused`, for what somebody else names: also why it is no address of the public Internet."""
+    if why := why_refused(host):
+        return why
+    name = _plain_name(host)
+    address = read_address(name)
+    if address is None:
+        return f"{name} is a name of a local network" if _LOCAL.fullmatch(name) else ""
+    is_public = all(form.is_global and not form.is_multicast for form in _forms(address))
+    return "" if is_public else f"{address} is no public address"
 
 
 def check_url(what: str, url: str) -> None:
@@ -81,6 +94,11 @@ def read_address(text: str) -> Address | None:
         return ipaddress.IPv4Address(socket.inet_aton(text)) if _NUMBERS.fullmatch(text) else None
     except OSError:
         return None
+
+
+def _plain_name(host: str) -> str:
+    name = unicodedata.normalize("NFKC", unquote(host)).strip("[]")
+    return re.sub("[。｡．]", ".", name).rstrip(".").lower()
 
 
 def _forms(address: Address) -> list[Address]:

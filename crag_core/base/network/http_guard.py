@@ -1,9 +1,10 @@
-"""Limits on every HTTP request to a configured server: no forbidden address, no redirect, a bounded reply.
+"""Limits on every HTTP request: no forbidden address, no redirect, a bounded reply.
 
 Hooks for `httpx` clients, which the clients of Ollama and OpenAI are made of. Names are looked up before a request is
 sent; where a proxy is set in the environment it does that, and names are its business. Whoever answers a look-up with
 one address now and another a moment later is found by the address that the connection was made to, before anything of
-the reply is read.
+the reply is read. A page that a search found is stricter still: its name is looked up once, and the connection made to
+that very address.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
@@ -28,6 +29,8 @@ LARGEST_LIST = 5_000_000
 """Bytes of what a server says of its models."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply of a model, streamed or not; a long one has some hundred thousand."""
+Refusal = Callable[[str], str]
+"""Why nothing may be sent to a host; "": it may."""
 _PLAIN = "identity"  # a packed reply of a few kilobytes can unpack to gigabytes
 
 
@@ -50,6 +53,33 @@ def hooks(limit: int, seconds: float) -> dict[str, Any]:
     return {"event_hooks": found, "follow_redirects": False, "verify": certificates()}
 
 
+def page_hooks(limit: int, seconds: float, why: Refusal) -> dict[str, Any]:
+    """The same for pages at addresses that somebody else names; `why` a host is refused. Redirects are not looked at.
+
+    The connection goes to the address that was looked up, so that no second look-up can give another one. None is used
+    twice, since two names may share an address, and its certificate is that of one.
+    """
+
+    async def on_request(request: httpx.Request) -> None:
+        request.headers.update({"accept-encoding": _PLAIN, "connection": "close"})
+        host = request.url.host
+        _check_found([host], why)
+        if _is_asked_here(request.url):
+            found = await asyncio.to_thread(_look_up, host)
+            _check_found(found, why)
+            if found and not _has_proxy_for(request.url):
+                request.extensions["sni_hostname"] = host
+                request.url = request.url.copy_with(host=found[0])
+
+    async def on_response(response: httpx.Response) -> None:
+        check_peer(response, why_refused if _has_proxy_for(response.request.url) else why)
+        _check_packing(response)
+        response.stream = _Bounded(response.stream, limit, seconds)
+
+    found = {"request": [on_request], "response": [on_response]}
+    return {"event_hooks": found, "follow_redirects": False, "verify": certificates()}
+
+
 async def check_request(request: httpx.Request) -> None:
     """Raises `NotAsked` for an address that is never asked."""
     _check_found([request.url.host])
@@ -57,12 +87,12 @@ async def check_request(request: httpx.Request) -> None:
         _check_found(await asyncio.to_thread(_look_up, request.url.host))
 
 
-def check_peer(response: httpx.Response) -> None:
+def check_peer(response: httpx.Response, why: Refusal = why_refused) -> None:
     """Raises `NotAsked` where the connection went to such an address after all."""
     stream = response.extensions.get("network_stream")
     peer = stream.get_extra_info("server_addr") if stream else None
     if isinstance(peer, tuple) and peer:
-        _check_found([str(peer[0])])
+        _check_found([str(peer[0])], why)
 
 
 def refusal_in(error: BaseException) -> str:
@@ -79,7 +109,7 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _check_found(hosts: list[str]) -> None:
+def _check_found(hosts: list[str], why_refused: Refusal = why_refused) -> None:
     for host in hosts:
         if why := why_refused(host):
             raise NotAsked(f"was not asked, since {why}")
@@ -89,6 +119,10 @@ def _check_reply(response: httpx.Response) -> None:
     check_peer(response)
     if response.has_redirect_location:
         raise NotAsked("sends requests on to another address, which is not followed")
+    _check_packing(response)
+
+
+def _check_packing(response: httpx.Response) -> None:
     if response.headers.get("content-encoding", _PLAIN).lower() != _PLAIN:
         raise NotAsked("answered in a packing that it was not asked for")
 
@@ -99,9 +133,13 @@ def _is_asked_here(url: httpx.URL) -> bool:
         ipaddress.ip_address(url.host)
         return False
     except ValueError:
-        proxies = getproxies()
-        has_proxy = url.scheme in proxies or "all" in proxies
-        return not has_proxy or bool(proxy_bypass(url.host))
+        return not _has_proxy_for(url) or bool(proxy_bypass(url.host))
+
+
+def _has_proxy_for(url: httpx.URL) -> bool:
+    """Whether the environment names a proxy for such an address."""
+    proxies = getproxies()
+    return url.scheme in proxies or "all" in proxies
 
 
 def _look_up(host: str) -> list[str]:

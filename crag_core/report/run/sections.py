@@ -141,6 +141,8 @@ def answer_of(view: RunView) -> AnswerBlocks | str:
         )
     if trace.web and trace.web.outcome is WebOutcome.PENDING:
         return f"No answer was written yet: the web search for “{trace.web.query}” waits for approval."
+    if trace.web and trace.web.pages_waiting:
+        return "No answer was written yet: reading the pages that the web search found waits for approval."
     if failure:
         return f"No answer was written: the run ended at the step “{failure.name}”. {failure.summary} {failure.hint}"
     lacking = [f"{one}" for one in view.routed.missing if one is not Missing.ANSWER]

@@ -42,6 +42,8 @@ from crag_core.retrieval.sandbox.process_pool import (
 KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 DRAWING = Limits(seconds=15.0)
 """Shorter, since somebody waits for the page."""
+PAGE = Limits(seconds=5.0, memory=1024**3)
+"""Of the web: at most two million bytes, and a run waits for it."""
 _MOST_SHOWN = 2_000  # characters
 _SPLIT = "Split the document into smaller files, or open it in its own program, save it again and add that."
 _SAVE_AGAIN = "The file may be damaged: open it in its own program, save it again and add it."

@@ -91,7 +91,7 @@ def _settled(draft: Stage, trace: Trace, running: str | None) -> Stage:
 def _why_undone(trace: Trace) -> str:
     if trace.failure:
         return "not reached"
-    is_waiting = trace.web is not None and trace.web.outcome is WebOutcome.PENDING
+    is_waiting = trace.web is not None and trace.web.is_waiting
     return "after your approval" if is_waiting and trace.context is None else "not in this record"
 
 

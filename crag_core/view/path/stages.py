@@ -10,12 +10,14 @@ from crag_core.base.types import (
     Action,
     CorrectionKind,
     Handling,
+    PageOutcome,
     Passage,
     Step,
     StepName,
     StepState,
     StripVerdict,
     WebOutcome,
+    WebPage,
     WebSearch,
 )
 from crag_core.decision.plan import EXPAND, REFINE
@@ -83,7 +85,7 @@ PLACES = {
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
     "rewrite": ("Web query", "web", (StepName.REWRITE,)),
-    "search": ("Search web", "web", (StepName.SEARCH,)),
+    "search": ("Search web", "web", (StepName.SEARCH, StepName.READ_PAGES)),
     "grade_web": ("Grade web", "web", (StepName.GRADE_WEB,)),
     "assemble": ("Assemble", "answers", (StepName.ASSEMBLE,)),
     "answer": ("Answer", "answers", (StepName.ANSWER,)),
@@ -240,9 +242,17 @@ def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
 
 def _search(web: WebSearch) -> Stage:
     by = web.provider or "the web"
+    if web.pages_waiting:
+        found = f"{counted(len(web.results), 'result')}, {counted(len(web.pages_waiting), 'page')} to read"
+        return stage("search", StageState.WAITING, found, "waits for your approval")
     if web.outcome is WebOutcome.USED:
-        cached = "from memory, nothing left this machine" if web.from_cache else ""
-        return stage("search", StageState.TAKEN, f"{counted(len(web.passages), 'result')} from {by}", cached)
+        cached = "from memory, the query did not leave this machine" if web.from_cache else ""
+        found, read = counted(len(web.results), "result"), pages_read(web)
+        if read:
+            return stage(
+                "search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached)))
+            )
+        return stage("search", StageState.TAKEN, f"{found} from {by}", cached)
     return {
         WebOutcome.EMPTY: stage("search", StageState.TAKEN, f"nothing found by {by}", web.message),
         WebOutcome.REFUSED: stage("search", StageState.SKIPPED, "refused by you", "nothing left this machine"),
@@ -251,8 +261,15 @@ def _search(web: WebSearch) -> Stage:
     }.get(web.outcome, stage("search", StageState.FAILED, web.outcome.value, web.message))
 
 
+def pages_read(web: WebSearch) -> str:
+    """ "2 of 3 pages read"; "" where none was tried."""
+    tried = [page for page in web.pages or () if page.outcome in (PageOutcome.READ, PageOutcome.FAILED)]
+    read = sum(page.outcome is PageOutcome.READ for page in tried)
+    return f"{read} of {counted(len(tried), 'page')} read" if tried else ""
+
+
 def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
-    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
+    if web.is_waiting or web.outcome is WebOutcome.APPROVED:
         return stage("grade_web", StageState.WOULD_BE)
     if not web.passages:
         return stage("grade_web", StageState.NOT_TAKEN, "no results to grade")
@@ -280,9 +297,19 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
     return f"{_outcome(web)}{unused}"
 
 
+def describe_page(page: WebPage) -> str:
+    """What came of a page of a result, and how long it took; its address stands before it."""
+    if page.outcome is PageOutcome.READ:
+        came = f"read: {page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
+    else:
+        came = f"{page.message or page.outcome}; its snippet is used"
+    return f"{came} ({duration(page.seconds)})" if page.seconds else came
+
+
 def _outcome(web: WebSearch) -> str:
     if web.outcome is WebOutcome.USED:
-        return f"{counted(len(web.passages), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}."
+        found = f"{counted(len(web.results), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}"
+        return "; ".join(filter(None, (found, pages_read(web)))) + "."
     if web.outcome is WebOutcome.OFF:
         return "This route asks for a web search, and web search is off."
     if web.outcome is WebOutcome.REFUSED:
