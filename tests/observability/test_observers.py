@@ -18,7 +18,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types import PageOutcome, Step, StepState, Usage, WebOutcome, WebPage, WebSearch
 from crag_core.decision.policy import FastPath
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
@@ -163,6 +163,16 @@ def test_another_retrieval_is_reported_with_its_query() -> None:
 def test_a_web_search_is_reported_with_what_came_of_it(outcome: WebOutcome) -> None:
     run = graded_run("paper", 0.1, web=WebSearch(outcome, "ferry fares", "you"))
     assert events("search", run) == [{"event": "web_search", "query": "ferry fares", "outcome": outcome.value}]
+
+
+def test_every_page_of_the_web_that_was_asked_for_is_reported() -> None:
+    outcomes = (PageOutcome.READ, PageOutcome.FAILED, PageOutcome.REFUSED)
+    pages = tuple(WebPage(f"w{at}", f"https://{at}.example/", outcome) for at, outcome in enumerate(outcomes))
+    run = graded_run("paper", 0.1, web=replace(searched(NEWS), pages=pages))
+    assert events("read pages", run) == [
+        {"event": "web_page", "url": "https://0.example/", "outcome": "read"},
+        {"event": "web_page", "url": "https://1.example/", "outcome": "not read"},
+    ]
 
 
 STEPS = ("retrieve", "score strips", "extract", "rewrite", "grade web", "assemble", "answer")

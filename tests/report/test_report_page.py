@@ -17,6 +17,7 @@ from crag_core.base.types import (
     Engine,
     Grade,
     Opinion,
+    PageOutcome,
     Passage,
     Retrieval,
     Round,
@@ -24,11 +25,12 @@ from crag_core.base.types import (
     Support,
     WebAttempt,
     WebOutcome,
+    WebPage,
 )
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.builders import POLICIES, even, policy, strips_of, twice
+from tests.builders import POLICIES, even, policy, strips_of, twice, web_page
 from tests.fakes import WEB_QUERY
 from tests.made_up_runs import HEURISTIC, JUDGE, edits_of, facts
 from tests.report.pages import (
@@ -361,6 +363,21 @@ def test_web_results_come_with_query_provider_and_link() -> None:
 def test_a_search_without_results_says_what_came_of_it(outcome: WebOutcome, words: str) -> None:
     run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(outcome=outcome, message="Too slow."))
     assert words in page_of(run).told("#web")
+
+
+def test_pages_that_were_read_stand_there_with_what_came_of_each() -> None:
+    chunk = web_page("harbour-0", "Dogs of any size are welcome on board.")
+    read = WebPage("harbour", "https://harbour.example/", PageOutcome.READ, "", 0.5, 1234, 7, (chunk.id,))
+    away = WebPage("island", "https://island.example/", PageOutcome.FAILED, "answered with HTTP 404")
+    web = found_online(two_pages()[0], chunk, two_pages()[1], pages=(read, away))
+    told = page_of(recorded("paper", 0.5, 0.5, 0.1, web=web)).told("#web")
+    assert "2 results from SearXNG; 1 of 2 pages read." in told
+    assert "https://harbour.example/ read: 1,234 characters, the best 1 of 7 chunks (500 ms)" in told
+    assert "https://island.example/ answered with HTTP 404; its snippet is used" in told
+    assert "chunks of its page are used in its place" in told
+    waiting = found_online(*two_pages(), pages=(replace(away, outcome=PageOutcome.PENDING),))
+    run = replace(recorded("paper", 0.5, 0.5, 0.1, web=waiting), answer=None)
+    assert "reading the pages that the web search found waits for approval" in page_of(run).told(".no-answer")
 
 
 def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused() -> None:
