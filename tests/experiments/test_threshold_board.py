@@ -108,6 +108,7 @@ def test_calls_are_those_of_the_budget_for_a_whole_run() -> None:
 
 def test_a_search_that_no_evidence_asks_for_costs_no_call() -> None:
     of = policy("rank-weighted")  # AMBIGUOUS searches when fewer than three passages remain
+    # ... and something is taken to be left of each: their sentences are not scored here.
     many, few = case(1, Expected.CORRECT, 0.5, 0.5, 0.5), case(2, Expected.CORRECT, 0.5)
     seen = Board(of, [many, few], JUDGE, writer=True)
     ambiguous = ACTIONS.index(Action.AMBIGUOUS)
