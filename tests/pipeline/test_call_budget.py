@@ -116,12 +116,12 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
         for scores in SCORES:
             decision = decide(of, *graded(*scores), even(scores[-1]), path)
             if decision.next_round in (None, "expand", Strategy.WEB):
-                asked = searches and decision.wants(CorrectionKind.WEB_SEARCH)
-                web = writer + grading(of.web_limit) * of.refine_web if asked else 0
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
                 kept_after_all = of.route(decision.action).keep_original_without_web
-                nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
-                yield decision.action, spent + extracting + web + writer * (not nothing_left)
+                for asked in {searches and decision.may_search, searches and decision.wants(CorrectionKind.WEB_SEARCH)}:
+                    web = writer + grading(of.web_limit) * of.refine_web if asked else 0
+                    nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
+                    yield decision.action, spent + extracting + web + writer * (not nothing_left)
             else:
                 written = writer * (decision.next_round in WRITTEN)
                 yield from walk((*path, str(decision.next_round)), spent + written)

@@ -180,7 +180,8 @@ def again(trace: Trace, routed: Reroute) -> Stage:
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
     detail = ", then ".join(_ROUNDS.get(name, name) for name in decision_path.wanted or path)
     if decision_path.not_made:
-        return stage("again", StageState.SKIPPED, made or "nothing new to ask", decision_path.not_made)
+        message = f"{made}; then nothing new to ask" if made else "nothing new to ask"
+        return stage("again", StageState.TAKEN, message, "; ".join(filter(None, (detail, decision_path.not_made))))
     if decision_path.wanted is None:
         state = StageState.TAKEN if path else StageState.NOT_TAKEN
         return stage("again", state, made or why_not(routed), detail)
