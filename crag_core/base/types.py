@@ -212,6 +212,7 @@ class Decision:
     `deciding` holds the ids of the passages that made the score. `rule` names the fast-path rule that decided without
     any grading, if one did. `handling` is what becomes of the passages that are not discarded one by one. `next_round`
     names the retrieval that is asked for before anything is answered: "expand", "refine", or a re-retrieval strategy.
+    `web_below`: the web is asked if refinement leaves something of fewer passages than this, which is not known yet.
     `topical`, where two signals decided: the best topical score, compared with `lower`; only `upper` was compared with
     `score` then, the best answering score. None wherever one number was compared with both.
     """
@@ -226,6 +227,12 @@ class Decision:
     handling: Handling = Handling.WHOLE
     next_round: str | None = None
     topical: float | None = None
+    web_below: int | None = None
+
+    @property
+    def may_search(self) -> bool:
+        """Whether the web is asked, or will be if refinement leaves little."""
+        return self.web_below is not None or self.wants(CorrectionKind.WEB_SEARCH)
 
     @property
     def confidence(self) -> float | None:
@@ -271,7 +278,8 @@ class Round:
 
     `path` names the rounds that led here, this one last, such as ("keyword", "refine"): the same way through the
     record finds the same round again. `query_by` says who wrote the query, `added` the terms that it gained, each with
-    where it comes from. `signals` are measured over the evidence that the round gave.
+    where it comes from. `signals` are measured over the evidence that the round gave. Without `retrievals` the round
+    was not made, since nothing could be asked that was not asked before; `query_by` says so.
     """
 
     path: tuple[str, ...]
@@ -281,8 +289,8 @@ class Round:
     signals: Scores = ()
 
     def __post_init__(self) -> None:
-        if not self.path or not self.retrievals:
-            raise ValueError("a round needs a path and at least one retrieval")
+        if not self.path or not (self.retrievals or self.query_by):
+            raise ValueError("a round needs a path, and a retrieval or the reason why none was made")
 
 
 class WebOutcome(StrEnum):

@@ -23,16 +23,19 @@ def decide(
     signals: Scores = (),
     path: tuple[str, ...] = (),
     seen: Collection[str] = (),
+    left: int | None = None,
+    is_last: bool = False,
 ) -> Decision:
     """Route one question.
 
     `passages` in rank order; `grades` in any order, None when grading was never done; `signals` are the set-level
     measures of `decision.signals`; `path` names the rounds of retrieval after the first that led here, `seen` the
-    passages that were looked at on the way: no rule approves those unread. The same arguments always give the same
-    decision.
+    passages that were looked at on the way: no rule approves those unread. `left`: of how many passages refinement
+    leaves something, None: not known yet; `is_last`: nothing more is to be retrieved. The same arguments always give
+    the same decision.
     """
     scores = effective_scores(policy, passages, grades)
-    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages)
+    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path)
     overall = Overall(None)
     settled = settle(policy, passages, grades, rule)
     if settled is None:
@@ -46,7 +49,7 @@ def decide(
             overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
-    planner = Planner(policy, action, passages, scores, path if measured else None)
+    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
     return Decision(
         action=action,
         label=policy.route(action).label,
@@ -58,6 +61,7 @@ def decide(
         handling=planner.handling,
         next_round=planner.next_round,
         topical=overall.topical,
+        web_below=planner.web_below,
     )
 
 
@@ -80,8 +84,11 @@ def settle(
     return Action.AMBIGUOUS, "no chunk could be graded" if own else "no chunk was graded in this run"
 
 
-def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str] | None:
-    """The first fast-path rule that matches, as (name, reason); None when grading is needed."""
+def match_rule(policy: Policy, passages: tuple[Passage, ...], path: tuple[str, ...] = ()) -> tuple[str, str] | None:
+    """The first fast-path rule that matches, as (name, reason); None when grading is needed.
+
+    Few passages are approved only as the first retrieval: after one that failed, few are a reason to look at them.
+    """
     rules = policy.fast_path
     if not passages:
         return None
@@ -89,7 +96,7 @@ def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str]
         return ALWAYS, "this policy uses what is retrieved as it is"
     if rules.read_file and all("read_file" in passage.found_by for passage in passages):
         return "read_file", "every chunk is a whole file that you pinned"
-    if rules.few_context is not None and len(passages) <= rules.few_context:
+    if rules.few_context is not None and len(passages) <= rules.few_context and not path:
         return "few_context", f"{len(passages)} chunks, at most {rules.few_context} need no grading"
     if rules.high_vector_score is not None:
         cosines = [passage.score("cosine") for passage in passages if "dense" in passage.found_by]

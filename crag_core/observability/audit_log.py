@@ -82,7 +82,7 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     if step.name == StepName.RETRIEVE_AGAIN:
         made = trace.rounds[-1]
         found = sum(len(one.passages) for one in made.retrievals)
-        query = {"query": made.retrievals[-1].query, "by": made.query_by, "found": found}
+        query = {"query": made.retrievals[-1].query if made.retrievals else "", "by": made.query_by, "found": found}
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
         new = [one for one in trace.all_passages if one.id not in before]
         return [{"event": "retrieve_again", "round": made.path[-1], **query}, *_suspicious(trace, new)]

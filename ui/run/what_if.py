@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
-from crag_core.base.types import CorrectionKind, Usage, WebOutcome
+from crag_core.base.types import Usage, WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
@@ -78,7 +78,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
-    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and choice.web is not WebMode.OFF and not answered:
+    if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
         needs[Missing.WEB] = "a web search"
     if needs or Missing.ANSWER in routed.missing:
         needs[Missing.ANSWER] = "an answer from this evidence"

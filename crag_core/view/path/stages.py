@@ -179,6 +179,9 @@ def again(trace: Trace, routed: Reroute) -> Stage:
     new = sum(passage.id not in first for passage in decision_path.looked_at)
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
     detail = ", then ".join(_ROUNDS.get(name, name) for name in decision_path.wanted or path)
+    if decision_path.not_made:
+        message = f"{made}; then nothing new to ask" if made else "nothing new to ask"
+        return stage("again", StageState.TAKEN, message, "; ".join(filter(None, (detail, decision_path.not_made))))
     if decision_path.wanted is None:
         state = StageState.TAKEN if path else StageState.NOT_TAKEN
         return stage("again", state, made or why_not(routed), detail)
@@ -226,6 +229,8 @@ def _set_aside(routed: Reroute) -> str:
 
 def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
     web = trace.web
+    if routed.decision.web_below is not None:
+        return stage(name, StageState.WOULD_BE, f"if fewer than {routed.decision.web_below} chunks are left")
     if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
         unused = "the record holds a search that is not used now" if web and web.passages else ""
         return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
@@ -273,6 +278,8 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
     web, is_wanted = trace.web, routed.decision.wants(CorrectionKind.WEB_SEARCH)
     if web is None:
         why = ", though this route asks for one" if is_wanted else ": this route asks for none"
+        if routed.decision.web_below is not None:
+            why = f" yet: this route asks for one if refinement leaves fewer than {routed.decision.web_below} chunks"
         return f"No web search was made in this run{why}."
     if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return "The web search was not made yet: it waits for approval, and nothing left this machine."
