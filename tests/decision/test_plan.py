@@ -122,12 +122,6 @@ def test_a_discarded_passage_close_to_the_limit_does_not_contradict_itself() -> 
     assert discards(plan) == {"p2": "score 0.3999 is below 0.4000"}
 
 
-def test_passages_beyond_the_judged_ones_are_dropped_as_not_graded() -> None:
-    found, grades = graded(0.5, 0.5, 0.5, 0.5, 0.5, 0.9)
-    decision = decide(policy("rank-weighted"), found, grades[:5])
-    assert discards(decision.plan) == {"p6": "not graded"}
-
-
 def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:
     decision = decide(policy("rank-weighted"), *graded(0.5, None, 0.5))
     assert discards(decision.plan) == {}
