@@ -39,7 +39,7 @@ def chunk(number: int, case: Case) -> Passage:
 
 
 def finding(case: Case) -> Finding:
-    """The first list of numbers for the question, the next one for the next query that was not asked before, and so on."""
+    """The first list of numbers for the question, and the next one for each further query."""
     lists: Sequence[Sequence[int]] = case.get("finds") or [range(1, len(case["scores"]) + 1)]
     asked: dict[tuple[str, Engine], int] = {}
 
@@ -71,6 +71,12 @@ def model_of(case: Case) -> FakeModel:
     )
 
 
+def score_sentence(text: str, given: dict[str, float]) -> float:
+    """Of the web, 0.9; of a chunk as given, else 0.9 for A and 0.1 for B."""
+    named = ["".join(found) for found in SENTENCE.findall(text)]
+    return given.get(named[0], 0.1 if named[0].endswith("B") else 0.9) if named else 0.9
+
+
 def read_by(model: FakeModel) -> list[str]:
     """What the model answered from: "2" a whole chunk, "2A" its first sentence, "w1" a web result; [] no answer."""
     asked = [messages[1][1] for kind, messages in model.asked if kind == "answer"]
@@ -97,12 +103,7 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         web=WebMode.OFF if web == "off" else WebMode.AUTO,
         reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else found_web(),
     )
-    sentences: dict[str, float] = case.get("sentences", {})
-    bench.strip_evaluator.scoring = lambda one: (
-        sentences.get("".join(SENTENCE.findall(one.text)[0]), 0.9 if "A stands" in one.text else 0.1)
-        if one.id[0] == "p"
-        else 0.9
-    )
+    bench.strip_evaluator.scoring = lambda one: score_sentence(one.text, case.get("sentences", {}))
     judge = JUDGES.get(name, lambda _: bench.evaluator)(model)
     trace = bench.under(parts={"evaluator": judge}, evaluator=judge.card).run(QUESTION)
     assert trace.failure is None and trace.decision is not None
