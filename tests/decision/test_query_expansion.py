@@ -296,6 +296,13 @@ def test_questions_about_the_sample_documents_and_about_software_gain_terms(ques
     assert added in terms(widen(question, synonyms=synonyms))
 
 
+def test_the_example_of_description_000_is_expanded() -> None:
+    synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+    expansion = widen("explain async function", synonyms=synonyms)
+    assert expansion.query.startswith("explain async function ")
+    assert {"asynchronous", "concurrent"} & set(terms(expansion)) and {"describe", "clarify"} & set(terms(expansion))
+
+
 def test_a_passage_is_only_read() -> None:
     found = Passage("p1", "The ferry to Vennick. The ferry from Vennick.", "a.txt")
     expand(QUESTION, words(QUESTION), {}, [found], frozenset())
