@@ -37,7 +37,8 @@ class Passage:
     """One retrieved piece of a document, or one web result.
 
     `page` counts from 1. `ordinal` is the passage's place in its document, from 0. `scores` holds what each retriever
-    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale).
+    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale, and so is
+    `provider`, what a provider of web results says of its relevance, where it says anything).
     `found_by` names the retrievers that returned it. `section` is the headings that it stands under, outermost first.
     """
 
