@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Action, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.decision.decide import chunk_action
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
+from crag_core.trace.edits import edited
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -35,6 +37,8 @@ class Summary:
     web_search, or "none". `original_count` and `final_count` count passages before and after. The four criteria are
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
+    `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
+    compares no single chunk with its thresholds.
     """
 
     decision: str
@@ -58,6 +62,7 @@ class Summary:
     rule: str | None
     score_after: float | None = None
     topical: float | None = None
+    chunk_actions: tuple[tuple[str, Action], ...] = ()
 
 
 def summarize(trace: Trace) -> Summary:
@@ -89,7 +94,14 @@ def summarize(trace: Trace) -> Summary:
         rule=decision.rule,
         score_after=_score_after(trace, decision_path),
         topical=decision.topical,
+        chunk_actions=_chunk_actions(edited(trace), decision_path),
     )
+
+
+def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str, Action], ...]:
+    policy = trace.settings.policy
+    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id))) for one in decision_path.looked_at)
+    return tuple((id_, action) for id_, action in found if action)
 
 
 def _strategies(trace: Trace, *, used_web: bool) -> tuple[str, ...]:

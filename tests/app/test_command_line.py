@@ -411,7 +411,7 @@ def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_uns
     told = capsys.readouterr().out
     assert told.startswith("CORRECT: best score 0.")
     assert "Broke off at score strips: The trained evaluator is not there" in told
-    assert re.search(r"^  0\.\d\d  ferry\.txt$", told, re.MULTILINE)
+    assert re.search(r"^  0\.\d\d  ferry\.txt  CORRECT$", told, re.MULTILINE)
 
 
 # --- thresholds by name, whole files, cost --------------------------------------------------------------------------

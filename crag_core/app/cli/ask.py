@@ -13,6 +13,7 @@ from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.types import AnswerState, Step
+from crag_core.decision.decide import chunk_action
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
@@ -148,6 +149,7 @@ def _describe(trace: Trace) -> str:
         page = f", page {passage.page}" if passage.page else ""
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
-        lines.append(f"  {score}  {passage.source}{page}{signals}")
+        alone = chunk_action(trace.settings.policy, passage, grade)
+        lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
     lines += [f"  web   {result.source}  {result.url}" for result in trace.web_passages]
     return "\n".join(lines)
