@@ -205,6 +205,10 @@ class Correction:
     query: str = ""
 
 
+ALWAYS = "always"
+"""The name of the rule of plain RAG, by which nobody has judged anything."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """Where the question goes.
@@ -227,6 +231,11 @@ class Decision:
     handling: Handling = Handling.WHOLE
     next_round: str | None = None
     topical: float | None = None
+
+    @property
+    def verdict(self) -> Action | None:
+        """The action, where anything was judged; None for plain RAG."""
+        return None if self.rule == ALWAYS else self.action
 
     @property
     def confidence(self) -> float | None:

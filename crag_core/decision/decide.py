@@ -6,14 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from crag_core.base.text.display import readable
-from crag_core.base.types import Action, Decision, Grade, Passage, Scores
+from crag_core.base.types import ALWAYS, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import variance
 
-ALWAYS = "always"
-"""The name of the rule by which nobody has judged anything."""
 _OF_SINGLE_CHUNKS = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
 """Here the thresholds are held against the score of one chunk, elsewhere against a mean or a weighted sum."""
 
@@ -47,6 +45,7 @@ def decide(
         if rule:
             overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+    is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
     planner = Planner(policy, action, passages, scores, path if measured else None)
     return Decision(
@@ -56,7 +55,7 @@ def decide(
         reason=reason,
         plan=planner.plan(),
         deciding=overall.deciding,
-        rule=rule[0] if rule else None,
+        rule=rule[0] if rule else ALWAYS if is_plain else None,
         handling=planner.handling,
         next_round=planner.next_round,
         topical=overall.topical,

@@ -31,6 +31,8 @@ _UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RE
 class Summary:
     """`decision` is the policy's own name for the action, in capitals; `score` its overall score in 0..1.
 
+    Plain RAG has `action` "", `score` None and the decision NOT_GRADED or NOTHING_FOUND.
+
     Where two signals decided, `score` is the best answering and `topical` the best topical score.
 
     `strategy` names the corrections that were carried out, joined by "+": query_expansion, re_retrieval, refinement,
@@ -73,10 +75,10 @@ def summarize(trace: Trace) -> Summary:
     criteria = dict(trace.signals)
     grades = trace.grades or ()
     return Summary(
-        decision=decision.label.upper().replace("-", "_"),
-        action=decision.action.value,
-        score=decision.score,
-        confidence=decision.confidence,
+        decision=decision.label.upper().replace("-", "_").replace(" ", "_"),
+        action=decision.verdict.value if decision.verdict else "",
+        score=decision.score if decision.verdict else None,
+        confidence=decision.confidence if decision.verdict else None,
         correction_applied=bool(strategies),
         strategy="+".join(strategies) or "none",
         original_count=len(trace.passages or ()),
@@ -176,10 +178,10 @@ def measure(trace: Trace, at: float) -> Measured:
     return Measured(
         at=at,
         ending=ending_of(trace),
-        action=trace.decision.action if trace.decision else None,
+        action=trace.decision.verdict if trace.decision else None,
         policy=trace.settings.policy.name,
         strategy=summary.strategy if is_assembled else "",
-        score=trace.decision.score if trace.decision else None,
+        score=trace.decision.score if trace.decision and trace.decision.verdict else None,
         decided_ms=1000 * trace.seconds_of(_UNTIL_DECIDED) if trace.decision else None,
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
         provider_ms=1000 * trace.seconds_of({StepName.SEARCH}) if is_assembled else None,

@@ -169,7 +169,7 @@ class _Cards:
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
     """ "decides", or of two signals also what it is the best in: "decides: best answering"; "" where it does not."""
-    if id_ not in decision.deciding:
+    if id_ not in decision.deciding or decision.verdict is None:
         return ""
     if decision.topical is None or grade is None:
         return "decides"
