@@ -38,7 +38,7 @@ def test_a_question_is_asked_as_plain_rag_and_its_record_says_so(start: Start) -
 def test_the_page_shows_no_verdict_no_score_and_no_threshold_of_a_plain_run(start: Start) -> None:
     app = plainly(start())
     text = shown(app)
-    assert header(app) == ":gray[:material/arrow_forward: Not graded]"
+    assert header(app) == ":gray[Not graded]"
     assert not [word for word in VERDICTS if word in text], text
     assert "no score to compare with a threshold" in text and not parts(app, "crag_score_line")
     assert [metric.label for metric in app.metric] == ["Chunks used"]

@@ -45,7 +45,7 @@ def draw_verdict(view: RunView) -> None:
 def headline(decision: Decision) -> str:
     """The action in its colour and with its icon; a policy's own name for it follows. Plain RAG has no action."""
     if decision.verdict is None:
-        return f":gray[:material/arrow_forward: {plain(verdict_lines.headline(decision))}]"
+        return f":gray[{plain(verdict_lines.headline(decision))}]"
     icon = ICONS[decision.action]
     return f":{COLOURS[decision.action]}[:material/{icon}: {plain(verdict_lines.headline(decision))}]"
 
