@@ -37,7 +37,8 @@ class Passage:
     """One retrieved piece of a document, or one web result.
 
     `page` counts from 1. `ordinal` is the passage's place in its document, from 0. `scores` holds what each retriever
-    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale).
+    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale, and so is
+    `provider`, what a provider of web results says of its relevance, where it says anything).
     `found_by` names the retrievers that returned it. `section` is the headings that it stands under, outermost first.
     """
 
@@ -204,6 +205,10 @@ class Correction:
     query: str = ""
 
 
+ALWAYS = "always"
+"""The name of the rule of plain RAG, by which nobody has judged anything."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """Where the question goes.
@@ -233,6 +238,11 @@ class Decision:
     def may_search(self) -> bool:
         """Whether the web is asked, or will be if refinement leaves little."""
         return self.web_below is not None or self.wants(CorrectionKind.WEB_SEARCH)
+
+    @property
+    def verdict(self) -> Action | None:
+        """The action, where anything was judged; None for plain RAG."""
+        return None if self.rule == ALWAYS else self.action
 
     @property
     def confidence(self) -> float | None:

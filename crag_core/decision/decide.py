@@ -6,14 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from crag_core.base.text.display import readable
-from crag_core.base.types import Action, Decision, Grade, Passage, Scores
+from crag_core.base.types import ALWAYS, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import variance
 
-ALWAYS = "always"
-"""The name of the rule by which nobody has judged anything."""
+_OF_SINGLE_CHUNKS = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
+"""Here the thresholds are held against the score of one chunk, elsewhere against a mean or a weighted sum."""
 
 
 def decide(
@@ -48,6 +48,7 @@ def decide(
         if rule:
             overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+    is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
     planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
     return Decision(
@@ -57,12 +58,26 @@ def decide(
         reason=reason,
         plan=planner.plan(),
         deciding=overall.deciding,
-        rule=rule[0] if rule else None,
+        rule=rule[0] if rule else ALWAYS if is_plain else None,
         handling=planner.handling,
         next_round=planner.next_round,
         topical=overall.topical,
         web_below=planner.web_below,
     )
+
+
+def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+    """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
+
+    None too where the policy compares no single chunk with its thresholds.
+    """
+    if policy.aggregation not in _OF_SINGLE_CHUNKS or policy.fast_path.always or grade is None:
+        return None
+    score = policy.ungraded_score if grade.score is None else grade.score
+    if score is None:
+        return None
+    alone = replace(policy, fast_path=FastPath(), low_variance_promotes=False)
+    return decide(alone, (passage,), (replace(grade, score=score),)).action
 
 
 def settle(

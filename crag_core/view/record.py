@@ -111,9 +111,10 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
     found = {
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
         "Described in": policy.source,
-        "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
-        f"cut-off for sentences {policy.cutoff:.3f}",
-        "Chunks graded by": _card(own.evaluator),
+        "Thresholds of the run": "none: plain RAG"
+        if policy.fast_path.always
+        else f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, cut-off for sentences {policy.cutoff:.3f}",
+        "Chunks graded by": "nobody: plain RAG" if policy.fast_path.always else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,

@@ -15,6 +15,7 @@ from crag_core.decision.policy import Again, Policy
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.fakes import (
     KEYWORDS,
@@ -139,6 +140,16 @@ def test_relevant_and_irrelevant_expand_nothing(lower: float, upper: float, acti
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is action
     assert trace.rounds == () and bench.counts["retrieve"] == 1
+
+
+def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
+    off = replace(PARTIAL, ambiguous=replace(PARTIAL.ambiguous, expand=False))
+    bench = Bench(off, finding=OVERLAP, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.label == "Partial"
+    assert trace.rounds == () and bench.counts["retrieve"] == 1
+    assert evidence(trace) == [one.id for one in trace.passages or ()] and trace.answer is not None
+    assert summarize(trace).strategy == "none" and not summarize(trace).correction_applied
 
 
 def test_nothing_to_expand_by_is_said_and_the_run_goes_on() -> None:

@@ -43,7 +43,7 @@ class Stage:
     """`headline` says in a few words what came of it, or why it was not taken; `detail` says more.
 
     `anchor` is the part of the page with its evidence. `seconds` is None where nothing was carried out. Only "route"
-    has an `action`, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
+    has an `action`, not in plain RAG, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
     """
 
     id: str
@@ -113,6 +113,8 @@ def is_skipped(trace: Trace, step_name: StepName) -> bool:
 def why_not(routed: Reroute) -> str:
     """Why a stage is not on the path that the decision asks for."""
     action = routed.decision.action
+    if routed.decision.verdict is None:
+        return "not part of plain RAG"
     return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
 
 
@@ -140,6 +142,8 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
 def grade(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     first = decision_path.iterations[0].decision
+    if first.verdict is None:
+        return stage("grade", StageState.SKIPPED, "not part of plain RAG")
     if first.rule:
         return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
     ids = {passage.id for passage in decision_path.looked_at}
@@ -159,7 +163,9 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
 def route(trace: Trace, routed: Reroute) -> Stage:
     decision = routed.decision
     message = decision.reason
-    if decision.rule:
+    if decision.verdict is None:
+        message = decision.label.lower()
+    elif decision.rule:
         message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
         message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
@@ -167,7 +173,7 @@ def route(trace: Trace, routed: Reroute) -> Stage:
         message = f"overall {readable(decision.score)[0]}"
     own = decision.label.upper() != decision.action
     detail = f"{decision.label}: {decision.reason}" if own else decision.reason
-    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.action)
+    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
 
 
 def again(trace: Trace, routed: Reroute) -> Stage:
