@@ -7,6 +7,7 @@ import streamlit as st
 from crag_core.app.workbench import Choice
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, shortened
+from crag_core.base.types import Action
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import Trace
@@ -37,8 +38,9 @@ def draw_question(busy: bool, has_examples: bool) -> None:
             with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
                 draw_suggestions()
         _draw_earlier(busy)
+        _draw_plain(busy)
         share.draw_sharing(busy)
-        _draw_budget(app_state.choice(), app_state.settings().support)
+        _draw_budget(app_state.asked_choice(), app_state.settings().support)
 
 
 def draw_suggestions() -> None:
@@ -84,6 +86,17 @@ def _draw_pins(busy: bool) -> None:
         st.toggle("Search the other documents too", key="ask_search_too", persist_state="session")
 
 
+def _draw_plain(busy: bool) -> None:
+    st.toggle(
+        "Plain RAG",
+        key=app_state.PLAIN,
+        persist_state="session",
+        disabled=busy,
+        help="Retrieved chunks go to the answer as they are: none is graded, nothing is corrected, and the web is not "
+        "searched. The policy and the thresholds of the sidebar then count for nothing.",
+    )
+
+
 def _draw_earlier(busy: bool) -> None:
     runs = current_run.earlier()
     if not runs:
@@ -99,7 +112,9 @@ def _named(trace: Trace) -> str:
     question, settings = plain(shortened(trace.question, 70)), trace.settings
     if trace.decision is None:
         return f":gray[:material/pending:] {question}"
-    action = trace.decision.action
+    action = trace.decision.verdict
+    if action is None:
+        return f":gray[:material/arrow_forward:] {question} :gray[· {plain(settings.policy.title)}]"
     return f":{COLOURS[action]}[:material/{ICONS[action]}:] {question} :gray[· {plain(settings.policy.title)}]"
 
 
@@ -109,6 +124,9 @@ def _draw_budget(choice: Choice, support: str) -> None:
     more = "" if support == WORDS else f", {JUDGING}"
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: No model call on any route{more}.")
+        return
+    if choice.policy.fast_path.always:
+        st.caption(f":material/receipt: Model calls: {calls[Action.CORRECT]}{more}.")
         return
     message = " · ".join(
         f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {cost}" for action, cost in calls.items()

@@ -37,7 +37,8 @@ class Passage:
     """One retrieved piece of a document, or one web result.
 
     `page` counts from 1. `ordinal` is the passage's place in its document, from 0. `scores` holds what each retriever
-    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale).
+    reported (`cosine` is computed by this project, in -1..1; the others are on the retriever's own scale, and so is
+    `provider`, what a provider of web results says of its relevance, where it says anything).
     `found_by` names the retrievers that returned it. `section` is the headings that it stands under, outermost first.
     """
 
@@ -204,6 +205,10 @@ class Correction:
     query: str = ""
 
 
+ALWAYS = "always"
+"""The name of the rule of plain RAG, by which nobody has judged anything."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """Where the question goes.
@@ -212,6 +217,7 @@ class Decision:
     `deciding` holds the ids of the passages that made the score. `rule` names the fast-path rule that decided without
     any grading, if one did. `handling` is what becomes of the passages that are not discarded one by one. `next_round`
     names the retrieval that is asked for before anything is answered: "expand", "refine", or a re-retrieval strategy.
+    `web_below`: the web is asked if refinement leaves something of fewer passages than this, which is not known yet.
     `topical`, where two signals decided: the best topical score, compared with `lower`; only `upper` was compared with
     `score` then, the best answering score. None wherever one number was compared with both.
     """
@@ -226,6 +232,17 @@ class Decision:
     handling: Handling = Handling.WHOLE
     next_round: str | None = None
     topical: float | None = None
+    web_below: int | None = None
+
+    @property
+    def may_search(self) -> bool:
+        """Whether the web is asked, or will be if refinement leaves little."""
+        return self.web_below is not None or self.wants(CorrectionKind.WEB_SEARCH)
+
+    @property
+    def verdict(self) -> Action | None:
+        """The action, where anything was judged; None for plain RAG."""
+        return None if self.rule == ALWAYS else self.action
 
     @property
     def confidence(self) -> float | None:
@@ -271,7 +288,8 @@ class Round:
 
     `path` names the rounds that led here, this one last, such as ("keyword", "refine"): the same way through the
     record finds the same round again. `query_by` says who wrote the query, `added` the terms that it gained, each with
-    where it comes from. `signals` are measured over the evidence that the round gave.
+    where it comes from. `signals` are measured over the evidence that the round gave. Without `retrievals` the round
+    was not made, since nothing could be asked that was not asked before; `query_by` says so.
     """
 
     path: tuple[str, ...]
@@ -281,8 +299,8 @@ class Round:
     signals: Scores = ()
 
     def __post_init__(self) -> None:
-        if not self.path or not self.retrievals:
-            raise ValueError("a round needs a path and at least one retrieval")
+        if not self.path or not (self.retrievals or self.query_by):
+            raise ValueError("a round needs a path, and a retrieval or the reason why none was made")
 
 
 class WebOutcome(StrEnum):

@@ -6,14 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from crag_core.base.text.display import readable
-from crag_core.base.types import Action, Decision, Grade, Passage, Scores
+from crag_core.base.types import ALWAYS, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import variance
 
-ALWAYS = "always"
-"""The name of the rule by which nobody has judged anything."""
+_OF_SINGLE_CHUNKS = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
+"""Here the thresholds are held against the score of one chunk, elsewhere against a mean or a weighted sum."""
 
 
 def decide(
@@ -23,16 +23,19 @@ def decide(
     signals: Scores = (),
     path: tuple[str, ...] = (),
     seen: Collection[str] = (),
+    left: int | None = None,
+    is_last: bool = False,
 ) -> Decision:
     """Route one question.
 
     `passages` in rank order; `grades` in any order, None when grading was never done; `signals` are the set-level
     measures of `decision.signals`; `path` names the rounds of retrieval after the first that led here, `seen` the
-    passages that were looked at on the way: no rule approves those unread. The same arguments always give the same
-    decision.
+    passages that were looked at on the way: no rule approves those unread. `left`: of how many passages refinement
+    leaves something, None: not known yet; `is_last`: nothing more is to be retrieved. The same arguments always give
+    the same decision.
     """
     scores = effective_scores(policy, passages, grades)
-    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages)
+    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path)
     overall = Overall(None)
     settled = settle(policy, passages, grades, rule)
     if settled is None:
@@ -45,8 +48,9 @@ def decide(
         if rule:
             overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+    is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
-    planner = Planner(policy, action, passages, scores, path if measured else None)
+    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
     return Decision(
         action=action,
         label=policy.route(action).label,
@@ -54,11 +58,26 @@ def decide(
         reason=reason,
         plan=planner.plan(),
         deciding=overall.deciding,
-        rule=rule[0] if rule else None,
+        rule=rule[0] if rule else ALWAYS if is_plain else None,
         handling=planner.handling,
         next_round=planner.next_round,
         topical=overall.topical,
+        web_below=planner.web_below,
     )
+
+
+def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+    """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
+
+    None too where the policy compares no single chunk with its thresholds.
+    """
+    if policy.aggregation not in _OF_SINGLE_CHUNKS or policy.fast_path.always or grade is None:
+        return None
+    score = policy.ungraded_score if grade.score is None else grade.score
+    if score is None:
+        return None
+    alone = replace(policy, fast_path=FastPath(), low_variance_promotes=False)
+    return decide(alone, (passage,), (replace(grade, score=score),)).action
 
 
 def settle(
@@ -80,8 +99,11 @@ def settle(
     return Action.AMBIGUOUS, "no chunk could be graded" if own else "no chunk was graded in this run"
 
 
-def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str] | None:
-    """The first fast-path rule that matches, as (name, reason); None when grading is needed."""
+def match_rule(policy: Policy, passages: tuple[Passage, ...], path: tuple[str, ...] = ()) -> tuple[str, str] | None:
+    """The first fast-path rule that matches, as (name, reason); None when grading is needed.
+
+    Few passages are approved only as the first retrieval: after one that failed, few are a reason to look at them.
+    """
     rules = policy.fast_path
     if not passages:
         return None
@@ -89,7 +111,7 @@ def match_rule(policy: Policy, passages: tuple[Passage, ...]) -> tuple[str, str]
         return ALWAYS, "this policy uses what is retrieved as it is"
     if rules.read_file and all("read_file" in passage.found_by for passage in passages):
         return "read_file", "every chunk is a whole file that you pinned"
-    if rules.few_context is not None and len(passages) <= rules.few_context:
+    if rules.few_context is not None and len(passages) <= rules.few_context and not path:
         return "few_context", f"{len(passages)} chunks, at most {rules.few_context} need no grading"
     if rules.high_vector_score is not None:
         cosines = [passage.score("cosine") for passage in passages if "dense" in passage.found_by]

@@ -26,13 +26,18 @@ def query_form(policy: Policy) -> str:
 
 @dataclass(frozen=True)
 class Planner:
-    """What an action does here. `path` None: nothing could be measured, and then no more evidence is looked for."""
+    """What an action does here. `path` None: nothing could be measured, and then no more evidence is looked for.
+
+    `left`: of how many passages refinement leaves something, None: not known yet. `is_last`: no round is to follow.
+    """
 
     policy: Policy
     action: Action
     passages: tuple[Passage, ...]
     scores: EffectiveScores
     path: tuple[str, ...] | None
+    left: int | None = None
+    is_last: bool = False
 
     @property
     def route(self) -> Route:
@@ -41,7 +46,7 @@ class Planner:
     @property
     def next_round(self) -> str | None:
         """The retrieval to be made before anything is answered."""
-        if self.path is None:
+        if self.path is None or self.is_last:
             return None
         if self.route.expand:
             return EXPAND if EXPAND not in self.path else None
@@ -67,11 +72,23 @@ class Planner:
         is_last = self.is_out_of_rounds and self.route.passages is Handling.DISCARD
         return Handling.WHOLE if is_last else self.route.passages
 
+    @property
+    def web_below(self) -> int | None:
+        """The web is asked if refinement leaves something of fewer passages than this; None: that is settled."""
+        route = self.route
+        refines = self.handling in (Handling.REFINE, Handling.EXTRACT)
+        if self.path is None or route.web is not WebUse.WHEN_FEW or not refines or self.left is not None:
+            return None
+        return route.web_below_results if self._remaining(self._discards()) >= route.web_below_results else None
+
     def plan(self) -> tuple[Correction, ...]:
         discards = self._discards()
-        remaining = 0 if any(one.passage_id is None for one in discards) else len(self.passages) - len(discards)
+        remaining = self._remaining(discards)
         plan = [*discards, *self._keeping(remaining), *self._searching(remaining), *self._retrieving()]
         return (*plan, Correction(CorrectionKind.GENERATE, "answer from what is kept"))
+
+    def _remaining(self, discards: list[Correction]) -> int:
+        return 0 if any(one.passage_id is None for one in discards) else len(self.passages) - len(discards)
 
     def _discards(self) -> list[Correction]:
         if self.handling is Handling.DISCARD:
@@ -81,9 +98,12 @@ class Planner:
         if least is None or self.path is None or self.route.passages is not self.handling:
             return []  # without any measure nothing has been found out against a passage
         found = []
-        for passage in self.passages:
+        for place, passage in enumerate(self.passages):
             score = self.scores[passage.id]
-            if score is None or score < least:
+            if self.policy.grade_top is not None and place >= self.policy.grade_top:
+                why = f"only the first {self.policy.grade_top} are judged"
+                found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
+            elif score is None or score < least:
                 why = "not graded" if score is None else "score {} is below {}".format(*readable(score, least))
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
         return found
@@ -93,25 +113,31 @@ class Planner:
             return []
         if self.handling is Handling.REFINE:
             why = f"keep the strips of {remaining} chunks that score above {self.policy.cutoff:.2f}"
-            return [Correction(CorrectionKind.REFINE, why)]
+            return [Correction(CorrectionKind.REFINE, why + self._on_condition)]
         if self.handling is Handling.EXTRACT:
             why = f"extract the relevant sentences of {remaining} chunks word for word"
-            return [Correction(CorrectionKind.REFINE, why)]
+            return [Correction(CorrectionKind.REFINE, why + self._on_condition)]
         why = f"use {remaining} chunks as they are"
         if self.is_out_of_rounds:
             done = len(self.path or ()) + 1
             why = f"iteration {done} of {self.policy.loop.max_iterations}, no more retrieval: {why}"
         return [Correction(CorrectionKind.KEEP, why)]
 
+    @property
+    def _on_condition(self) -> str:
+        return "" if self.web_below is None else f"; the web is asked if fewer than {self.web_below} chunks are left"
+
     def _searching(self, remaining: int) -> list[Correction]:
         route = self.route
-        few = route.web is WebUse.WHEN_FEW and remaining < route.web_below_results
+        left = remaining if self.left is None else min(remaining, self.left)
+        few = route.web is WebUse.WHEN_FEW and left < route.web_below_results
         is_strategy = self.next_round == Strategy.WEB
         if self.path is None or not (route.web is WebUse.ALWAYS or few or is_strategy):
             return []
         why = f"{self.action} asks the web"
         if few:
-            why = f"only {remaining} of at least {route.web_below_results} chunks remain"
+            after = "remain" if left == remaining else "are left after refinement"
+            why = f"only {left} of at least {route.web_below_results} chunks {after}"
         search = Correction(CorrectionKind.WEB_SEARCH, f"{why}, up to {self.policy.web_limit} results")
         rewrite = query_form(self.policy)
         return [Correction(CorrectionKind.REWRITE, rewrite), search] if rewrite else [search]

@@ -81,9 +81,9 @@ class Route:
     """What one action does.
 
     `drop_below`: passages scoring less are discarded first. `web_below_results`: with `web = "when-few"`, search when
-    fewer passages than this remain. `keep_original_without_web`: when the web brings nothing, use the retrieved
-    passages after all, with a warning. `expand`: retrieve with an expanded question too, and fuse both.
-    `re_retrieve`: retrieve again and decide again, as long as `Loop` allows.
+    refinement leaves something of fewer passages than this. `keep_original_without_web`: when the web brings nothing,
+    use the retrieved passages after all, with a warning. `expand`: retrieve with an expanded question too, and fuse
+    both. `re_retrieve`: retrieve again and decide again, as long as `Loop` allows.
     """
 
     label: str
@@ -144,8 +144,8 @@ class Preset:
 class FastPath:
     """Rules that settle a question without grading, first match wins; None or False switches a rule off.
 
-    `read_file`: every passage is a whole file that the user pinned. `few_context`: at most this many passages.
-    `high_vector_score`: every passage came from dense retrieval with at least this cosine.
+    `read_file`: every passage is a whole file that the user pinned. `few_context`: the first retrieval found at most
+    this many passages. `high_vector_score`: every passage came from dense retrieval with at least this cosine.
     `always`: whatever was found.
     """
 

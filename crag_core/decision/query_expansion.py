@@ -51,15 +51,16 @@ def expand(
     stop_words: Container[str],
     max_synonyms: int = 2,
     max_vocabulary: int = 4,
+    asked: Sequence[str] = (),
 ) -> Expansion:
     """The question followed by terms that it does not hold; the question alone when there are none.
 
     `keywords` are the question's own. Each of them, and each phrase of the question, adds its first `max_synonyms`
     synonyms that are new. Then come `max_vocabulary` words of the passages: those that stand in a sentence with a
     keyword in the most passages, then the most often, then the earliest. That must be so in two passages or, when there
-    is only one, twice. A plural or a German ending makes no other word.
+    is only one, twice. A plural or a German ending makes no other word. What stands in a query of `asked` is not new.
     """
-    known = _forms_of(words(question))
+    known = _forms_of(word for text in (question, *asked) for word in words(text))
     added: list[tuple[str, str]] = []
     for term in _find_terms(question, keywords, synonyms):
         fresh = [synonym for synonym in synonyms[term] if not _is_known(words(synonym), known)][:max_synonyms]

@@ -78,6 +78,28 @@ def recompose(
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 
+def left_after_refinement(
+    policy: Policy,
+    handling: Handling,
+    passages: tuple[Passage, ...],
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+) -> int | None:
+    """Of how many of `passages` refinement leaves something; None while their strips are not scored.
+
+    A repetition, the most strips and the token budget leave out strips that were found relevant, so these count.
+    """
+    scored = {strip.passage_id for strip in strips or ()}
+    if any(passage.id not in scored and passage.text.strip() for passage in passages):
+        return None
+    extracted = handling is Handling.EXTRACT and extractions is not None
+    if not extracted and (unread := _unread(passages, strips or ())):
+        return len(unread)
+    why_struck = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.cutoff)
+    kept = {strip.passage_id for strip in strips or () if not why_struck(strip)}
+    return sum(passage.id in kept for passage in passages)
+
+
 def _internal(
     policy: Policy,
     decision: Decision,
@@ -218,8 +240,8 @@ def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tupl
     if policy.strips.order is StripOrder.RELEVANCE:
         kept.sort(key=lambda strip: -(strip.score or 0.0))
     elif policy.strips.order is StripOrder.RANK:
-        rank = {passage.id: place for place, passage in enumerate(passages)}
-        kept.sort(key=lambda strip: (rank[strip.passage_id], strip.start))
+        places = {passage.id: place for place, passage in enumerate(passages)}
+        kept.sort(key=lambda strip: (places[strip.passage_id], strip.start))
     else:
         first: dict[str, int] = {}
         for rank, passage in enumerate(passages):

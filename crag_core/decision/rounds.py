@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from crag_core.base.types import CorrectionKind, Decision, Grade, Passage, Round, Scores
+from crag_core.base.types import CorrectionKind, Decision, Extraction, Grade, Passage, Round, Scores, Strip
 from crag_core.decision.decide import decide
 from crag_core.decision.fusion import fuse
 from crag_core.decision.plan import EXPAND, REFINE
 from crag_core.decision.policy import Policy, Strategy
+from crag_core.decision.refine import left_after_refinement
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class DecisionPath:
 
     `evidence` is what the answer may use, in rank order. `ungraded` are passages that must be graded before the last
     decision means anything. `wanted` is the path of the next round, if one is asked for that the record does not hold.
+    `not_made` says why a round that was asked for was not made; "": none was left out.
     """
 
     iterations: tuple[Iteration, ...]
     evidence: tuple[Passage, ...]
     ungraded: tuple[Passage, ...] = ()
     wanted: tuple[str, ...] | None = None
+    not_made: str = ""
 
     @property
     def decision(self) -> Decision:
@@ -55,28 +59,53 @@ def replay_rounds(
     grades: tuple[Grade, ...] | None,
     signals: Scores = (),
     rounds: tuple[Round, ...] = (),
+    strips: tuple[Strip, ...] | None = None,
+    extractions: tuple[Extraction, ...] | None = None,
 ) -> DecisionPath:
     """Decide, and go on with the recorded round that the decision asks for, as long as there is one.
 
     A recorded round is used only where the same rounds led to it. The round "expand" widens the evidence and is not
-    decided upon again (description 000); every other round is (description 001).
+    decided upon again (description 000); every other round is (description 001). Where the last one found nothing, what
+    those before it found is looked at again. `strips` and `extractions` settle whether the web is asked, where that
+    depends on what refinement leaves.
     """
     known = {found.path: found for found in rounds}
     path: tuple[str, ...] = ()
     iterations: list[Iteration] = []
     while True:
-        seen = {passage.id for iteration in iterations for passage in iteration.passages}
-        decision = decide(policy, passages, grades, signals, path, seen)
-        iterations.append(Iteration(path, passages, decision))
+        earlier = {passage.id: passage for iteration in iterations for passage in iteration.passages}
+        look = partial(decide, policy, grades=grades, signals=signals, path=path, seen=earlier)
+        decision, before = look(passages), ""
+        if earlier and not passages and decision.next_round in (None, Strategy.WEB):
+            passages = tuple(earlier.values())
+            decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
         ungraded = _ungraded(policy, passages, grades, decision)
-        if ungraded or decision.next_round in (None, Strategy.WEB):
-            return DecisionPath(tuple(iterations), passages, ungraded)
-        path += (str(decision.next_round),)
-        if path not in known:
-            return DecisionPath(tuple(iterations), passages, wanted=path)
-        passages = gather(policy, decision, passages, known[path])
-        if decision.next_round == EXPAND:
-            return DecisionPath(tuple(iterations), passages)
+        following = None if ungraded or decision.next_round == Strategy.WEB else decision.next_round
+        found = known.get((*path, following)) if following else None
+        if found and found.retrievals and following != EXPAND:
+            iterations.append(Iteration(path, passages, _told(decision, before)))
+            path, passages = found.path, gather(policy, decision, passages, found)
+            continue
+        not_made = found.query_by if found and not found.retrievals else ""
+        if found and not found.retrievals:
+            look = partial(look, is_last=True)
+            decision = look(passages)
+        evidence = gather(policy, decision, passages, found) if found and found.retrievals else passages
+        if decision.web_below is not None:
+            kept = _keep(decision, evidence)
+            decision = look(passages, left=left_after_refinement(policy, decision.handling, kept, strips, extractions))
+        after = f"; no more retrieval: {not_made}" if not_made else ""
+        iterations.append(Iteration(path, passages, _told(decision, before, after)))
+        wanted = (*path, following) if following and not found else None
+        return DecisionPath(tuple(iterations), evidence, ungraded, wanted, not_made)
+
+
+def _found_nothing(iteration: int, earlier: int) -> str:
+    return f"iteration {iteration} found nothing, so the {earlier} chunks of those before it are looked at again: "
+
+
+def _told(decision: Decision, before: str, after: str = "") -> Decision:
+    return replace(decision, reason=f"{before}{decision.reason}{after}")
 
 
 def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], found: Round) -> tuple[Passage, ...]:

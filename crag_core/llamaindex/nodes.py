@@ -107,7 +107,8 @@ def kept_nodes(trace: Trace, retrieved: Sequence[NodeWithScore] = ()) -> list[No
         passage, grade = excerpt.passage, trace.grade_of(excerpt.passage.id)
         scored = _copied(given[passage.id], excerpt.text) if passage.id in given else to_node(passage, excerpt.text)
         scored.score = grade.score if grade else None
-        scored.node.metadata |= {"crag_action": routed.decision.action.value, "crag_reason": routed.decision.reason}
+        action = routed.decision.verdict
+        scored.node.metadata |= {"crag_action": action.value if action else "", "crag_reason": routed.decision.reason}
         for hidden in (scored.node.excluded_llm_metadata_keys, scored.node.excluded_embed_metadata_keys):
             hidden += ["crag_action", "crag_reason"]
         nodes.append(scored)

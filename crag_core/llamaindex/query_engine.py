@@ -19,13 +19,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.protocols import Evaluator
 from crag_core.base.types import Passage
+from crag_core.evaluators.policies import plain_rag
 from crag_core.llamaindex.nodes import to_node
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of
 from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
-from crag_core.pipeline.run import Parts, Run
+from crag_core.pipeline.run import Parts, Run, WebMode
 from crag_core.trace.trace import RunSettings, Trace
 
 
@@ -40,6 +41,9 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     `streaming=True` a `StreamingResponse` comes back at once; its `metadata["crag"]` holds the answer too when the
     stream has ended. `query` raises `CragError` when a step fails; `run`, `resume`, `correct` and `grade`, which take
     and give records, tell a failure by the record's last step.
+
+    `engine.without_correction().query(...)` asks one question as plain RAG; `metadata["crag_summary"]` has no action
+    then.
     """
 
     def __init__(
@@ -185,6 +189,11 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     def hiding(self, text: str) -> Self:
         """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
         return self._with(self._pipeline.hiding(text))
+
+    def without_correction(self) -> Self:
+        """The same as plain RAG (`use_crag=False`): what is retrieved goes to the answer as it is, ungraded."""
+        plain = replace(self.settings, policy=plain_rag(), web_mode=WebMode.OFF.value)
+        return self._with(self._pipeline.under(plain))
 
     def with_parts(self, **changes: Any) -> Self:
         """The same with some of the `Parts` of its pipeline exchanged."""

@@ -82,7 +82,7 @@ def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:
     if step.name == StepName.RETRIEVE_AGAIN:
         made = trace.rounds[-1]
         found = sum(len(one.passages) for one in made.retrievals)
-        query = {"query": made.retrievals[-1].query, "by": made.query_by, "found": found}
+        query = {"query": made.retrievals[-1].query if made.retrievals else "", "by": made.query_by, "found": found}
         before = {passage.id for passage in replace(trace, rounds=trace.rounds[:-1]).all_passages}
         new = [one for one in trace.all_passages if one.id not in before]
         return [{"event": "retrieve_again", "round": made.path[-1], **query}, *_suspicious(trace, new)]
@@ -124,7 +124,7 @@ def _decided(trace: Trace) -> list[dict[str, Any]]:
     decision = present.decision
     number = len(present.path) + 1
     events: list[dict[str, Any]] = []
-    if decision.rule:
+    if decision.rule and decision.verdict:
         scores = [1.0] * len(present.passages)
         events.append({"event": "fast_path_hit", "rule_name": decision.rule, "iteration": number, "scores": scores})
     reasons = {one.passage_id: one.reason for one in decision.plan if one.kind is CorrectionKind.DISCARD}
@@ -133,7 +133,8 @@ def _decided(trace: Trace) -> list[dict[str, Any]]:
             grade = trace.grade_of(passage.id)
             score = grade.score if grade else None
             events.append({"event": "evidence_removed", **_named(passage), "score": score, "reason": reason})
-    decided: dict[str, Any] = {"action": decision.action.value, "label": decision.label, "score": decision.score}
+    action, score = (decision.action.value, decision.score) if decision.verdict else ("", None)
+    decided: dict[str, Any] = {"action": action, "label": decision.label, "score": score}
     if decision.topical is not None:
         decided["topical"] = decision.topical
     return [*events, {"event": "decision", "iteration": number, **decided, "reason": decision.reason}]

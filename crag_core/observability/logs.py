@@ -175,7 +175,7 @@ class RunLog(Listener):
             "ended",
             trace,
             ending=attempt.ending.value,
-            action=trace.decision.action.value if trace.decision else None,
+            action=trace.decision.verdict.value if trace.decision and trace.decision.verdict else None,
             answer=trace.answer.state.value if trace.answer else None,
             **_costs(trace.seconds, trace.usage),
             **({"bug": attempt.bug} if attempt.bug else {}),

@@ -7,7 +7,8 @@ A stage runs only if the trace does not hold its result yet, so a run that was s
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
 retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages -> grade web ->
-assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time.
+assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after the other where
+the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -174,8 +175,8 @@ class Pipeline:
         and `as_new` from every one, a run of its own is made, with steps that are marked as taken over.
 
         The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
-        an opinion, and an opinion of this one decides. With another embedding model or number of passages nothing
-        holds, and a new run begins.
+        an opinion, and an opinion of this one decides. That a round had nothing new to ask is forgotten for another
+        writer. With another embedding model or number of passages nothing holds, and a new run begins.
         """
         if _retrieval(trace.settings) != _retrieval(self.settings):
             return self.begin(trace.question)
@@ -204,6 +205,9 @@ class Pipeline:
             id=trace.id if is_same_run else self._new_id(),
             created=trace.created if is_same_run else self._now(),
             settings=self.settings,
+            rounds=tuple(
+                one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
+            ),
             strips=trace.strips if same_scorer else None,
             web=web,
             decision=None,
@@ -337,7 +341,10 @@ class OpenRun:
             self.work(ITERATION)
             trace = self.trace
             looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
-        self._work_both(REFINING, SEARCHING)
+        if self.trace.refines_first:
+            self.work(REFINING + SEARCHING)
+        else:
+            self._work_both(REFINING, SEARCHING)
         self.goes_on = self.goes_on and not is_waiting(self.trace)
         self.work(LAST)
 

@@ -22,7 +22,10 @@ from crag_core.trace.trace import Trace
 
 @dataclass(frozen=True)
 class _Query:
-    """What to ask the corpus, how, who wrote it, the terms it gained, and what writing it cost."""
+    """What to ask the corpus, how, who wrote it, the terms it gained, and what writing it cost.
+
+    `text` "": there is nothing to ask that was not asked before; `by` says so.
+    """
 
     text: str
     engine: Engine
@@ -40,6 +43,9 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if trace.settings.pinned and not trace.settings.search_too:
         return Result({}, "not made: only the files that you pinned are looked at", state=StepState.SKIPPED)
     query = _WRITERS[decision_path.wanted[-1]](trace, decision_path, parts, run)
+    if not query.text:
+        unmade = Round(decision_path.wanted, (), query.by)
+        return Result({"rounds": (*trace.rounds, unmade)}, f"{unmade.path[-1]}: not made, {query.by}", query.usage)
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if decision_path.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_passages
@@ -76,18 +82,16 @@ def _expanded(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run)
 
 
 def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
-    """Other keywords than those tried; without a model the question's own and the vocabulary of what was kept."""
+    """Other keywords than those tried; without a model the question's own and the next terms that go with them."""
     on_the_way = [found for found in trace.rounds if found.path == (decision_path.wanted or ())[: len(found.path)]]
-    tried = [trace.question, *(found.retrievals[-1].query for found in on_the_way)]
+    tried = [trace.question, *(found.retrievals[-1].query for found in on_the_way if found.retrievals)]
     limit = trace.settings.policy.web_query_words
-    grown = _grow(trace, decision_path.kept, parts)
+    grown = _grow(trace, decision_path.kept, parts, tried)
     own = keyword_query(trace.question, parts.meter.keywords)
-    fallback = _Query(
-        " ".join([own, *(term for term, _ in grown.added)]),
-        Engine.HYBRID,
-        "keywords of question and chunks",
-        grown.added,
-    )
+    text = " ".join([own, *(term for term, _ in grown.added)])
+    fallback = _Query(text, Engine.HYBRID, "keywords of question and chunks", grown.added)
+    if _is_among(text, tried):
+        fallback = _Query("", Engine.HYBRID, "no keywords of question and chunks are left that were not asked")
     return _ask(parts.prompts.keywords(trace.question, tried, limit), fallback, parts, run, tried)
 
 
@@ -110,7 +114,11 @@ _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
 }
 
 
-def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts) -> Expansion:
+def _is_among(query: str, tried: Sequence[str]) -> bool:
+    return query.casefold() in {text.casefold() for text in tried}
+
+
+def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequence[str] = ()) -> Expansion:
     rules = trace.settings.policy.expansion
     return expand(
         trace.question,
@@ -120,6 +128,7 @@ def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts) -> Expansio
         parts.meter.stop_words,
         rules.synonyms_per_term,
         rules.vocabulary,
+        asked,
     )
 
 

@@ -60,7 +60,8 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
         if by_strips
         else tuple(one for one in decision_path.evidence if one.id in trace.edits.pinned)
     )
-    return score_strips_of(trace, parts, run, replace(decision_path, evidence=evidence).looked_at)
+    result = score_strips_of(trace, parts, run, replace(decision_path, evidence=evidence).looked_at)
+    return result and _settling(trace, result)
 
 
 def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
@@ -104,7 +105,15 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
     refused = sum(len(extraction.refused) for extraction in new)
     summary = f"{kept} strips extracted word for word"
     summary += f"; {refused} sentences refused, they do not stand in the chunk" if refused else ""
-    return Result(changes, summary, usage)
+    return _settling(trace, Result(changes, summary, usage))
+
+
+def _settling(trace: Trace, result: Result) -> Result:
+    """With the decision too, where refinement settles whether the web is asked."""
+    if not trace.refines_first:
+        return result
+    decision = decision_path_of(replace(trace, **result.changes), trace.settings.policy).decision
+    return result if decision == trace.decision else replace(result, changes={**result.changes, "decision": decision})
 
 
 def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:

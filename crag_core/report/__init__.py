@@ -31,7 +31,7 @@ from crag_core.view.opinions import comparisons
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.record import cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
-from crag_core.view.score_line import picture
+from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.verdict_lines import headline
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -57,6 +57,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         rounds=round_rows(view),
         scores=scores,
         score_lines=drawings_of(scores),
+        why_no_scores="No chunk has a score." if scores else why_no_picture(view),
         signals=signals_of(view),
         why_not=answer if isinstance(answer, str) else "",
         answer=None if isinstance(answer, str) else answer,

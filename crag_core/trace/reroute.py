@@ -60,7 +60,9 @@ class Reroute:
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
-    return replay_rounds(policy, trace.passages or (), trace.grades, trace.signals, trace.rounds)
+    return replay_rounds(
+        policy, trace.passages or (), trace.grades, trace.signals, trace.rounds, trace.strips, trace.extractions
+    )
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
@@ -92,7 +94,7 @@ def _missing_evidence(
     read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
     if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in decision_path.kept):
         missing.append(Missing.EXTRACTION)
-    if decision.wants(CorrectionKind.WEB_SEARCH) and (trace.web is None or trace.web.outcome in _UNASKED):
+    if decision.may_search and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)
     elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
         missing.append(Missing.PAGES)

@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Action, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.decision.decide import chunk_action
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
+from crag_core.trace.edits import edited
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -30,12 +32,16 @@ _UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RE
 class Summary:
     """`decision` is the policy's own name for the action, in capitals; `score` its overall score in 0..1.
 
+    Plain RAG has `action` "", `score` None and the decision NOT_GRADED or NOTHING_FOUND.
+
     Where two signals decided, `score` is the best answering and `topical` the best topical score.
 
     `strategy` names the corrections that were carried out, joined by "+": query_expansion, re_retrieval, refinement,
     web_search, or "none". `original_count` and `final_count` count passages before and after. The four criteria are
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
+    `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
+    compares no single chunk with its thresholds.
     """
 
     decision: str
@@ -59,6 +65,7 @@ class Summary:
     rule: str | None
     score_after: float | None = None
     topical: float | None = None
+    chunk_actions: tuple[tuple[str, Action], ...] = ()
 
 
 def summarize(trace: Trace) -> Summary:
@@ -69,10 +76,10 @@ def summarize(trace: Trace) -> Summary:
     criteria = dict(trace.signals)
     grades = trace.grades or ()
     return Summary(
-        decision=decision.label.upper().replace("-", "_"),
-        action=decision.action.value,
-        score=decision.score,
-        confidence=decision.confidence,
+        decision=decision.label.upper().replace("-", "_").replace(" ", "_"),
+        action=decision.verdict.value if decision.verdict else "",
+        score=decision.score if decision.verdict else None,
+        confidence=decision.confidence if decision.verdict else None,
         correction_applied=bool(strategies),
         strategy="+".join(strategies) or "none",
         original_count=len(trace.passages or ()),
@@ -90,7 +97,14 @@ def summarize(trace: Trace) -> Summary:
         rule=decision.rule,
         score_after=_score_after(trace, decision_path),
         topical=decision.topical,
+        chunk_actions=_chunk_actions(edited(trace), decision_path),
     )
+
+
+def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str, Action], ...]:
+    policy = trace.settings.policy
+    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id))) for one in decision_path.looked_at)
+    return tuple((id_, action) for id_, action in found if action)
 
 
 def _strategies(trace: Trace, *, used_web: bool) -> tuple[str, ...]:
@@ -165,10 +179,10 @@ def measure(trace: Trace, at: float) -> Measured:
     return Measured(
         at=at,
         ending=ending_of(trace),
-        action=trace.decision.action if trace.decision else None,
+        action=trace.decision.verdict if trace.decision else None,
         policy=trace.settings.policy.name,
         strategy=summary.strategy if is_assembled else "",
-        score=trace.decision.score if trace.decision else None,
+        score=trace.decision.score if trace.decision and trace.decision.verdict else None,
         decided_ms=1000 * trace.seconds_of(_UNTIL_DECIDED) if trace.decision else None,
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
         provider_ms=1000 * trace.seconds_of(_FROM_THE_WEB) if is_assembled else None,

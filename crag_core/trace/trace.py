@@ -34,12 +34,12 @@ from crag_core.base.types import (
     Usage,
     WebSearch,
 )
-from crag_core.decision.policy import Again, Policy
+from crag_core.decision.policy import Again, Policy, WebUse
 from crag_core.trace.grounding.citation_check import WORDS
 
 SCHEMA = 3
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
-"""Steps that go on at the same time."""
+"""Steps that go on at the same time, unless the run `refines_first`."""
 _READABLE = (1, 2, 3)
 
 
@@ -124,9 +124,17 @@ class Trace:
     def seconds(self) -> float:
         return self.seconds_of({step.name for step in self.steps})
 
+    @property
+    def refines_first(self) -> bool:
+        """Whether the web is asked only after refinement, since that depends on what refinement leaves."""
+        made = self.decision
+        return made is not None and self.settings.policy.route(made.action).web is WebUse.WHEN_FEW
+
     def seconds_of(self, names: Collection[str]) -> float:
         """What these steps took together; of two lanes at the same time only the longer one counts."""
         steps = [step for step in self.steps if step.name in names]
+        if self.refines_first:
+            return math.fsum(step.seconds for step in steps)
         lanes = [math.fsum(step.seconds for step in steps if step.name in lane) for lane in LANES]
         return math.fsum(step.seconds for step in steps) - min(lanes)
 

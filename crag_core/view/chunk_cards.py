@@ -9,12 +9,13 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.decision.decide import chunk_action
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
 from crag_core.view.score_words import edit_text, own_reason
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
-_RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion"}
+_RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
 _DIGITS = {"rrf": 4, "keyword": 1}
 
 
@@ -24,7 +25,9 @@ class ChunkCard:
 
     `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
     0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
-    `chips` are (kind, words). `edit` is what the user did to it. `cited` are the numbers of its excerpts in the answer.
+    `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
+    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the
+    numbers of its excerpts in the answer.
     `is_asked_for`: the policy looks at it.
     """
 
@@ -35,6 +38,7 @@ class ChunkCard:
     compared: Scores
     scores: Scores
     reason: str
+    action: Action | None
     chips: tuple[tuple[str, str], ...]
     decides: str
     edit: str
@@ -65,7 +69,7 @@ class ChunkCard:
 
     @property
     def found(self) -> str:
-        """Where it stands in its document, and which retriever found it with what score."""
+        """Where it stands in its document, and who found it with what score, a web provider's own among them."""
         scores = (
             f"{_RETRIEVERS.get(name, name)} {value:.{_DIGITS.get(name, 2)}f}" for name, value in self.passage.scores
         )
@@ -138,6 +142,7 @@ class _Cards:
                 compared=compared,
                 scores=scores,
                 reason=own_reason(grade) if grade and grade.score is not None else "",
+                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting),
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
@@ -167,7 +172,7 @@ class _Cards:
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
     """ "decides", or of two signals also what it is the best in: "decides: best answering"; "" where it does not."""
-    if id_ not in decision.deciding:
+    if id_ not in decision.deciding or decision.verdict is None:
         return ""
     if decision.topical is None or grade is None:
         return "decides"

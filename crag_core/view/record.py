@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crag_core.base.text.display import clean, counted, duration, model_calls, moment
 from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
 from crag_core.decision.plan import EXPAND
+from crag_core.decision.rounds import Iteration
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.trace import Trace
@@ -28,7 +29,7 @@ def round_rows(view: RunView) -> tuple[RoundRow, ...]:
     path, rounds = view.routed.decision_path, {one.path: one for one in view.trace.rounds}
     first = "first retrieval, meaning and words together"
     rows = [
-        RoundRow(_how(rounds[one.path]) if one.path else first, counted(len(one.passages), "chunk"), one.decision)
+        RoundRow(_how(rounds[one.path]) if one.path else first, _looked_at(one, rounds.get(one.path)), one.decision)
         for one in path.iterations
     ]
     last = path.iterations[-1]
@@ -37,6 +38,12 @@ def round_rows(view: RunView) -> tuple[RoundRow, ...]:
         fused = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
         rows.append(RoundRow(_how(expansion), fused, None))
     return tuple(rows) if len(rows) > 1 else ()
+
+
+def _looked_at(one: Iteration, made: Round | None) -> str:
+    count = counted(len(one.passages), "chunk")
+    is_empty = made is not None and not any(found.passages for found in made.retrievals)
+    return f"nothing, {count} of earlier rounds" if is_empty and one.passages else count
 
 
 def _how(found: Round) -> str:
@@ -104,9 +111,10 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
     found = {
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
         "Described in": policy.source,
-        "Thresholds of the run": f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, "
-        f"cut-off for sentences {policy.cutoff:.3f}",
-        "Chunks graded by": _card(own.evaluator),
+        "Thresholds of the run": "none: plain RAG"
+        if policy.fast_path.always
+        else f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, cut-off for sentences {policy.cutoff:.3f}",
+        "Chunks graded by": "nobody: plain RAG" if policy.fast_path.always else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,

@@ -92,9 +92,12 @@ class Picture:
 
 
 def picture(view: RunView) -> Picture | None:
-    """Every passage that the policy looks at, dropped ones too, and every graded web result; None: there is none."""
+    """Every passage that the policy looks at, dropped ones too, and every graded web result.
+
+    None where there is none, and for plain RAG, which looks at no score.
+    """
     policy, decision, cards = view.policy, view.routed.decision, _cards(view)
-    if not cards:
+    if not cards or decision.verdict is None:
         return None
     lines = _lines(view, cards)
     rows = tuple(_row(view, card, lines, at) for at, card in enumerate(cards))
@@ -107,6 +110,12 @@ def picture(view: RunView) -> Picture | None:
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
         table=_table(lines, rows),
     )
+
+
+def why_no_picture(view: RunView) -> str:
+    if view.routed.decision.verdict is None and view.routed.decision_path.evidence:
+        return "Plain RAG grades nothing, so there is no score to compare with a threshold."
+    return "Nothing was retrieved, so there is no score to compare."
 
 
 def _cards(view: RunView) -> tuple[ChunkCard, ...]:

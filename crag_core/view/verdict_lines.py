@@ -33,7 +33,9 @@ class Figure:
 
 
 def headline(decision: Decision) -> str:
-    """ "AMBIGUOUS", and the policy's own name for it where it has one."""
+    """ "AMBIGUOUS", and the policy's own name for it where it has one; that name alone where nothing was judged."""
+    if decision.verdict is None:
+        return decision.label
     own = own_name(decision)
     return f"{decision.action} · {own}" if own else f"{decision.action}"
 
@@ -43,13 +45,17 @@ def own_name(decision: Decision) -> str:
 
 
 def meaning(decision: Decision) -> str:
-    """Doubt without a score says nothing of the evidence."""
+    """Doubt without a score says nothing of the evidence, and plain RAG never does."""
+    if decision.verdict is None:
+        return "Plain RAG."
     unknown = decision.action is Action.AMBIGUOUS and decision.score is None
     return "Nothing is known of the evidence." if unknown else MEANINGS[decision.action]
 
 
 def figures(view: RunView) -> tuple[Figure, ...]:
     """What was compared with the thresholds, and how much of the text is kept."""
+    if view.routed.decision.verdict is None:
+        return (_used(view),)
     return *_scores(view.policy, view.routed.decision), _kept(view)
 
 
@@ -78,6 +84,11 @@ def _kept(view: RunView) -> Figure:
     return Figure("Sentences kept", f"{kept} of {len(knowledge.verdicts)}", hint=excerpts)
 
 
+def _used(view: RunView) -> Figure:
+    used, found = len(view.routed.knowledge.internal), len(view.routed.decision_path.evidence)
+    return Figure("Chunks used", f"{used} of {found}", hint="as they are, none graded")
+
+
 def flip_lines(view: RunView) -> tuple[str, ...]:
     """Which move of a single threshold would change the action; () where none would."""
     near = flips(view.stability, view.policy)
@@ -85,6 +96,8 @@ def flip_lines(view: RunView) -> tuple[str, ...]:
 
 
 def no_flip(view: RunView) -> str:
+    if view.routed.decision.verdict is None:
+        return "No threshold is looked at."
     bound = ", since they cannot pass each other" if view.routed.decision.topical is not None else ""
     return f"No single threshold can change this decision{bound}."
 
@@ -110,6 +123,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         message.append(f"policy {policy.title} instead of {then.title}")
     if judge_of(trace.settings) != judge_of(taken.settings):
         message.append(f"graded by {_evaluator(trace)} instead of {_evaluator(taken)}")
+    is_plain = policy.fast_path.always or then.fast_path.always  # which looks at no threshold
     message += [
         f"{name} {_instead(before, now)}"
         for name, before, now in (
@@ -117,7 +131,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
             ("upper threshold", then.upper, policy.upper),
             ("sentence cut-off", then.cutoff, policy.cutoff),
         )
-        if before != now
+        if before != now and not is_plain
     ]
     edits, before = trace.edits, taken.edits
     for what, back, ids, known in (

@@ -12,21 +12,28 @@ from crag_core.base.protocols import WebReply
 from crag_core.base.types import Origin, Passage, WebOutcome
 
 SLOW_DOWN = "is limiting the rate of requests; try again in a minute"
+PROVIDER = "provider"
+"""The name of the score that a web result brings with it."""
+_HIGHEST_SCORE = 1e6
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One result as a provider tells it; `text` is its snippet."""
+    """One result as a provider tells it; `text` is its snippet, `score` the provider's own relevance of it."""
 
     url: str
     title: str
     text: str
+    score: float | None = None
 
 
 def read_hits(results: list[Any]) -> list[Hit]:
-    """Hits from JSON objects with `url`, `title` and `content`; what is missing or no text counts as empty."""
+    """Hits from JSON objects with `url`, `title`, `content` and `score`; what is missing or no text counts as empty."""
     objects = (result for result in results if isinstance(result, dict))
-    return [Hit(_text(result, "url"), _text(result, "title"), _text(result, "content")) for result in objects]
+    return [
+        Hit(_text(result, "url"), _text(result, "title"), _text(result, "content"), _score(result))
+        for result in objects
+    ]
 
 
 def passages_of(hits: Iterable[Hit]) -> tuple[Passage, ...]:
@@ -69,6 +76,14 @@ def _text(result: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _score(result: dict[str, Any]) -> float | None:
+    """On the provider's own scale; None for what is no number, and for one that no scale reaches."""
+    value = result.get("score")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= _HIGHEST_SCORE:
+        return None
+    return float(value)
+
+
 def _passage(hit: Hit) -> Passage:
     digest = hashlib.sha256(hit.url.encode("utf-8", "replace")).hexdigest()[:12]
     return Passage(
@@ -79,4 +94,5 @@ def _passage(hit: Hit) -> Passage:
         document_id=f"web-{digest}",
         url=hit.url,
         found_by=("web",),
+        scores=() if hit.score is None else ((PROVIDER, hit.score),),
     )

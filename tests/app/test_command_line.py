@@ -151,6 +151,22 @@ def test_a_collection_is_put_into_and_asked_alone(indexed: Path, tmp_path: Path,
     assert run.settings.collection == "piers" and {one.source for one in run.passages or ()} == {"pier.txt"}
 
 
+def test_a_question_is_asked_as_plain_rag(indexed: Path, capsys: Output) -> None:
+    assert main(["ask", QUESTION, "--plain", "--json"]) == 0
+    run = Trace.from_json(capsys.readouterr().out)
+    assert run.settings.policy.name == "plain" and run.grades is None and run.web is None
+    assert main(["ask", QUESTION, "--plain"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("NOT GRADED: ") and "CORRECT" not in told.out and "model calls: 0" in told.err
+
+
+@pytest.mark.parametrize("idle", [("--policy", "paper"), ("--upper", "0.5"), ("--web", "auto"), ("--evaluator", "llm")])
+def test_what_plain_rag_would_not_heed_is_refused(idle: tuple[str, str], indexed: Path, capsys: Output) -> None:
+    assert main(["ask", QUESTION, "--plain", *idle]) == 2
+    told = capsys.readouterr().err
+    assert f"--plain grades nothing and searches no web: {idle[0]} would change nothing." in told
+
+
 def test_an_interrupted_adding_is_finished_by_the_next(
     indexed: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,7 +427,7 @@ def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_uns
     told = capsys.readouterr().out
     assert told.startswith("CORRECT: best score 0.")
     assert "Broke off at score strips: The trained evaluator is not there" in told
-    assert re.search(r"^  0\.\d\d  ferry\.txt$", told, re.MULTILINE)
+    assert re.search(r"^  0\.\d\d  ferry\.txt  CORRECT$", told, re.MULTILINE)
 
 
 # --- thresholds by name, whole files, cost --------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_every_key_has_its_say(workbench: Workbench) -> None:
 def test_thresholds_that_are_not_named_stay(
     text: str, lower: float, upper: float, cutoff: float | None, folder: Path, workbench: Workbench
 ) -> None:
-    own = suit(load_policies()[0]["paper"], "embedding").strips.cutoff  # comes with the scorer of sentences
+    own = suit(load_policies()[0]["paper"], "embedding").cutoff  # comes with the scorer of sentences
     found = read(f"{text},evaluator=embedding", workbench).choice.policy
     assert found.thresholds == (lower, upper, own if cutoff is None else cutoff)
 

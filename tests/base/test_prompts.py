@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -116,6 +117,17 @@ def test_the_same_rubric_serves_every_judge() -> None:
     assert "\n7 to 8: answers most of the question\n" in batch
     for rubric in (one, listed):
         assert "\n0.7 to 0.9: answers most of the question\n" in rubric
+
+
+def test_the_rubric_has_the_six_bands_of_description_004() -> None:
+    bands = re.findall(r"^(0\.\d) to (\d\.\d): ", PROMPTS.judge("?", "")[0][1], re.MULTILINE)
+    edges = ["1.0", "0.9", "0.7", "0.5", "0.3", "0.1", "0.0"]
+    assert bands == [(low, high) for high, low in pairwise(edges)]
+
+
+def test_sentences_are_picked_from_the_whole_chunk() -> None:
+    text = "A ferry leaves at nine. " * 500
+    assert text.strip() in user(PROMPTS.extract("Why?", text))
 
 
 # --- queries --------------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores
+from crag_core.base.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores, Strip
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
+from crag_core.decision.refine import left_after_refinement
 from crag_core.decision.signals import SignalMeter
 from tests.builders import POLICIES, policy_file
 
@@ -60,6 +61,24 @@ def grade_of(passage: Passage, score: float | list[float] | None) -> Grade:
     return Grade(passage.id, score, cause="" if score is not None else "unreadable")
 
 
+def strips_of(case: Case, passages: tuple[Passage, ...]) -> tuple[Strip, ...]:
+    """The sentences of each passage by their scores; one that scores 1.0, where the case says nothing of them."""
+    given = case.get("strips") or [[1.0]] * len(passages)
+    scored = zip(passages, given, strict=True)
+    return tuple(Strip(p.id, at, 0, 1, p.text[:1], score) for p, scores in scored for at, score in enumerate(scores))
+
+
+def decided(case: Case, policy: Policy, passages: tuple[Passage, ...], signals: Scores) -> Decision:
+    about = policy, passages, grades_of(case, passages), signals, path_of(case)
+    decision = decide(*about)
+    if decision.web_below is None:
+        return decision
+    discarded = {one.passage_id for one in decision.plan if one.kind is CorrectionKind.DISCARD}
+    kept = tuple(one for one in passages if one.id not in discarded)
+    left = left_after_refinement(policy, decision.handling, kept, strips_of(case, passages), None)
+    return decide(*about, left=left)
+
+
 def signals_of(case: Case, passages: tuple[Passage, ...]) -> Scores:
     if "question" in case:
         return SignalMeter(STOP_WORDS).measure(case["question"], passages)
@@ -100,7 +119,7 @@ def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> d
 def test_case_worked_out_by_hand(name: str, case: Case) -> None:
     policy, passages = policy_of(name, case), passages_of(case)
     signals = signals_of(case, passages)
-    decision = decide(policy, passages, grades_of(case, passages), signals, path_of(case))
+    decision = decided(case, policy, passages, signals)
     expected = dict(case["expect"])
     criteria = expected.pop("criteria", None)
     found = told(decision, policy, passages)

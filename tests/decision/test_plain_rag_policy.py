@@ -39,7 +39,7 @@ def test_nothing_is_graded_and_the_reason_says_so() -> None:
 def test_where_nothing_was_found_no_rule_matches() -> None:
     assert match_rule(plain_rag(), ()) is None
     decision = decide(plain_rag(), (), None)
-    assert (decision.action, decision.label, decision.rule) == (Action.INCORRECT, "Nothing found", None)
+    assert (decision.action, decision.label, decision.verdict) == (Action.INCORRECT, "Nothing found", None)
     assert decision.reason == "nothing was retrieved" and not decision.wants(CorrectionKind.WEB_SEARCH)
 
 

@@ -87,6 +87,31 @@ def test_rank_weighted_drops_the_weak_and_searches_below_three(
     assert decision.wants(REFINE) is (len(dropped) < len(scores))
 
 
+def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> None:
+    found, grades = graded(0.5, 0.5, 0.5, 0.3)
+    decision = decide(policy("rank-weighted"), found, grades)
+    assert (decision.web_below, decision.wants(WEB), decision.may_search) == (3, False, True)
+    reasons = [step.reason for step in decision.plan if step.kind is REFINE]
+    assert reasons == [
+        "keep the strips of 3 chunks that score above 0.25; the web is asked if fewer than 3 chunks are left"
+    ]
+    for left, searches in ((0, True), (2, True), (3, False)):
+        settled = decide(policy("rank-weighted"), found, grades, left=left)
+        assert (settled.web_below, settled.wants(WEB), settled.may_search) == (None, searches, searches)
+
+
+@pytest.mark.parametrize("scores", [(0.6, 0.6), (0.9, 0.9, 0.9), (0.1, 0.1, 0.1), (None, None, None)])
+def test_refinement_decides_nothing_where_few_remain_before_it_or_no_search_depends_on_it(
+    scores: tuple[float | None, ...],
+) -> None:
+    assert decide(policy("rank-weighted"), *graded(*scores)).web_below is None
+
+
+def test_chunks_beyond_those_that_are_judged_are_discarded_whatever_they_score() -> None:
+    plan = decide(policy("rank-weighted"), *graded(0.5, 0.5, 0.5, 0.5, 0.5, 0.9)).plan
+    assert discards(plan) == {"p6": "only the first 5 are judged"}
+
+
 def test_a_discarded_passage_says_why() -> None:
     plan = decide(policy("rank-weighted"), *graded(0.8, 0.3, 0.5)).plan
     assert discards(plan) == {"p2": "score 0.30 is below 0.40"}
@@ -95,12 +120,6 @@ def test_a_discarded_passage_says_why() -> None:
 def test_a_discarded_passage_close_to_the_limit_does_not_contradict_itself() -> None:
     plan = decide(policy("rank-weighted"), *graded(0.8, 0.3999, 0.5)).plan
     assert discards(plan) == {"p2": "score 0.3999 is below 0.4000"}
-
-
-def test_passages_beyond_the_judged_ones_are_dropped_as_not_graded() -> None:
-    found, grades = graded(0.5, 0.5, 0.5, 0.5, 0.5, 0.9)
-    decision = decide(policy("rank-weighted"), found, grades[:5])
-    assert discards(decision.plan) == {"p6": "not graded"}
 
 
 def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:

@@ -348,7 +348,7 @@ def test_thresholds_that_make_no_sense_are_refused(lower: float, upper: float) -
 
 
 def thresholds(of: Policy) -> tuple[float, float, float]:
-    return of.lower, of.upper, of.strips.cutoff
+    return of.thresholds
 
 
 def test_with_another_evaluator_its_own_defaults_are_the_start() -> None:

@@ -279,6 +279,24 @@ def test_the_file_that_comes_with_the_project() -> None:
         assert (others[1], f"synonym of {term}") in expansion.added
 
 
+NINE = ("function", "variable", "error", "class", "async", "explain", "compare", "implement", "optimize")
+
+
+def test_the_nine_entries_of_description_000_are_there_as_written() -> None:
+    synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+    assert {term: ", ".join(synonyms[term]) for term in NINE} == {
+        "function": "method, procedure, routine, callable",
+        "variable": "parameter, argument, value, identifier",
+        "error": "exception, failure, bug, issue",
+        "class": "type, object, structure, entity",
+        "async": "asynchronous, concurrent, non-blocking",
+        "explain": "describe, clarify, illustrate, define",
+        "compare": "contrast, differentiate, distinguish",
+        "implement": "create, build, develop, code",
+        "optimize": "improve, enhance, refactor, speed up",
+    }
+
+
 @pytest.mark.parametrize(
     ("question", "added"),
     [
@@ -294,6 +312,13 @@ def test_the_file_that_comes_with_the_project() -> None:
 def test_questions_about_the_sample_documents_and_about_software_gain_terms(question: str, added: str) -> None:
     synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
     assert added in terms(widen(question, synonyms=synonyms))
+
+
+def test_the_example_of_description_000_is_expanded() -> None:
+    synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+    expansion = widen("explain async function", synonyms=synonyms)
+    assert expansion.query.startswith("explain async function ")
+    assert {"asynchronous", "concurrent"} & set(terms(expansion)) and {"describe", "clarify"} & set(terms(expansion))
 
 
 def test_a_passage_is_only_read() -> None:

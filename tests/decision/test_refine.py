@@ -25,7 +25,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Loop, Policy, StripOrder, StripRules
-from crag_core.decision.refine import as_passage, decompose, recompose
+from crag_core.decision.refine import as_passage, decompose, left_after_refinement, recompose
 from tests.builders import graded, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
@@ -572,6 +572,41 @@ def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() ->
     assert knowledge.notes == (
         "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
     ), "the best of those that could have been kept"
+
+
+ONE_CHUNK = Extraction("p1", (2,))
+
+
+@pytest.mark.parametrize(
+    ("handling", "cutoff", "strips", "extractions", "left"),
+    [
+        (Handling.REFINE, 0.49, STRIPS, None, 2),
+        (Handling.REFINE, 0.70, STRIPS, None, 1),
+        (Handling.REFINE, 0.95, STRIPS, None, 0),
+        (Handling.REFINE, 0.49, None, None, None),
+        (Handling.REFINE, 0.49, STRIPS[:3], None, None),
+        (Handling.REFINE, 0.49, STRIPS, (ONE_CHUNK,), 2),
+        (Handling.EXTRACT, 0.95, STRIPS, (ONE_CHUNK, Extraction("p2", ())), 1),
+        (Handling.EXTRACT, 0.70, STRIPS, None, 1),
+        (Handling.REFINE, 0.95, tuple(replace(strip, score=None) for strip in STRIPS), None, 2),
+    ],
+    ids=["all", "one", "none", "never scored", "one not scored", "refined", "extracted", "by score", "unreadable"],
+)
+def test_chunks_of_which_refinement_leaves_something_are_counted(
+    handling: Handling,
+    cutoff: float,
+    strips: tuple[Strip, ...] | None,
+    extractions: tuple[Extraction, ...] | None,
+    left: int | None,
+) -> None:
+    assert left_after_refinement(refining(cutoff), handling, FOUND, strips, extractions) == left
+
+
+def test_a_sentence_that_a_budget_or_a_repetition_leaves_out_counts_as_found() -> None:
+    again = replace(FARES, id="p3")
+    strips = (*STRIPS, *(replace(strip, passage_id="p3") for strip in STRIPS[:3]))
+    tight = replace(refining(), strips=StripRules(0.49, StripOrder.DOCUMENT, 5, top=1))
+    assert left_after_refinement(tight, Handling.REFINE, (*FOUND, again), strips, None) == 3
 
 
 def test_an_ungraded_result_is_not_off_the_subject() -> None:

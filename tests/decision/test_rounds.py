@@ -237,13 +237,15 @@ def test_a_rule_needs_no_grades() -> None:
     assert (decision_path.ungraded, decision_path.decision.rule) == ((), "few_context")
 
 
-def test_rules_apply_to_each_round() -> None:
+def test_few_chunks_of_a_later_round_are_graded_and_no_rule_approves_them() -> None:
     decision_path = way(LOW, round_of("keyword", *named("p4 p5")), of=policy("agentic"))
-    assert (decision_path.decision.rule, decision_path.decision.action, decision_path.ungraded) == (
-        "few_context",
-        CORRECT,
-        (),
-    )
+    assert (decision_path.decision.rule, ids(decision_path.ungraded)) == (None, "p4 p5")
+
+
+def test_a_rule_that_measures_the_chunks_applies_to_each_round() -> None:
+    near = tuple(passage(name, found_by=("dense",), scores=(("cosine", 0.9),)) for name in ("p4", "p5", "p6"))
+    decision_path = way(LOW, round_of("keyword", *near), of=policy("agentic"))
+    assert (decision_path.decision.rule, decision_path.decision.action) == ("high_vector_score", CORRECT)
 
 
 def test_only_the_passages_that_the_policy_judges_must_be_graded() -> None:

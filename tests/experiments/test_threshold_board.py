@@ -107,9 +107,9 @@ def test_calls_are_those_of_the_budget_for_a_whole_run() -> None:
 
 
 def test_a_search_that_no_evidence_asks_for_costs_no_call() -> None:
-    of = replace(
-        policy("rank-weighted"), web_query=WebQuery.REWRITTEN
-    )  # AMBIGUOUS searches when fewer than three remain
+    # AMBIGUOUS searches when fewer than three passages remain, and something is taken to be left of each: their
+    # sentences are not scored here.
+    of = replace(policy("rank-weighted"), web_query=WebQuery.REWRITTEN)
     many, few = case(1, Expected.CORRECT, 0.5, 0.5, 0.5), case(2, Expected.CORRECT, 0.5)
     seen = Board(of, [many, few], JUDGE, writer=True)
     ambiguous = ACTIONS.index(Action.AMBIGUOUS)

@@ -18,7 +18,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import PageOutcome, Step, StepState, Usage, WebOutcome, WebPage, WebSearch
+from crag_core.base.types import PageOutcome, Round, Step, StepState, Usage, WebOutcome, WebPage, WebSearch
 from crag_core.decision.policy import FastPath
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
@@ -156,6 +156,13 @@ def test_a_later_iteration_is_reported_as_such() -> None:
 def test_another_retrieval_is_reported_with_its_query() -> None:
     assert events("retrieve again", looked_again()) == [
         {"event": "retrieve_again", "round": "keyword", "query": QUESTION, "by": "written by hand", "found": 3}
+    ]
+
+
+def test_a_round_that_was_not_made_is_reported_with_its_reason() -> None:
+    run = replace(looked_again(), rounds=(Round(("refine",), (), "no keywords are left"),))
+    assert events("retrieve again", run) == [
+        {"event": "retrieve_again", "round": "refine", "query": "", "by": "no keywords are left", "found": 0}
     ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action
+from crag_core.observability import trends
 from crag_core.observability.trends import Share, Times, figures, over_time, quantile
 from crag_core.trace.summary import Ending, Measured
 
@@ -23,6 +24,12 @@ def run(action: Action | None = Action.CORRECT, **fields: Any) -> Measured:
         "completion_tokens": 0,
     }  # fmt: skip
     return Measured(**known | fields)
+
+
+def test_the_targets_are_those_of_description_000() -> None:
+    shares = trends.CORRECT_TARGET, trends.CORRECTED_TARGET, trends.SEARCHED_TARGET, trends.IMPROVED_TARGET
+    assert shares == (0.70, 0.30, 0.10, 0.80)
+    assert (trends.FAST_TARGET, trends.SLOW_TARGET) == (70.0, 450.0)
 
 
 def test_nothing_comes_to_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Loop, Policy, Strategy
+from crag_core.decision.policy import Loop, Policy, Strategy, WebQuery
 from crag_core.pipeline.call_budget import Calls, budget, calls_needed
 from crag_core.trace.reroute import Missing
 from tests.builders import CARD, POLICIES, even, graded, policy
@@ -116,13 +116,13 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
         for scores in SCORES:
             decision = decide(of, *graded(*scores), even(scores[-1]), path)
             if decision.next_round in (None, "expand", Strategy.WEB):
-                asked = searches and decision.wants(CorrectionKind.WEB_SEARCH)
-                written = writer * decision.wants(CorrectionKind.REWRITE)
-                web = written + grading(of.web_limit) * of.refine_web if asked else 0
+                written = writer * (of.web_query is not WebQuery.QUESTION)
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
                 kept_after_all = of.route(decision.action).keep_original_without_web
-                nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
-                yield decision.action, spent + extracting + web + writer * (not nothing_left)
+                for asked in {searches and decision.may_search, searches and decision.wants(CorrectionKind.WEB_SEARCH)}:
+                    web = written + grading(of.web_limit) * of.refine_web if asked else 0
+                    nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
+                    yield decision.action, spent + extracting + web + writer * (not nothing_left)
             else:
                 written = writer * (decision.next_round in WRITTEN)
                 yield from walk((*path, str(decision.next_round)), spent + written)

@@ -458,6 +458,6 @@ def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: 
         assert grade.cause and grade.raw is not None if grade.score is None else 0.0 <= grade.score <= 1.0
         assert policy not in KINDS or grade.raw, "the reply of a judge is kept"
     assert trace.web is None or (trace.web.outcome is WebOutcome.USED and trace.web.query)
-    routed = reroute(trace, chosen)
+    routed = reroute(trace, trace.settings.policy)
     assert (routed.decision, routed.missing, routed.answer) == (trace.decision, (), trace.answer)
     assert Trace.from_json(trace.to_json()) == trace

@@ -6,17 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from llama_index.core.schema import QueryBundle
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Action, AnswerState, StepState, Usage
 from crag_core.decision.policy import StripRules
 from crag_core.evaluators.policies import plain_rag
+from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import WebMode
+from crag_core.storage.history.runs import columns_of
 from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import measure, summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.path.run_path import run_path
+from crag_core.view.record import settings_of
+from crag_core.view.run_view import view_run
+from crag_core.view.score_line import picture
+from crag_core.view.verdict_lines import figures, headline
 from tests import builders
 from tests.fakes import ANSWER, QUESTION, USELESS, Bench, FakeModel, passage, passages, step_names
+from tests.report.pages import page_of
 
 
 def plain(**options: Any) -> Bench:
@@ -92,6 +102,37 @@ def test_its_record_is_read_back_and_decided_the_same() -> None:
     assert again == trace
     routed = reroute(again, again.settings.policy)
     assert routed.decision == trace.decision and routed.answer == trace.answer and routed.missing == ()
+
+
+def test_no_verdict_is_told_of_it_in_summary_figures_history_and_audit_log() -> None:
+    for found, decision in ((passages(3), "NOT_GRADED"), ((), "NOTHING_FOUND")):
+        trace = plain(model=FakeModel(), found=found).pipeline.run(QUESTION)
+        made, events = summarize(trace), [find_events(step, trace) for step in trace.steps]
+        assert (made.decision, made.action, made.score, made.confidence) == (decision, "", None, None)
+        assert (measure(trace, 0.0).action, measure(trace, 0.0).score, columns_of(trace)["action"]) == (None, None, "")
+        assert made.chunk_actions == () and "CORRECT" not in str(events) and "fast_path_hit" not in str(events)
+
+
+def test_the_view_of_it_names_no_action_and_draws_no_score() -> None:
+    trace = plain(model=FakeModel()).pipeline.run(QUESTION)
+    view = view_run(trace)
+    assert headline(view.routed.decision) == "Not graded" and picture(view) is None
+    assert [(one.name, one.value) for one in figures(view)] == [("Chunks used", "3 of 3")]
+    stages = run_path(trace, view.routed)
+    assert stages.stage("route").action is None and stages.stage("grade").headline == "not part of plain RAG"
+    assert dict(settings_of(trace))["Chunks graded by"] == "nobody: plain RAG"
+    text = " ".join(one.text for one in page_of(trace).soup.select("#verdict, #path, #scores, #passages"))
+    assert "NOT GRADED" in text and "Plain RAG grades nothing" in text
+    assert not [word for word in ("CORRECT", "decides", "Overall score", "from another action") if word in text]
+
+
+def test_one_question_of_an_engine_is_asked_as_plain_rag() -> None:
+    model = FakeModel()
+    engine = Bench("worst-chunk", model=model, web=WebMode.AUTO, best=0.1).pipeline
+    assert engine.without_correction().query(QUESTION).metadata["crag_summary"]["decision"] == "NOT_GRADED"
+    assert model.kinds == ["answer"] and engine.settings.policy.name == "worst-chunk"
+    node = engine.without_correction().retrieve(QueryBundle(QUESTION))[0]
+    assert (node.node.metadata["crag_action"], node.score) == ("", None)
 
 
 def test_the_same_record_under_a_policy_says_what_plain_rag_left_out() -> None:

@@ -11,10 +11,11 @@ import pytest
 from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
 from crag_core.decision.plan import EXPAND
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Again, Policy
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.fakes import (
     KEYWORDS,
@@ -28,6 +29,7 @@ from tests.fakes import (
     by_id,
     card,
     changed,
+    found_web,
     lanes,
     passage,
     passages,
@@ -138,6 +140,16 @@ def test_relevant_and_irrelevant_expand_nothing(lower: float, upper: float, acti
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is action
     assert trace.rounds == () and bench.counts["retrieve"] == 1
+
+
+def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
+    off = replace(PARTIAL, ambiguous=replace(PARTIAL.ambiguous, expand=False))
+    bench = Bench(off, finding=OVERLAP, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.label == "Partial"
+    assert trace.rounds == () and bench.counts["retrieve"] == 1
+    assert evidence(trace) == [one.id for one in trace.passages or ()] and trace.answer is not None
+    assert summarize(trace).strategy == "none" and not summarize(trace).correction_applied
 
 
 def test_nothing_to_expand_by_is_said_and_the_run_goes_on() -> None:
@@ -342,9 +354,9 @@ def test_without_a_rephrased_question_its_keywords_are_searched_by_meaning(
     assert note in trace.rounds[-1].query_by and trace.answer is not None
 
 
-def test_few_new_passages_need_no_grading() -> None:
+def test_few_chunks_that_a_later_round_finds_are_graded() -> None:
     bench = Bench(
-        "agentic",
+        looks(2),
         best=WEAK,
         finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5)),
         judge=LISTED,
@@ -352,9 +364,84 @@ def test_few_new_passages_need_no_grading() -> None:
     )
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None
-    assert (trace.decision.action, trace.decision.rule) == (Action.CORRECT, "few_context")
-    assert bench.evaluator.graded == ["p1", "p2", "p3"] and trace.context == ("p4", "p5")
-    assert [step.state for step in trace.steps if step.name == "grade"] == [StepState.DONE, StepState.SKIPPED]
+    assert (trace.decision.action, trace.decision.rule) == (Action.INCORRECT, None)
+    assert bench.evaluator.asked == [("p1", "p2", "p3"), ("p4", "p5")]
+
+
+# --- a last round that brings nothing -------------------------------------------------------------------------------
+
+
+def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> None:
+    ways = finding(numbered(1, 2, 3), keyword=numbered(3, 4))
+    bench = Bench("agentic", best=WEAK, finding=ways, judge=LISTED, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert paths(trace) == [("keyword",), ("keyword", "rewritten")] and trace.decision is not None
+    assert trace.context == ("p1", "p2", "p3", "p4") and trace.decision.action is Action.INCORRECT
+    assert trace.decision.reason == (
+        "iteration 3 found nothing, so the 4 chunks of those before it are looked at again: "
+        "no chunk reaches lower 0.30, the best scores 0.10"
+    )
+    assert model.kinds == ["rephrase", "answer"] and trace.answer is not None
+    assert trace.answer.state is AnswerState.COMPLETE
+    assert len(bench.evaluator.graded) == 4, "each once"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_of_what_was_found_before_only_what_reaches_the_threshold_is_used_where_something_does() -> None:
+    policy = looks(2)
+    moving_on = replace(policy, ambiguous=replace(policy.ambiguous, re_retrieve=Again.NEXT_STRATEGY))
+    bench = Bench(moving_on, scoring=by_id(p1=WEAK, p2=0.5, p3=0.4), finding=finding(numbered(1, 2, 3)), judge=LISTED)
+    trace = bench.pipeline.run(QUESTION)
+    assert paths(trace) == [("keyword",)] and trace.context == ("p2", "p3")
+
+
+def test_where_neither_the_last_round_nor_the_web_finds_anything_what_was_found_before_is_used() -> None:
+    ways = finding(numbered(1, 2, 3))
+    bench = Bench(looks(5), best=WEAK, finding=ways, judge=LISTED, model=FakeModel(), reply=found_web(0))
+    trace = bench.pipeline.run(QUESTION)
+    assert len(trace.rounds) == 3 and bench.counts["search"] == 1
+    assert trace.context == ("p1", "p2", "p3")
+
+
+# --- nothing new to ask ---------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_every_refinement_asks_for_the_next_terms() -> None:
+    bench = Bench(looks(4), best=0.5, found=numbered(1, 2, 3), judge=LISTED, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    queries = [query for query, _ in bench.retriever.ways]
+    assert queries == [
+        QUESTION,
+        "ferry Vennick leave boat ship depart",
+        "ferry Vennick leave vessel",
+        "ferry Vennick leave",
+    ]
+    assert trace.answer is not None
+
+
+def test_where_no_new_keywords_are_left_the_loop_ends_and_says_so() -> None:
+    bench = Bench(looks(5), best=0.5, found=numbered(1, 2, 3), judge=LISTED)
+    trace = bench.pipeline.run(QUESTION)
+    assert [query for query, _ in bench.retriever.ways] == [QUESTION, "ferry Vennick leave"], "none twice"
+    assert [len(found.retrievals) for found in trace.rounds] == [1, 0]
+    assert trace.decision is not None and trace.decision.next_round is None
+    assert trace.decision.reason == (
+        "mean of 3 kept chunks 0.50 lies between lower 0.30 and upper 0.70; "
+        "no more retrieval: no keywords of question and chunks are left that were not asked"
+    )
+    assert trace.context == ("p1", "p2", "p3") and reroute(trace, trace.settings.policy).missing == ()
+    kinds = [one.kind for one in trace.corrections or ()]
+    assert kinds == [CorrectionKind.RE_RETRIEVE, CorrectionKind.KEEP, CorrectionKind.GENERATE]
+    last = [step for step in trace.steps if step.name == "retrieve again"][-1]
+    assert last.summary == "refine: not made, no keywords of question and chunks are left that were not asked"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_a_model_may_still_know_other_keywords_where_none_were_left() -> None:
+    bench = Bench(looks(5), best=0.5, found=numbered(1, 2, 3), judge=LISTED)
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.pipeline.adopt(trace).rounds == trace.rounds
+    assert len(bench.under(writer="some model").adopt(trace).rounds) == 1
 
 
 def test_nothing_found_in_any_way_is_said_and_no_model_answers() -> None:

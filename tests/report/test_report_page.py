@@ -310,7 +310,7 @@ def test_kept_sentences_stand_plain_and_struck_ones_struck_with_score_and_reason
 
 def test_a_passage_tells_where_it_is_from_what_it_scored_and_why() -> None:
     page = page_of(recorded("paper", 0.9, None, 0.1))
-    assert page.head("1") == "1 fares.pdf, page 3 score 0.90 decides used 1 of 2 sentences: source [1]"
+    assert page.head("1") == "1 fares.pdf, page 3 score 0.90 · CORRECT decides used 1 of 2 sentences: source [1]"
     assert "tells the price" in page.told("#passage-1")
     assert "cosine 0.71 · found by dense" in page.told("#passage-1")
     assert "Not graded: no score in the reply" in page.told("#passage-2")

@@ -183,6 +183,7 @@ def test_the_web_as_the_last_strategy() -> None:
         (RE_RETRIEVE, "by keyword"),
         (RE_RETRIEVE, "by rewritten"),
         (RE_RETRIEVE, "by expanded"),
+        (DISCARD, ""),  # the first chunks, looked at again since the last round found nothing
         (REWRITE, "ferry fares"),
         (WEB, "ferry fares"),
         (GENERATE, ""),

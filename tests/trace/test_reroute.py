@@ -166,7 +166,8 @@ HALF_KNOWN = (*NEW[:1], passage("p5"), passage("p8"))
     [
         (looked_again(scores=(0.5, 0.5, 0.5)), "agentic", {Missing.RE_RETRIEVAL}),
         (looked_again(), "agentic", {Missing.RE_RETRIEVAL}),
-        (looked_again(round_of("keyword", NEW[0])), "agentic", set()),  # one passage needs no grading
+        (looked_again(round_of("keyword", NEW[0])), "agentic", set()),
+        (looked_again(round_of("keyword", HALF_KNOWN[1])), "agentic", {Missing.GRADES}),  # a single one is graded too
         (looked_again(round_of("keyword", *HALF_KNOWN)), "agentic", {Missing.GRADES}),
         (looked_again(round_of("keyword")), "agentic", {Missing.RE_RETRIEVAL}),  # found nothing: the next strategy
         (looked_again(round_of("refine", *NEW)), "agentic", {Missing.RE_RETRIEVAL}),
@@ -183,7 +184,7 @@ def test_another_retrieval_is_missing_until_the_run_has_made_it(run: Trace, name
 def test_what_another_retrieval_found_is_the_evidence() -> None:
     run = looked_again(round_of("keyword", NEW[0]))
     routed = reroute(run, policy("agentic"))
-    assert (routed.decision.action, routed.decision.rule) == (Action.CORRECT, "few_context")
+    assert (routed.decision.action, routed.decision.score) == (Action.CORRECT, 0.9)
     assert [excerpt.text for excerpt in routed.knowledge.internal] == ["Fares rose."]
     assert [one.decision.action for one in routed.decision_path.iterations] == [Action.INCORRECT, Action.CORRECT]
 

@@ -208,10 +208,9 @@ def test_what_does_not_fit_is_named(fields: dict[str, Any], message: str) -> Non
     assert message in str(refusal.value)
 
 
-def test_a_round_that_retrieved_in_no_way_is_refused() -> None:
-    # Its query is what corrections, the audit log and the next refinement read.
+def test_a_round_that_retrieved_in_no_way_and_says_no_reason_is_refused() -> None:
     data = trace(policy("agentic"), rounds=(round_of("keyword"),)).to_dict()
-    data["rounds"][0]["retrievals"] = []
+    data["rounds"][0] |= {"retrievals": [], "query_by": ""}
     with pytest.raises(BadRecord, match=r"^run\.rounds\[0\]"):
         Trace.from_dict(data)
 

@@ -54,9 +54,7 @@ def keep_sound(home: Path) -> None:
     policies, _ = load_policies()
     laboratory = ExperimentFolder(home / "laboratory")
     for policy in (suit(one, EVALUATOR) for one in policies.values()):
-        preset = TunedPreset(
-            f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.strips.cutoff, _MADE
-        )
+        preset = TunedPreset(f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.cutoff, _MADE)
         laboratory.save_preset(preset)
     laboratory.save_set(_SET)
     trace = Bench().pipeline.run("Question 1?")

@@ -10,13 +10,15 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
-from crag_core.decision.policy import FastPath, Policy
+from crag_core.decision.policy import FastPath, Loop, Policy
 from crag_core.pipeline.run import Cooldown, Listener, Run, WebMode
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import RunPath, run_path
-from crag_core.view.path.stages import PLACES, Stage, StageState
+from crag_core.view.path.stages import PLACES, Stage, StageState, describe_web
+from crag_core.view.record import round_rows
+from crag_core.view.run_view import RunView
 from tests import builders
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages
@@ -220,6 +222,10 @@ def by_engine(query: str, engine: Engine) -> tuple[Passage, ...]:
     return passages(3) if engine is Engine.HYBRID else (passage(7), passage(8), passage(9))
 
 
+def first_only(query: str, engine: Engine) -> tuple[Passage, ...]:
+    return passages(3) if (query, engine) == (QUESTION, Engine.HYBRID) else ()
+
+
 def test_two_rounds_are_counted_with_what_they_brought() -> None:
     of = changed("agentic", fast_path=FastPath())
     found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
@@ -246,6 +252,34 @@ def test_an_expansion_is_a_round_too() -> None:
     again = told(trace).stage("again")
     assert (again.state, again.headline) == (TAKEN, "1 more round, 0 new")
     assert again.detail == "the question expanded"
+
+
+def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
+    of = changed("agentic", fast_path=FastPath(), loop=Loop(4))
+    again = told(asked(policy=of, best=0.5)).stage("again")
+    assert (again.state, again.headline) == (TAKEN, "2 more rounds, 0 new; then nothing new to ask")
+    assert (
+        again.detail
+        == "keywords refined, then keywords refined; no keywords of question and chunks are left that were not asked"
+    )
+
+
+def test_a_search_that_depends_on_refinement_is_told_as_open_until_the_strips_are_scored() -> None:
+    trace = asked(policy="rank-weighted", best=0.5, model=FakeModel())
+    assert states(told(trace), *WEB) == [NOT_TAKEN] * 3
+    unscored = told(replace(trace, strips=None))
+    assert [(one.state, one.headline) for one in map(unscored.stage, WEB)] == [
+        (WOULD_BE, "if fewer than 3 chunks are left")
+    ] * 3
+    assert describe_web(trace, reroute(replace(trace, strips=None), trace.settings.policy)) == (
+        "No web search was made in this run yet: this route asks for one if refinement leaves fewer than 3 chunks."
+    )
+
+
+def test_a_last_round_without_a_find_is_listed_with_what_was_looked_at_instead() -> None:
+    trace = asked(policy=changed("agentic", fast_path=FastPath()), finding=first_only, best=0.1)
+    rows = round_rows(RunView(trace, trace.settings.policy, reroute(trace, trace.settings.policy)))
+    assert [row.found for row in rows] == ["3 chunks", "0 chunks", "nothing, 3 chunks of earlier rounds"]
 
 
 # --- after a slider was moved ---------------------------------------------------------------------------------------

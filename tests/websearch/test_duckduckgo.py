@@ -44,6 +44,7 @@ def test_results_become_web_passages_in_their_order(server: DuckDuckGoServer) ->
     assert first.url == FOUND[0].url
     assert first.text == "Born in 1912 & in England.", "ddgs takes out what looks like a tag"
     assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
+    assert first.scores == (), "DuckDuckGo gives none"
     assert len({passage.id for passage in reply.passages}) == 3
     assert server.queries == ["alan turing"]
 

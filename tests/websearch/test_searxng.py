@@ -36,6 +36,7 @@ def test_results_become_web_passages_in_their_order(server: SearXNGServer) -> No
     assert (first.text, first.url) == ("Snippet 1.", "https://example.org/1")
     assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
     assert first.id == first.document_id
+    assert [passage.score("provider") for passage in reply.passages[:3]] == [1.0, 0.5, 1 / 3], "as the instance said it"
     assert [dict(heard.params) for heard in server.heard] == [{"q": "alan turing", "format": "json", "pageno": "1"}]
 
 

@@ -40,6 +40,7 @@ def test_results_become_web_passages_in_their_order(server: TavilyServer) -> Non
     first = reply.passages[0]
     assert (first.text, first.url) == ("Snippet 1.", "https://example.org/1")
     assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
+    assert [passage.scores for passage in reply.passages] == [(("provider", 0.9),)] * 5
     assert [heard.body for heard in server.heard] == [{"query": "alan turing", "max_results": 5}]
     assert server.heard[0].headers["authorization"] == f"Bearer {KEY}"
 
@@ -54,6 +55,13 @@ def test_more_than_was_asked_for_is_cut(server: TavilyServer) -> None:
     results = [{"url": result.url, "title": result.title, "content": result.body} for result in FOUND]
     server.mishaps = Mishaps(said=Said({"results": results}))
     assert len(search(server, 3).passages) == 3
+
+
+@pytest.mark.parametrize("score", [None, "0.9", True, [0.9], float("nan"), float("inf"), 10**400], ids=str)
+def test_a_score_that_is_no_number_is_left_out(server: TavilyServer, score: object) -> None:
+    results = [{"url": "https://example.org/1", "title": "Page 1", "content": "Snippet 1.", "score": score}]
+    server.mishaps = Mishaps(said=Said(json.dumps({"results": results}).encode()))
+    assert [passage.scores for passage in search(server).passages] == [()]
 
 
 def test_half_characters_of_a_query_are_no_error(server: TavilyServer) -> None:

@@ -9,8 +9,6 @@ import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
 from crag_core.base.text.display import counted, sentence
-from crag_core.base.types import Decision
-from crag_core.decision.decide import ALWAYS
 from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import Standing, standing
@@ -133,16 +131,11 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
         st.error(plain(f"{trace.failure.summary} {trace.failure.hint}"), icon=":material/error:")
         return
     decision = reroute(trace, trace.settings.policy).decision
-    st.subheader(_head(decision), anchor=False)
+    st.subheader(headline(decision), anchor=False)
     st.caption(plain(sentence(decision.reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))
     draw_cost(trace, f"versus_open_{place}")
-
-
-def _head(decision: Decision) -> str:
-    """Where nothing was graded, no verdict: only the policy's own word for it."""
-    return f":gray[{plain(decision.label)}]" if decision.rule == ALWAYS else headline(decision)
 
 
 def _supported(trace: Trace) -> str:

@@ -121,7 +121,8 @@ def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> N
     if decision is not None:
         score = "none" if decision.score is None else f"{decision.score:.3f}"
         graded = sum(grade.score is not None for grade in trace.grades or ())
-        st.caption(f"Overall score {score}, from {counted(graded, 'graded chunk')}.")
+        message = f"Overall score {score}, from {counted(graded, 'graded chunk')}."
+        st.caption(message if decision.verdict else "Plain RAG: nothing was judged.")
     draw_answer(trace)
     draw_cost(trace, f"history_open_{letter}")
 

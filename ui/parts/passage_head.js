@@ -33,7 +33,8 @@ function fill(root, data) {
   root.querySelector(".title").textContent = data.title;
   root.querySelector(".title").title = data.title;
   root.querySelector(".chips").replaceChildren(...data.chips.map(([kind, words]) => make(`chip ${kind}`, words)));
-  root.querySelector(".scores").replaceChildren(...data.scores.map(score), ...data.ungraded.map(ungraded));
+  const scores = [...data.scores.map(score), ...data.ungraded.map(ungraded), ...data.action.map(action)];
+  root.querySelector(".scores").replaceChildren(...scores);
   const use = root.querySelector(".use");
   use.textContent = data.use;
   use.className = data.used ? "use used" : "use";
@@ -53,6 +54,10 @@ function score([name, value]) {
 
 function ungraded(words) {
   return make("ungraded", words);
+}
+
+function action([tone, words]) {
+  return make(`action ${tone}`, words);
 }
 
 function make(name, words = "") {

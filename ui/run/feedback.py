@@ -38,33 +38,38 @@ def draw_passage_feedback(passage_id: str, current: Mark | None, on_label: OnPas
 
 
 def draw_run_feedback(
-    route: Label | None, answer: Mark | None, action: Action, on_label: OnRunLabel, has_answer: bool
+    route: Label | None, answer: Mark | None, action: Action | None, on_label: OnRunLabel, has_answer: bool
 ) -> None:
-    """One row: was `action`, the one on the screen, right, and the answer?
+    """One row: was `action`, the one on the screen, right (None: there is none), and the answer?
 
     `on_label` gets what it is about, what holds now (None for nothing any more), and the action that a wrong route
     should have been, if that was said.
     """
-    said, expected = _said_of(route, action)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="run_feedback"):
-        with _row():
-            _draw_words("Was this route right?")
-            for mark in (Mark.RIGHT, Mark.WRONG):
-                _draw_mark(mark, said, "label_route", on_label, (About.ROUTE, None if mark is said else mark, None))
-        if said is Mark.WRONG:
-            with _row():
-                _draw_words("It should have been")
-                for other in Action:
-                    if other is not action:
-                        then, name = None if other is expected else other, f":{COLOURS[other]}[{other}]"
-                        key, of_route_now = f"label_route_{other}", (About.ROUTE, Mark.WRONG, then)
-                        _draw_button(name, ICONS[other], key, other is expected, on_label, of_route_now)
+        if action is not None:
+            _draw_route_feedback(route, action, on_label)
         if has_answer:
             with _row():
-                _draw_words("And the answer?")
+                _draw_words("Was this answer right?" if action is None else "And the answer?")
                 for mark in (Mark.RIGHT, Mark.WRONG):
                     message = (About.ANSWER, None if mark is answer else mark, None)
                     _draw_mark(mark, answer, "label_answer", on_label, message)
+
+
+def _draw_route_feedback(route: Label | None, action: Action, on_label: OnRunLabel) -> None:
+    said, expected = _said_of(route, action)
+    with _row():
+        _draw_words("Was this route right?")
+        for mark in (Mark.RIGHT, Mark.WRONG):
+            _draw_mark(mark, said, "label_route", on_label, (About.ROUTE, None if mark is said else mark, None))
+    if said is Mark.WRONG:
+        with _row():
+            _draw_words("It should have been")
+            for other in Action:
+                if other is not action:
+                    then, name = None if other is expected else other, f":{COLOURS[other]}[{other}]"
+                    key, of_route_now = f"label_route_{other}", (About.ROUTE, Mark.WRONG, then)
+                    _draw_button(name, ICONS[other], key, other is expected, on_label, of_route_now)
 
 
 def _said_of(route: Label | None, action: Action) -> tuple[Mark | None, Action | None]:
@@ -111,7 +116,7 @@ def draw_feedback(view: View) -> None:
     draw_run_feedback(
         said.get((About.ROUTE, "")),
         label.mark if (label := said.get((About.ANSWER, ""))) else None,
-        view.routed.decision.action,
+        view.routed.decision.verdict,
         _label_run,
         has_answer=answer is not None and answer.state is AnswerState.COMPLETE,
     )

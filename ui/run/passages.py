@@ -18,6 +18,7 @@ from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
 from crag_core.view.sentences import deciding_cutoff
 from ui import PARTS
+from ui.run.verdict import COLOURS
 from ui.text import chart_text, link, plain
 
 _head = st.components.v2.component(
@@ -119,6 +120,7 @@ def _draw_head(card: ChunkCard, key: str, is_open: bool) -> bool:
         "title": str(card.label.name),
         "scores": card.compared,
         "ungraded": ["not graded"] if card.ungraded else [],
+        "action": [(COLOURS[card.action], card.action.value)] if card.action else [],
         "use": card.use,
         "used": bool(card.cited),
         "chips": card.chips,
@@ -136,6 +138,8 @@ def _describe(card: ChunkCard) -> str:
     if card.is_pinned:
         lines.insert(0, f":violet[:material/push_pin: {plain(sentence(card.edit))}]")
     badges = [f":blue-badge[{card.decides}]"] if card.decides else []
+    if card.action:
+        badges.append(f":{COLOURS[card.action]}-badge[{card.action} by its own score]")
     if card.cited:
         badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in card.cited))}]")
     last = " ".join([*badges, f":small[:gray[{plain(card.found)}]]" if card.found else ""])

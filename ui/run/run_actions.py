@@ -24,14 +24,14 @@ from ui.text import link, plain
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, app_state.choice(), app_state.settings_now())
+    offered = offer(view.trace, view.routed, app_state.asked_choice(), app_state.settings_now())
     known = replace(view.trace, web=None) if offered.searches else view.trace
     if offered.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.keep_first()
     with app_state.reporting():
-        run_job.go_on(known, app_state.choice())
+        run_job.go_on(known, app_state.asked_choice())
     st.rerun()
 
 
@@ -103,7 +103,7 @@ def draw_failure(trace: Trace) -> None:
             title=f"The run broke off at “{plain(step.name)}”",
             icon=":material/error:",
         )
-    own, now = run_job.own_choice(trace), app_state.choice()
+    own, now = run_job.own_choice(trace), app_state.asked_choice()
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
             _go_on(trace)

@@ -79,7 +79,8 @@ def _draw_evidence() -> None:
         return
     trace, routed = view.trace, view.routed
     if not _asks_for_approval(view) and not view.taken.failure:
-        offered = offer(trace, routed, app_state.choice(), app_state.settings_now(), app_state.settings().support)
+        choice, now = app_state.asked_choice(), app_state.settings_now()
+        offered = offer(trace, routed, choice, now, app_state.settings().support)
         draw_what_if(view, offered, current_run.undo, generate)
     st.subheader("Chunks from your documents", anchor="passages")
     if not trace.passages:
@@ -88,14 +89,15 @@ def _draw_evidence() -> None:
     draw_passages(view, actions)
     draw_web(view, actions)
     draw_strips(view)
-    draw_opinions(
-        view,
-        [known_card(name) for name in EVALUATORS],
-        ask_opinion,
-        current_run.decide_by,
-        suited=lambda card: app_state.suited(view.policy.name, card.name),
-        has_model=st.session_state["model"] != EXTRACTIVE,
-    )
+    if not view.policy.fast_path.always:
+        draw_opinions(
+            view,
+            [known_card(name) for name in EVALUATORS],
+            ask_opinion,
+            current_run.decide_by,
+            suited=lambda card: app_state.suited(view.policy.name, card.name),
+            has_model=st.session_state["model"] != EXTRACTIVE,
+        )
     st.html('<span id="record"></span>')
     with st.expander("How this run went, and its record", icon=":material/receipt_long:"):
         draw_record(trace)

@@ -69,12 +69,13 @@ class SharedView:
 
 def view_of(trace: Trace, policy: Policy) -> SharedView:
     """`trace` with the edits and the evaluator, and `policy` with the thresholds, that are to be seen."""
+    is_plain = policy.fast_path.always  # no slider has its thresholds
     return SharedView(
         run_id=trace.id if RUN_ID.fullmatch(trace.id) else None,
-        policy=policy.name,
-        evaluator=trace.settings.evaluator.name,
-        thresholds=(policy.lower, policy.upper),
-        strips=policy.cutoff,
+        policy=None if is_plain else policy.name,
+        evaluator=None if is_plain else trace.settings.evaluator.name,
+        thresholds=None if is_plain else (policy.lower, policy.upper),
+        strips=None if is_plain else policy.cutoff,
         dropped=tuple(map(_mark, trace.edits.dropped)),
         pinned=tuple(map(_mark, trace.edits.pinned)),
     )
@@ -267,7 +268,11 @@ def follow() -> None:
     for name in (POLICY, EVALUATOR, THRESHOLDS, STRIPS):
         if (value := getattr(asked, name)) is not None:
             st.session_state[name] = value
-    if asked.run_id is None or run_job.rejoin(asked.run_id):
+    if asked.run_id is None:
+        return
+    if run_job.rejoin(asked.run_id):
+        if joined := run_job.job():
+            app_state.switch_plain(joined.progress.trace)
         return
     try:
         found = _find(asked.run_id)

@@ -15,7 +15,7 @@ from crag_core.trace.injection_scan import remark
 from crag_core.view import verdict_lines
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
-from crag_core.view.score_line import picture
+from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.score_words import PAGE, QUESTIONS, STEP, TWO_IN_ORDER
 from ui import PARTS
 from ui.shell import presets
@@ -43,7 +43,9 @@ def draw_verdict(view: RunView) -> None:
 
 
 def headline(decision: Decision) -> str:
-    """The action in its colour and with its icon; a policy's own name for it follows."""
+    """The action in its colour and with its icon; a policy's own name for it follows. Plain RAG has no action."""
+    if decision.verdict is None:
+        return f":gray[{plain(verdict_lines.headline(decision))}]"
     icon = ICONS[decision.action]
     return f":{COLOURS[decision.action]}[:material/{icon}: {plain(verdict_lines.headline(decision))}]"
 
@@ -60,7 +62,7 @@ def _remarks(view: RunView) -> str:
     trace, decision = view.trace, view.routed.decision
     message = [f":material/receipt: {spent(trace.usage, trace.seconds)} in this run"]
     message += [f":material/replay: {line}" for line in _difference(view)]
-    if worth := presets.probability(decision.score):
+    if decision.verdict and (worth := presets.probability(decision.score)):
         message.append(f":material/bookmark: {worth}")
     if suspicious := remark(trace):
         message.append(f":material/warning: {suspicious}")
@@ -75,7 +77,10 @@ def _difference(view: RunView) -> list[str]:
         return []
     if view.policy == view.trace.settings.policy and decision.decides_like(taken):
         return ["As the run was taken."]
-    same = "still" if taken.action is decision.action else f"not {taken.action} but"
+    if decision.verdict is None:
+        return ["Shown as plain RAG, from the record. No model was called."]
+    then = f"not {taken.verdict} but" if taken.verdict else "not plain RAG but"
+    same = "still" if taken.verdict is decision.verdict else then
     return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]
 
 
@@ -91,7 +96,7 @@ def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | N
     """`on_move(lower, upper, done)` gets where the thresholds were moved, `done` once let go; None: they are fixed."""
     drawn = picture(view)
     if drawn is None:
-        st.caption("Nothing was retrieved, so there is no score to compare.")
+        st.caption(why_no_picture(view))
         return
     if len(drawn.lines) > 1:
         st.caption(TWO_IN_ORDER)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
-from crag_core.base.types import CorrectionKind, Usage, WebOutcome
+from crag_core.base.types import Usage, WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
@@ -62,23 +62,24 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     made = trace.settings
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
+    is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
     if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
         needs[Missing.GRADES] = "other pinned files"
     elif choice.collection != made.collection:
         needs[Missing.GRADES] = "another collection"
     elif choice.top_k != made.top_k:
         needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
-    elif choice.evaluator != made.evaluator.name:
+    elif not is_plain and choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
-    elif card.calls_model and choice.model != made.writer:
+    elif not is_plain and card.calls_model and choice.model != made.writer:
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
-    elif now is not None and not same_judge(made, now):
+    elif not is_plain and now is not None and not same_judge(made, now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.EXPANSION, Missing.RE_RETRIEVAL):
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
-    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and choice.web is not WebMode.OFF and not answered:
+    if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
         needs[Missing.WEB] = "a web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
         needs[Missing.PAGES] = "the pages that the search found"
@@ -132,7 +133,7 @@ def _draw_difference(was: Reroute, routed: Reroute) -> None:
 
 
 def _turned(was: Reroute, routed: Reroute) -> str:
-    if was.decision.action is routed.decision.action:
+    if was.decision.verdict is routed.decision.verdict:
         return f"Still **{headline(routed.decision)}**"
     return f"**{headline(was.decision)}** → **{headline(routed.decision)}**"
 

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crag_core.app.config import Config
+from crag_core.app.configuration_text import plain_choice
 from crag_core.app.model_servers import Models
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
@@ -22,7 +23,7 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
-from crag_core.evaluators.policies import default_evaluator, suit
+from crag_core.evaluators.policies import default_evaluator, plain_rag, suit
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -35,6 +36,8 @@ from ui.session.uploads import check_files
 
 T = TypeVar("T")
 
+PLAIN = "ask_plain"
+"""Key of the switch by which a question is asked as plain RAG."""
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
@@ -253,6 +256,25 @@ def choice() -> Choice:
     return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
 
 
+def asked_policy() -> Policy:
+    """The policy of the Ask page: the sidebar's, or plain RAG where that is switched on."""
+    return plain_rag() if st.session_state.get(PLAIN) else policy()
+
+
+def asked_choice() -> Choice:
+    """What a question is asked under: the sidebar's choice, or plain RAG with its writer and documents."""
+    now = choice()
+    if not st.session_state.get(PLAIN):
+        return now
+    made = plain_choice(now.model, now.top_k)
+    return replace(made, pinned=now.pinned, search_too=now.search_too, collection=now.collection)
+
+
+def switch_plain(found: Trace) -> None:
+    """Before the Ask page is drawn: a run is shown as it was asked, as plain RAG or not."""
+    st.session_state[PLAIN] = found.settings.policy.fast_path.always
+
+
 def collections() -> tuple[str, ...]:
     """Those of the indexed documents, by name; none where the index cannot be read, which the pages tell."""
     try:
@@ -312,6 +334,9 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     `but` names the widgets that something else has set.
     """
     made = found.settings
+    switch_plain(found)
+    if made.policy.fast_path.always:
+        but = (*but, "policy", "evaluator", "thresholds", "strips")  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
@@ -331,9 +356,9 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
 
 
 def settings_now() -> RunSettings | None:
-    """What a run of the sidebar's choice is made under; None where it cannot work."""
+    """What a question asked now is run under; None where it cannot work."""
     try:
-        return workbench().engine(choice()).settings
+        return workbench().engine(asked_choice()).settings
     except CragError:
         return None
 

@@ -40,7 +40,7 @@ def view() -> View | None:
     taken: Trace | None = app_state.trace()
     if taken is None:
         return None
-    policy = app_state.policy()
+    policy = app_state.asked_policy()
     judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
     trace = replace(judged, edits=edits())
     return view_of(taken, trace, policy)
@@ -167,6 +167,7 @@ def open_run(found: Trace, *, own_settings: bool = True) -> None:
     """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
     leave_first()
     app_state.show(found)
+    app_state.switch_plain(found)
     if own_settings:
         app_state.use_settings_of(found)
     st.session_state["ask_question"] = found.question

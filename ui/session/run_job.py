@@ -39,11 +39,11 @@ def job() -> RunJob | None:
 
 
 def ask(question: str) -> None:
-    """Run a question in the background, under the sidebar's choice; one run a session at a time.
+    """Run a question in the background, under what is chosen for it; one run a session at a time.
 
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
-    _start(lambda engine: engine.begin(question), _resume, app_state.choice())
+    _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice())
 
 
 def own_choice(found: Trace) -> Choice:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
-from crag_core.app.configuration_text import choose
+from crag_core.app.configuration_text import choose, plain_choice
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
-from crag_core.base.types import AnswerState, Step, WebPage
+from crag_core.base.types import Action, AnswerState, Step, WebPage
+from crag_core.decision.decide import chunk_action
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
@@ -22,6 +23,7 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -31,6 +33,7 @@ def add_commands(commands: Any) -> None:
     query = commands.add_parser("ask", help="ask the indexed documents a question")
     query.add_argument("question", help=f"{STREAM}: from standard input, in UTF-8")
     add_choice(query)
+    query.add_argument("--plain", action="store_true", help="plain RAG: what is retrieved is used as it is, ungraded")
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
@@ -42,13 +45,12 @@ def ask(options: argparse.Namespace) -> int:
     question = _question(options.question)
     workbench = Workbench()
     show_logs(workbench.config.log)
-    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    policy = with_thresholds(choice.policy, options)
+    choice = _plain(options, workbench) if options.plain else _corrective(options, workbench)
     pinned = _find_documents(workbench, options.pin)
     check_collection(options.collection, workbench)
     choice = replace(
         choice,
-        policy=policy.without_retrieval() if pinned and not options.search_too else policy,
+        policy=choice.policy.without_retrieval() if pinned and not options.search_too else choice.policy,
         web=WebMode(options.web),
         top_k=options.top_k or choice.top_k,
         pinned=pinned,
@@ -66,6 +68,24 @@ def ask(options: argparse.Namespace) -> int:
     if trace.failure is None:
         return 0
     return 2 if trace.failure.error == ModelMissing.__name__ else 1
+
+
+def _corrective(options: argparse.Namespace, workbench: Workbench) -> Choice:
+    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
+    return replace(choice, policy=with_thresholds(choice.policy, options))
+
+
+def _plain(options: argparse.Namespace, workbench: Workbench) -> Choice:
+    """Raises `WrongUse` for options that would change nothing."""
+    given = {name: getattr(options, name) for name in ("policy", "preset", "evaluator", "lower", "upper")}
+    idle = [f"--{name}" for name, value in given.items() if value is not None]
+    idle += ["--web"] * (options.web != WebMode.OFF)
+    if idle:
+        raise WrongUse(
+            f"--plain grades nothing and searches no web: {', '.join(idle)} would change nothing.",
+            hint="Leave out either.",
+        )
+    return plain_choice(options.model or workbench.config.model or EXTRACTIVE, workbench.config.top_k)
 
 
 def _question(text: str) -> str:
@@ -102,6 +122,8 @@ class _Progress(Listener):
 
 def _cost(choice: Choice, support: str) -> str:
     calls = choice.calls_by_action()
+    if choice.policy.fast_path.always:
+        return f"model calls: {calls[Action.CORRECT]}" + ("" if support == WORDS else f", {JUDGING}")
     words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
     return f"model calls by route: {words}" + ("" if support == WORDS else f", {JUDGING}")
 
@@ -161,6 +183,7 @@ def _describe(trace: Trace) -> str:
         page = f", page {passage.page}" if passage.page else ""
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
-        lines.append(f"  {score}  {passage.source}{page}{signals}")
+        alone = chunk_action(trace.settings.policy, passage, grade)
+        lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
     lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
     return "\n".join(lines)

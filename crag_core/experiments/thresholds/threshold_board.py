@@ -140,7 +140,10 @@ class Board:
 
     @cached_property
     def web(self) -> Array:
-        """(n, actions) whether the web is searched when a question takes that action."""
+        """(n, actions) whether the web is searched when a question takes that action.
+
+        Where that depends on refinement, something is taken to be left of every passage: sentences are not scored here.
+        """
         # Where there is nothing to decide by, AMBIGUOUS is settled, and nothing else settles it.
         measured = (self.deciding().settled != AMBIGUOUS) | self.policy.web_when_ungraded
         searched = [

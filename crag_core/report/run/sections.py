@@ -62,15 +62,15 @@ def verdict_of(view: RunView) -> Verdict:
     decision = view.routed.decision
     if not view.is_decided:
         return Verdict("open", "NOT DECIDED", "", _why_open(view.trace), "", _costs(view.trace), (), ())
-    suspicious = remark(view.trace)
+    suspicious, is_plain = remark(view.trace), decision.verdict is None
     return Verdict(
-        tone=decision.action.lower(),
-        action=decision.action,
-        label=own_name(decision),
+        tone="open" if is_plain else decision.action.lower(),
+        action=decision.label.upper() if is_plain else decision.action,
+        label="" if is_plain else own_name(decision),
         meaning=meaning(decision),
         reason=sentence(decision.reason),
         figures=(*figures(view), *_costs(view.trace)),
-        flips=flip_lines(view) or (no_flip(view),),
+        flips=() if is_plain else flip_lines(view) or (no_flip(view),),
         notes=(*notes(view), *([f"{suspicious}."] if suspicious else [])),
     )
 
@@ -215,6 +215,7 @@ def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
     for name, value in card.scores:
         is_compared = (name, value) in card.compared and policy.aggregation is not Aggregation.SIGNALS
+        is_compared &= not policy.fast_path.always
         thresholds = tuple(round(100 * one, 1) for one in limits[name]) if is_compared else ()
         yield Bar(name, f"{value:.2f}", round(100 * value, 1), thresholds)
 

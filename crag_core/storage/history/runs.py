@@ -75,7 +75,7 @@ EVERYTHING = Selection()
 
 @dataclass(frozen=True)
 class KeptRun:
-    """`question` may be cut short. `action` as taken, None where nothing was decided.
+    """`question` may be cut short. `action` as taken, None where nothing was decided, and for plain RAG.
 
     `is_imported`: the record came from a file, so it may be of another installation. `kept_at` is when it
     was first kept, in seconds since 1970. `asked_by` is "" without sign-in. `calls` and `tokens` are what it has paid
@@ -116,7 +116,7 @@ def columns_of(trace: Trace) -> dict[str, Any]:
     texts = {
         "created": trace.created,
         "question": trace.question,
-        "action": trace.decision.action.value if trace.decision else "",
+        "action": trace.decision.verdict.value if trace.decision and trace.decision.verdict else "",
         "policy": settings.policy.name,
         "evaluator": settings.evaluator.name,
         "evaluator_version": settings.evaluator.version,

@@ -56,7 +56,8 @@ def _asked(view: RunView) -> Iterator[tuple[str, str]]:
     yield trace.question, "your question"
     known = {trace.question}
     path = routed.decision_path.iterations[-1].path
-    found = [(one.retrievals[-1].query, one.query_by) for one in trace.rounds if one.path == path[: len(one.path)]]
+    made = [one for one in trace.rounds if one.retrievals and one.path == path[: len(one.path)]]
+    found = [(one.retrievals[-1].query, one.query_by) for one in made]
     if trace.web and trace.web.query:
         found.append((trace.web.query, f"for the web, {trace.web.query_by}"))
     for query, by in found:

@@ -45,7 +45,7 @@ class Stage:
     """`headline` says in a few words what came of it, or why it was not taken; `detail` says more.
 
     `anchor` is the part of the page with its evidence. `seconds` is None where nothing was carried out. Only "route"
-    has an `action`, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
+    has an `action`, not in plain RAG, only "refine" a `handling`. `leads_on` is False where nothing of it goes further.
     """
 
     id: str
@@ -115,6 +115,8 @@ def is_skipped(trace: Trace, step_name: StepName) -> bool:
 def why_not(routed: Reroute) -> str:
     """Why a stage is not on the path that the decision asks for."""
     action = routed.decision.action
+    if routed.decision.verdict is None:
+        return "not part of plain RAG"
     return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
 
 
@@ -142,6 +144,8 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
 def grade(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     first = decision_path.iterations[0].decision
+    if first.verdict is None:
+        return stage("grade", StageState.SKIPPED, "not part of plain RAG")
     if first.rule:
         return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
     ids = {passage.id for passage in decision_path.looked_at}
@@ -161,7 +165,9 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
 def route(trace: Trace, routed: Reroute) -> Stage:
     decision = routed.decision
     message = decision.reason
-    if decision.rule:
+    if decision.verdict is None:
+        message = decision.label.lower()
+    elif decision.rule:
         message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
         message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
@@ -169,7 +175,7 @@ def route(trace: Trace, routed: Reroute) -> Stage:
         message = f"overall {readable(decision.score)[0]}"
     own = decision.label.upper() != decision.action
     detail = f"{decision.label}: {decision.reason}" if own else decision.reason
-    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.action)
+    return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
 
 
 def again(trace: Trace, routed: Reroute) -> Stage:
@@ -181,6 +187,9 @@ def again(trace: Trace, routed: Reroute) -> Stage:
     new = sum(passage.id not in first for passage in decision_path.looked_at)
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
     detail = ", then ".join(_ROUNDS.get(name, name) for name in decision_path.wanted or path)
+    if decision_path.not_made:
+        message = f"{made}; then nothing new to ask" if made else "nothing new to ask"
+        return stage("again", StageState.TAKEN, message, "; ".join(filter(None, (detail, decision_path.not_made))))
     if decision_path.wanted is None:
         state = StageState.TAKEN if path else StageState.NOT_TAKEN
         return stage("again", state, made or why_not(routed), detail)
@@ -228,6 +237,8 @@ def _set_aside(routed: Reroute) -> str:
 
 def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
     web = trace.web
+    if routed.decision.web_below is not None:
+        return stage(name, StageState.WOULD_BE, f"if fewer than {routed.decision.web_below} chunks are left")
     if not routed.decision.wants(CorrectionKind.WEB_SEARCH):
         unused = "the record holds a search that is not used now" if web and web.passages else ""
         return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
@@ -290,6 +301,8 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
     web, is_wanted = trace.web, routed.decision.wants(CorrectionKind.WEB_SEARCH)
     if web is None:
         why = ", though this route asks for one" if is_wanted else ": this route asks for none"
+        if routed.decision.web_below is not None:
+            why = f" yet: this route asks for one if refinement leaves fewer than {routed.decision.web_below} chunks"
         return f"No web search was made in this run{why}."
     if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
         return "The web search was not made yet: it waits for approval, and nothing left this machine."

@@ -1,0 +1,130 @@
+"""What the actions of every description do: model calls, web searches, and what the model reads, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag_core.base.protocols import Evaluator, LanguageModel, Messages, WebReply
+from crag_core.base.types import Engine, Passage, WebOutcome
+from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.pipeline.run import WebMode
+from tests.builders import policy_file
+from tests.fakes import QUESTION, Bench, FakeModel, Finding, found_web, passage
+
+Case = dict[str, Any]
+CASES: list[Case] = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text("utf-8"))["cases"]
+JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
+    "worst-chunk": LLMEvaluator,
+    "rank-weighted": LLMBatchEvaluator,
+    "agentic": LLMListEvaluator,
+}
+REWRITES = ("worst-chunk",)
+"""Policies whose description has the web query rewritten; of the others it is left open here who writes it."""
+SENTENCE = re.compile(r"Fact (\d+)([AB]) stands here\.")
+
+
+def chunk(number: int, case: Case) -> Passage:
+    """Two sentences, A and B; the second is of no use."""
+    near = {"found_by": ("dense",), "scores": (("cosine", case["cosine"]),)} if "cosine" in case else {}
+    return passage(number, f"Fact {number}A stands here. Fact {number}B stands here.", **near)
+
+
+def finding(case: Case) -> Finding:
+    """The first list of numbers for the question, and the next one for each further query."""
+    lists: Sequence[Sequence[int]] = case.get("finds") or [range(1, len(case["scores"]) + 1)]
+    asked: dict[tuple[str, Engine], int] = {}
+
+    def find(query: str, engine: Engine) -> tuple[Passage, ...]:
+        place = asked.setdefault((query, engine), len(asked))
+        return tuple(chunk(number, case) for number in lists[min(place, len(lists) - 1)])
+
+    return find
+
+
+def model_of(case: Case) -> FakeModel:
+    scores: list[float] = case["scores"]
+
+    def shown(messages: Messages) -> list[int]:
+        return [int(number) for number, letter in SENTENCE.findall(messages[1][1]) if letter == "A"]
+
+    def batch(messages: Messages) -> str:
+        return json.dumps({"evaluations": [{"score": 10 * scores[n - 1], "reason": "r"} for n in shown(messages)]})
+
+    def extract(messages: Messages) -> str:
+        left = [n for n in shown(messages) if n not in case.get("extracts_nothing_of", ())]
+        return json.dumps({"sentences": [f"Fact {n}A stands here." for n in left]})
+
+    return FakeModel(
+        judge=lambda messages: json.dumps({"score": scores[shown(messages)[0] - 1], "reasoning": "r"}),
+        batch=batch,
+        list=lambda messages: json.dumps({"scores": [scores[n - 1] for n in shown(messages)]}),
+        extract=extract,
+    )
+
+
+def score_sentence(text: str, given: dict[str, float]) -> float:
+    """Of the web, 0.9; of a chunk as given, else 0.9 for A and 0.1 for B."""
+    named = ["".join(found) for found in SENTENCE.findall(text)]
+    return given.get(named[0], 0.1 if named[0].endswith("B") else 0.9) if named else 0.9
+
+
+def read_by(model: FakeModel) -> list[str]:
+    """What the model answered from: "2" a whole chunk, "2A" its first sentence, "w1" a web result; [] no answer."""
+    asked = [messages[1][1] for kind, messages in model.asked if kind == "answer"]
+    blocks = re.findall(r"<evidence>\n(.*?)\n</evidence>", asked[0], re.DOTALL) if asked else []
+    return [_name(block) for block in blocks]
+
+
+def _name(block: str) -> str:
+    if page := re.search(r"URL: https://example.org/(\d+)", block):
+        return f"w{page.group(1)}"
+    found = SENTENCE.findall(block)
+    return found[0][0] + ("" if len(found) == 2 else found[0][1])
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_effects_worked_out_by_hand(case: Case) -> None:
+    name, web, model = case["policy"], case.get("web"), model_of(case)
+    bench = Bench(
+        policy_file(name).with_thresholds(*case.get("thresholds", (None, None))),
+        scoring=lambda one: case["scores"][int(one.id[1:]) - 1] if one.id[0] == "p" else 0.5,
+        finding=finding(case),
+        synonyms={"ferry": ("boat",)},
+        model=model,
+        web=WebMode.OFF if web == "off" else WebMode.AUTO,
+        reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else found_web(),
+    )
+    bench.strip_evaluator.scoring = lambda one: score_sentence(one.text, case.get("sentences", {}))
+    judge = JUDGES.get(name, lambda _: bench.evaluator)(model)
+    trace = bench.under(parts={"evaluator": judge}, evaluator=judge.card).run(QUESTION)
+    assert trace.failure is None and trace.decision is not None
+    left_open = () if name in REWRITES else ("rewrite",)
+    found = {
+        "action": trace.decision.action.value,
+        "rule": trace.decision.rule,
+        "score": None if trace.decision.score is None else round(trace.decision.score, 4),
+        "asked": dict(Counter(kind for kind in model.kinds if kind not in left_open)),
+        "searches": [limit for _, limit in bench.searcher.asked],
+        "retrievals": bench.counts["retrieve"],
+        "reads": read_by(model),
+    }
+    assert {key: found[key] for key in case["expect"]} == case["expect"], case.get("working")
+
+
+def test_later_rounds_are_graded_against_the_original_question() -> None:
+    case: Case = {"scores": [0.5, 0.5, 0.5, 0.9, 0.9, 0.9], "finds": [[1, 2, 3], [4, 5, 6]]}
+    model = model_of(case)
+    bench = Bench("agentic", finding=finding(case), model=model)
+    judge = LLMListEvaluator(model)
+    bench.under(parts={"evaluator": judge}, evaluator=judge.card).run(QUESTION)
+    asked = [messages[1][1] for kind, messages in model.asked if kind == "list"]
+    assert len(asked) == 2 and all(text.startswith(f"Question: {QUESTION}\n") for text in asked)

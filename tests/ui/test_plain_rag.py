@@ -1,0 +1,78 @@
+"""Plain RAG for one question on the Ask page: nothing is graded, and the page makes up no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.ui.conftest import ask, header, press, shown
+from tests.ui.drawn import parts
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "How many pounds does a yacht of ten metres pay a night?"
+VERDICTS = ("CORRECT", "AMBIGUOUS", "holds up", "Overall score", "Best score", "Flips to")
+
+
+def switch(app: AppTest, on: bool) -> AppTest:
+    return app.toggle(key="ask_plain").set_value(on).run()
+
+
+def plainly(app: AppTest) -> AppTest:
+    return ask(switch(app, True), PRICE)
+
+
+def test_a_question_is_asked_as_plain_rag_and_its_record_says_so(start: Start) -> None:
+    app = plainly(start(CRAG_WEB="auto"))
+    assert not app.exception
+    trace = app.session_state["trace"]
+    assert (trace.settings.policy.name, trace.settings.web_mode) == ("plain", "off")
+    assert trace.grades is None and trace.web is None and trace.decision.rule == "always"
+    assert "14 pounds a night" in shown(app)
+
+
+def test_the_page_shows_no_verdict_no_score_and_no_threshold_of_a_plain_run(start: Start) -> None:
+    app = plainly(start())
+    text = shown(app)
+    assert header(app) == ":gray[Not graded]"
+    assert not [word for word in VERDICTS if word in text], text
+    assert "no score to compare with a threshold" in text and not parts(app, "crag_score_line")
+    assert [metric.label for metric in app.metric] == ["Chunks used"]
+    assert all(not head["action"] and not head["chips"] for head in parts(app, "passage_head"))
+    assert "Was this route right?" not in text and "Was this answer right?" in text
+
+
+def test_a_judge_without_a_model_is_no_hindrance(start: Start) -> None:
+    app = start(policy="worst-chunk")
+    app.selectbox(key="evaluator").set_value("llm").run()
+    plainly(app)
+    assert not app.error and "14 pounds a night" in shown(app)
+
+
+def test_the_switch_shows_the_same_record_as_crag_would_and_back(start: Start) -> None:
+    app = plainly(start())
+    switch(app, False)
+    text = shown(app)
+    assert "**Changed:** policy Paper instead of Plain RAG." in text, "and no threshold, for plain RAG has none"
+    assert "**Not in this record yet:** grades" in text and "instead of cross-encoder" not in text
+    press(app, next(button.label for button in app.button if "Generate this answer" in button.label))
+    assert "CORRECT" in header(app) and app.session_state["trace"].grades is not None
+    assert app.session_state["trace"].settings.policy.name == "paper"
+    switch(app, True)
+    assert "Not graded" in header(app) and "policy Plain RAG instead of Paper" in shown(app)
+
+
+def test_an_earlier_run_is_opened_as_it_was_asked(start: Start, own: Path) -> None:
+    app = plainly(start(CRAG_HOME=str(own)))
+    plain = app.session_state["trace"]
+    ask(switch(app, False), PRICE)
+    app.button(key=f"earlier_{plain.id}").click().run()
+    assert app.session_state["ask_plain"] and "Not graded" in header(app)
+    assert app.session_state["thresholds"] != (0.0, 0.0), "plain RAG has no thresholds to put the sliders to"
+    again = start(address={"run": plain.id}, CRAG_HOME=str(own))
+    assert again.session_state["ask_plain"] and "Not graded" in header(again)
+    assert "not to be had here" not in shown(again)
