@@ -15,10 +15,10 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.network.addresses import why_not_public
 from crag_core.base.protocols import Cancel, PageText
 from crag_core.websearch.results import is_web_address
-from crag_core.websearch.robots import may_read
 
 if TYPE_CHECKING:
     import httpx
+    from protego import Protego
 
 Cut = Callable[[bytes, str, Cancel], tuple[tuple[str, str], ...]]
 """(content, name, cancel) to chunks (text, section), the name with the extension of its format.
@@ -30,6 +30,7 @@ LARGEST_PAGE = 2_000_000  # bytes
 AGENT = "CRAG-Explorer"
 _AT_ONCE = 5  # pages of one call
 _REDIRECTS = 3
+_MOST_RULES = 500_000  # bytes of a robots.txt; RFC 9309 asks for as many
 _TEXT = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
 _HEADERS = {"Accept": "text/html, application/xhtml+xml, text/plain;q=0.9", "User-Agent": AGENT}
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
@@ -105,7 +106,7 @@ class _Visit:
     """The requests of one call: each robots.txt once."""
 
     client: httpx.AsyncClient
-    robots: dict[str, str] = field(default_factory=dict)
+    robots: dict[str, Protego] = field(default_factory=dict)
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
@@ -113,7 +114,7 @@ class _Visit:
         """What a page holds, and the extension of its format; raises `NotRead`, or an error of httpx."""
         place = _place(url)
         for _ in range(_REDIRECTS + 1):
-            if not may_read(await self.rules(place), AGENT, place.raw_path.decode("ascii", "replace")):
+            if not (await self.rules(place)).can_fetch(str(place), AGENT):
                 raise NotRead("asks programs not to read it (robots.txt)")
             try:
                 return await self._page(place)
@@ -131,12 +132,14 @@ class _Visit:
                 raise NotRead(f"is {_on_one_line(kind) or 'of a kind that it does not name'}, and only text is read")
             return _with_charset(await response.aread(), _TEXT[kind], said), _TEXT[kind]
 
-    async def rules(self, place: httpx.URL) -> str:
-        """The robots.txt of a site, "" where it has none; raises `NotRead` where nobody can know."""
+    async def rules(self, place: httpx.URL) -> Protego:
+        """The robots.txt of a site, an empty one where it has none; raises `NotRead` where nobody can know."""
+        from protego import Protego
+
         site = f"{place.scheme}://{place.netloc.decode('ascii', 'replace')}"
         async with self.locks.setdefault(site, asyncio.Lock()):
             if site not in self.robots:
-                self.robots[site] = await self._ask_rules(place.join("/robots.txt"))
+                self.robots[site] = Protego.parse(await self._ask_rules(place.join("/robots.txt")))
         return self.robots[site]
 
     async def _ask_rules(self, place: httpx.URL) -> str:
@@ -147,7 +150,7 @@ class _Visit:
                 place = _rules_at(place, found.location)
                 continue
             if response.status_code == 200:
-                return response.content.decode("utf-8", "replace")
+                return response.content[:_MOST_RULES].decode("utf-8", "replace")
             if 400 <= response.status_code < 500 and response.status_code != 429:
                 return ""
             raise NotRead(f"was not asked, since its site's robots.txt answered with HTTP {response.status_code}")
